@@ -1,0 +1,76 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "swift-resilience",
+    platforms: [.macOS(.v15), .macCatalyst(.v18), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "Resilience", targets: ["Resilience"]),
+        .library(name: "ResilienceHTTP", targets: ["ResilienceHTTP"]),
+        .library(name: "ResilienceSync", targets: ["ResilienceSync"]),
+        .library(name: "ResilienceTesting", targets: ["ResilienceTesting"]),
+        .executable(name: "retry-storm", targets: ["RetryStorm"]),
+    ],
+    traits: [
+        .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
+        .trait(
+            name: "Demo",
+            description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
+            enabledTraits: ["SQLite"]
+        ),
+    ],
+    // Every product of these is behind a trait below: with the default traits none of them is fetched.
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    ],
+    targets: [
+        .target(name: "Resilience"),
+        .target(name: "ResilienceHTTP", dependencies: ["Resilience"]),
+        .target(
+            name: "ResilienceSync",
+            dependencies: [
+                "Resilience",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+            ]
+        ),
+        .target(name: "ResilienceTesting", dependencies: ["Resilience"]),
+        .executableTarget(
+            name: "RetryStorm",
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceSync",
+                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Demo"])),
+                .product(
+                    name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Demo"])),
+            ]
+        ),
+        .testTarget(name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting"]),
+        .testTarget(name: "ResilienceHTTPTests", dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting"]),
+        .testTarget(
+            name: "ResilienceSyncTests",
+            dependencies: [
+                "Resilience", "ResilienceSync", "ResilienceTesting",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+            ]
+        ),
+        .testTarget(name: "ResilienceTestingTests", dependencies: ["Resilience", "ResilienceTesting"]),
+        .testTarget(
+            name: "RetryStormTests", dependencies: ["RetryStorm", "Resilience", "ResilienceSync", "ResilienceTesting"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets {
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
+    // Only for our own builds: a warning of a newer compiler must not break the build of whoever imports us.
+    if Context.environment["WARNINGS_AS_ERRORS"] != nil {
+        target.swiftSettings?.append(.treatAllWarnings(as: .error))
+    }
+}

@@ -1,0 +1,177 @@
+/// How long to wait before each retry. A value: asking for any delay costs the same, and nothing is counted inside.
+///
+/// Everything saturates. The cap applies before the growth could overflow and again after jitter, so no delay is above
+/// it; the smallest is zero. Formulas: AWS Architecture Blog, "Exponential Backoff And Jitter" (exponential; full, equal
+/// and decorrelated jitter); resilience4j and gRPC (proportional jitter); Polly (constant, linear).
+public struct Backoff: Sendable, Hashable {
+    /// What chance does to a delay.
+    public enum Jitter: Sendable, Hashable {
+        /// Nothing.
+        case none
+        /// Anything from zero to the delay. The fewest calls of all jittered kinds.
+        case full
+        /// Half of the delay, and anything up to the other half.
+        case equal
+        /// Anything from the base to three times the last delay. Replaces the growth.
+        case decorrelated
+        /// The delay, give or take this share of it (0…1).
+        case proportional(Double)
+    }
+
+    enum Growth: Sendable, Hashable {
+        case constant
+        case linear
+        case exponential(factor: Double)
+        case sequence([Int64])
+    }
+
+    let base: Int64
+    let cap: Int64
+    let growth: Growth
+    let jitter: Jitter
+
+    private init(base: Duration, cap: Duration, growth: Growth, jitter: Jitter) {
+        precondition(base >= .zero, "Backoff: base is \(base), and must not be negative")
+        precondition(cap >= .zero, "Backoff: cap is \(cap), and must not be negative")
+        if case .proportional(let share) = jitter {
+            precondition((0...1).contains(share), "Backoff: jitter share is \(share), and must lie in 0...1")
+        }
+        self.base = base.saturatedNanoseconds
+        self.cap = cap.saturatedNanoseconds
+        self.growth = growth
+        self.jitter = jitter
+    }
+
+    /// The same delay each time.
+    public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
+        Backoff(base: delay, cap: delay, growth: .constant, jitter: jitter)
+    }
+
+    /// No delay.
+    public static let none = constant(.zero)
+
+    /// (n + 1) · `step` before retry n, counted from 0.
+    public static func linear(_ step: Duration, cap: Duration = .seconds(20), jitter: Jitter = .none) -> Backoff {
+        Backoff(base: step, cap: cap, growth: .linear, jitter: jitter)
+    }
+
+    /// `base` · `factor`ⁿ before retry n, counted from 0, and never above `cap`.
+    /// - Parameter factor: 1 or more.
+    public static func exponential(
+        from base: Duration = .milliseconds(50), factor: Double = 2, cap: Duration = .seconds(20),
+        jitter: Jitter = .full
+    ) -> Backoff {
+        precondition(
+            factor >= 1 && factor.isFinite, "Backoff: factor is \(factor), and must be finite and at least 1")
+        return Backoff(base: base, cap: cap, growth: .exponential(factor: factor), jitter: jitter)
+    }
+
+    /// The delays as given; the last one repeats.
+    public static func sequence(_ delays: [Duration], jitter: Jitter = .none) -> Backoff {
+        precondition(!delays.isEmpty, "Backoff: the sequence is empty")
+        precondition(delays.allSatisfy { $0 >= .zero }, "Backoff: the sequence has a negative delay")
+        return Backoff(
+            base: delays[0], cap: delays.max() ?? .zero, growth: .sequence(delays.map(\.saturatedNanoseconds)),
+            jitter: jitter)
+    }
+
+    /// The delay before a retry.
+    /// - Parameters:
+    ///   - retry: which retry, from 0.
+    ///   - previous: the delay before the one before; nil at the first. Only decorrelated jitter asks.
+    ///   - generator: where chance comes from.
+    public func delay(
+        beforeRetry retry: Int, previous: Duration? = nil, using generator: inout some RandomNumberGenerator
+    ) -> Duration {
+        .nanoseconds(
+            delayInNanoseconds(
+                beforeRetry: retry, previous: previous?.saturatedNanoseconds ?? base, using: &generator))
+    }
+
+    func delayInNanoseconds(
+        beforeRetry retry: Int, previous: Int64, using generator: inout some RandomNumberGenerator
+    ) -> Int64 {
+        let retry = max(0, retry)
+        switch jitter {
+        case .none:
+            return plainDelay(beforeRetry: retry)
+        case .full:
+            return Self.random(from: 0, through: plainDelay(beforeRetry: retry), using: &generator)
+        case .equal:
+            let delay = plainDelay(beforeRetry: retry)
+            let half = delay / 2
+            return half + Self.random(from: 0, through: delay - half, using: &generator)
+        case .decorrelated:
+            let ceiling = max(base, previous).saturatingMultiplied(by: 3)
+            return min(cap, Self.random(from: min(base, cap), through: min(cap, ceiling), using: &generator))
+        case .proportional(let share):
+            let delay = plainDelay(beforeRetry: retry)
+            let spread = Int64(saturating: Double(delay) * share)
+            let low = delay.saturatingSubtracting(spread)
+            return min(cap, Self.random(from: max(0, low), through: delay.saturatingAdding(spread), using: &generator))
+        }
+    }
+
+    private func plainDelay(beforeRetry retry: Int) -> Int64 {
+        switch growth {
+        case .constant:
+            return min(cap, base)
+        case .linear:
+            return min(cap, base.saturatingMultiplied(by: Int64(retry).saturatingAdding(1)))
+        case .exponential(2):
+            guard base > 0 else { return 0 }
+            // Shifting further would pass Int64.max, so the cap has it.
+            return retry < base.leadingZeroBitCount ? min(cap, base << Int64(retry)) : cap
+        case .exponential(let factor):
+            guard base > 0 else { return 0 }
+            return min(cap, Int64(saturating: Double(base) * Self.power(factor, retry)))
+        case .sequence(let delays):
+            return delays[min(retry, delays.count - 1)]
+        }
+    }
+
+    /// `base` to the `exponent`th by squaring: at most 64 steps, infinity when too large. Never NaN for a base of 1 or
+    /// more.
+    private static func power(_ base: Double, _ exponent: Int) -> Double {
+        var result = 1.0
+        var square = base
+        var rest = exponent
+        while rest > 0 {
+            if rest & 1 == 1 { result *= square }
+            square *= square
+            rest >>= 1
+        }
+        return result
+    }
+
+    private static func random(
+        from low: Int64, through high: Int64, using generator: inout some RandomNumberGenerator
+    ) -> Int64 {
+        low < high ? Int64.random(in: low...high, using: &generator) : low
+    }
+}
+
+extension Int64 {
+    /// The nearest integer that there is; zero for NaN.
+    package init(saturating value: Double) {
+        if value.isNaN {
+            self = 0
+        } else {
+            self = Int64(exactly: value.rounded()) ?? (value < 0 ? .min : .max)
+        }
+    }
+}
+
+extension Backoff: CustomStringConvertible {
+    public var description: String {
+        let shape: String =
+            switch growth {
+            case .constant: "constant \(Duration.nanoseconds(base))"
+            case .linear: "linear \(Duration.nanoseconds(base)) up to \(Duration.nanoseconds(cap))"
+            case .exponential(let factor):
+                "exponential \(Duration.nanoseconds(base)) × \(factor)ⁿ up to \(Duration.nanoseconds(cap))"
+            case .sequence(let delays): "\(delays.map { Duration.nanoseconds($0) })"
+            }
+        return jitter == .none ? shape : "\(shape), \(jitter) jitter"
+    }
+}

@@ -1,0 +1,94 @@
+/// A policy used by hand: admission to work that is done elsewhere.
+///
+/// ```swift
+/// let permit = try breaker.acquire()
+/// let outcome = await somethingThatIsNotAClosure()
+/// permit.complete(outcome.ok ? .success : .transient)
+/// ```
+///
+/// It is good for one report. Dropped without one, it counts as cancelled.
+public struct Permit: ~Copyable, Sendable {
+    private let policy: any Policy
+    private let call: Call
+    private let slot: Slot
+    private var outcome = Outcome(.cancelled)
+
+    fileprivate init(_ policy: any Policy, _ call: Call, _ slot: Slot) {
+        self.policy = policy
+        self.call = call
+        self.slot = slot
+    }
+
+    /// Reports how the work ended.
+    public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
+        outcome = Outcome(verdict, error: error)
+    }
+
+    deinit {
+        var call = call
+        var slot = slot
+        call.reading = nil
+        _ = policy.exit(&call, &slot, outcome)
+    }
+}
+
+extension Policy {
+    /// Asks for admission by hand, without waiting.
+    ///
+    /// - Throws: what the policy refuses with; ``WouldWait`` if it would have the call wait.
+    public func acquire() throws -> Permit {
+        var call = Call(.bare(on: timeBase))
+        var slot = Slot()
+        switch enter(&call, &slot) {
+        case .proceed:
+            return Permit(self, call, slot)
+        case .refuse(let error):
+            throw error
+        case .sleep(let instant):
+            let retryAfter = call.now.duration(to: instant)
+            _ = exit(&call, &slot, Outcome(.cancelled))
+            throw WouldWait(policy: name, retryAfter: retryAfter)
+        case .park:
+            _ = exit(&call, &slot, Outcome(.cancelled))
+            throw WouldWait(policy: name, retryAfter: nil)
+        }
+    }
+
+    /// Asks for admission by hand, and waits if the policy says so.
+    ///
+    /// - Throws: what the policy refuses with; `CancellationError` if the task is cancelled while it waits.
+    public nonisolated(nonsending) func acquireWaiting() async throws -> Permit {
+        var call = Call(.bare(on: timeBase))
+        var slot = Slot()
+        while true {
+            let waiter: Waiter
+            let deadline: Instant
+            switch enter(&call, &slot) {
+            case .proceed: return Permit(self, call, slot)
+            case .refuse(let error): throw error
+            case .sleep(let instant): (waiter, deadline) = (Waiter(), instant)
+            case .park(let parked, let instant): (waiter, deadline) = (parked, instant)
+            }
+            let wake = await waiter.wait(until: deadline, on: call.timeBase)
+            call.reading = nil
+            if wake == .cancelled {
+                _ = exit(&call, &slot, Outcome(.cancelled))
+                throw CancellationError()
+            }
+        }
+    }
+}
+
+/// A policy asked without waiting would have had the call wait.
+public struct WouldWait: Rejection, Hashable {
+    /// The policy's name.
+    public let policy: String
+    public let retryAfter: Duration?
+
+    public init(policy: String, retryAfter: Duration?) {
+        self.policy = policy
+        self.retryAfter = retryAfter
+    }
+
+    public var description: String { "\(policy) has no room just now. \(retryAdvice)" }
+}

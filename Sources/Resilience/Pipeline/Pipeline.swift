@@ -1,0 +1,92 @@
+/// A stack of policies around any async operation. The first is the outermost.
+///
+/// ```swift
+/// let pipeline = Pipeline("activities") {
+///     Timeout(.seconds(30))                       // the whole call
+///     Retry(maxRetries: 3)
+///     breaker                                     // shared with others: it is a reference
+///     Throttle(.perSecond(10), burst: 20)
+///     Bulkhead(limit: 16, queue: 64)
+///     Timeout(.seconds(5))                        // each attempt
+/// }
+/// let page = try await pipeline.run { try await client.activities() }
+/// ```
+///
+/// A pipeline is a plain value: store it, pass it on, nest it (its policies join the outer list). The operation runs in
+/// the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something not `Sendable`.
+public struct Pipeline: Sendable {
+    @usableFromInline let core: PipelineCore
+
+    /// - Parameters:
+    ///   - name: names the pipeline in events.
+    ///   - timeBase: where it reads the time and sleeps. By default that of its policies, or ``TimeBase/system`` if none
+    ///     keeps readings. All policies must live in this one.
+    ///   - classifier: says what an error means, for all its policies.
+    ///   - observers: who is told what its policies do to calls of this pipeline.
+    public init(
+        _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
+        observers: Observers = Observers(), @PipelineBuilder _ elements: () -> [Element]
+    ) {
+        let elements = elements()
+        var base = timeBase
+        for case .policy(let policy) in elements {
+            guard let other = policy.timeBase else { continue }
+            precondition(
+                base == nil || base === other,
+                "Pipeline \"\(name)\": \"\(policy.name)\" lives in another time base than the pipeline or its neighbours"
+            )
+            base = other
+        }
+        core = PipelineCore(
+            name: name, timeBase: base ?? .system, classifier: classifier, observers: observers, elements: elements)
+    }
+
+    public var name: String { core.name ?? "" }
+
+    /// What it is made of, outermost first.
+    public var elements: [Element] { core.elements }
+
+    /// Who is told what its policies do to calls of this pipeline.
+    public var observers: Observers { core.observers }
+
+    /// The time base of the pipeline and of its policies.
+    public var timeBase: any TimeBase { core.timeBase }
+
+    /// Runs `operation` through the policies, as often as they say.
+    ///
+    /// - Returns: what the operation returned.
+    /// - Throws: what the operation threw in its last attempt; a ``Rejection`` if a policy refused the call; ``TimedOut``;
+    ///   `CancellationError` or ``CancelledWhileWaiting`` if the task was cancelled while the call waited.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await core.run(judging: { _ in .success }, { _ in try await operation() })
+    }
+
+    /// As ``run(_:)``, for an operation that wants to know its attempt or deadline.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        _ operation: nonisolated(nonsending) (Call) async throws -> R
+    ) async throws -> R {
+        try await core.run(judging: { _ in .success }, { try await operation($0) })
+    }
+
+    /// As ``run(_:)``, for results that may mean failure, such as a response with status 503.
+    ///
+    /// When attempts run out, the last result is returned, so that the caller still sees it.
+    /// - Parameter judge: what a result means.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        judging judge: (R) -> Verdict, _ operation: nonisolated(nonsending) (Call) async throws -> R
+    ) async throws -> R {
+        try await core.run(judging: judge, { try await operation($0) })
+    }
+}
+
+extension Policy {
+    /// Runs `operation` guarded by this policy alone: a pipeline of one.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        var call = Call(.bare(on: timeBase))
+        return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
+    }
+}

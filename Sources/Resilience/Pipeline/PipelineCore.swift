@@ -1,0 +1,128 @@
+/// What stays the same for every call of one pipeline.
+@usableFromInline final class PipelineCore: Sendable {
+    let name: String?
+    let timeBase: any TimeBase
+    let classifier: Classifier
+    let observers: Observers
+    let elements: [Pipeline.Element]
+    @usableFromInline let outermost: Segment
+
+    init(
+        name: String?, timeBase: any TimeBase, classifier: Classifier = .standard, observers: Observers = Observers(),
+        elements: [Pipeline.Element] = []
+    ) {
+        self.name = name
+        self.timeBase = timeBase
+        self.classifier = classifier
+        self.observers = observers
+        self.elements = elements
+        outermost = Segment(elements[...])
+    }
+
+    /// For a policy used without a pipeline, on the system's time base: shared, so that such a call allocates nothing.
+    private static let bare = PipelineCore(name: nil, timeBase: .system)
+
+    @usableFromInline static func bare(on timeBase: (any TimeBase)?) -> PipelineCore {
+        guard let timeBase, timeBase !== SystemTimeBase.shared else { return bare }
+        return PipelineCore(name: nil, timeBase: timeBase)
+    }
+
+    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+        judging judge: (R) -> Verdict, _ body: nonisolated(nonsending) (inout Call) async throws -> R
+    ) async throws -> R {
+        var call = Call(self)
+        if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
+        // A result must not pass through the around policies, whose code knows nothing of its type.
+        var result: R?
+        _ = try await outermost.descend(&call) { call in
+            let returned = try await body(&call)
+            result = returned
+            return judge(returned)
+        }
+        // Nobody answers with a verdict but the closure above, and it sets the result before.
+        return result!
+    }
+}
+
+/// A stretch of policies that one loop walks, and what comes inside of it: an around policy and the next stretch.
+@usableFromInline final class Segment: Walk, Sendable {
+    private let owned: [Node]
+    /// The same, without reference counting: loading a reference from a strong array costs more than a policy's own work.
+    /// Safe: `owned` keeps them alive as long as the segment.
+    @usableFromInline let nodes: [Unmanaged<Node>]
+    /// nil where the list was cut for its length alone.
+    let around: (any AroundPolicy)?
+    let inner: Segment?
+    @usableFromInline let isInnermost: Bool
+
+    init(_ elements: ArraySlice<Pipeline.Element>) {
+        var policies: [Node] = []
+        var around: (any AroundPolicy)?
+        var inner: Segment?
+        for (index, element) in zip(elements.indices, elements) {
+            switch element {
+            case .policy(let policy) where policies.count < Frame.capacity:
+                policies.append(Node.holding(policy))
+                continue
+            case .policy:
+                inner = Segment(elements[index...])
+            case .around(let policy):
+                around = policy
+                inner = Segment(elements[(index + 1)...])
+            }
+            break
+        }
+        owned = policies
+        nodes = policies.map(Unmanaged.passUnretained)
+        self.around = around
+        self.inner = inner
+        isInnermost = inner == nil
+    }
+
+    @inlinable var count: Int { nodes.count }
+
+    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
+        nodes[index]._withUnsafeGuaranteedRef { $0.enter(&call, &slot) }
+    }
+
+    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        nodes[index]._withUnsafeGuaranteedRef { $0.exit(&call, &slot, outcome) }
+    }
+
+    @usableFromInline nonisolated(nonsending) func descend(
+        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
+    ) async throws -> Verdict {
+        guard let inner else { return try await drive(&call, judging: { $0 }, innermost) }
+        return try await drive(&call, judging: { $0 }) { call in
+            guard let around else { return try await inner.descend(&call, innermost) }
+            return try await around.around(call) { call in
+                var call = call
+                return try await inner.descend(&call, innermost)
+            }
+        }
+    }
+}
+
+/// A policy behind a method table. A protocol existential would be copied, and so counted, at every step.
+@usableFromInline class Node: @unchecked Sendable {
+    // Unchecked for the compiler's sake alone: it has no state, and its one subclass holds one Sendable constant.
+
+    fileprivate init() {}
+
+    @usableFromInline func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
+    @usableFromInline func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
+
+    fileprivate static func holding(_ policy: some Policy) -> Node { Holding(policy) }
+
+    private final class Holding<P: Policy>: Node, @unchecked Sendable {
+        let policy: P
+
+        init(_ policy: P) { self.policy = policy }
+
+        override func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { policy.enter(&call, &slot) }
+
+        override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            policy.exit(&call, &slot, outcome)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+/// Guards calls in two synchronous steps: going in and coming out. It never suspends; the ``Pipeline`` does all waiting.
+///
+/// ```swift
+/// struct Counting: Policy {                              // a whole policy
+///     let calls = Counter()
+///     func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+///         calls.increment()
+///         return .proceed
+///     }
+/// }
+/// ```
+///
+/// The contract:
+/// - ``enter(_:_:)`` is asked first. `.sleep` and `.park` mean "then ask me again", with the same slot.
+/// - Each stay ends with **exactly one** ``exit(_:_:_:)``, whatever happens: the operation's end, a refusal further in,
+///   cancellation while it sleeps or is parked. The one exception is `.refuse`, after which nothing is owed.
+/// - After an exit that answered `.again`, the call enters again, with the same slot.
+/// - Both may run on many tasks at once. What a user wrote runs outside locks.
+///
+/// See `Docs/WritingAPolicy.md`.
+public protocol Policy: Sendable, CustomStringConvertible {
+    /// Names this instance in events, errors and descriptions.
+    var name: String { get }
+
+    /// The time base that the state lives in; nil if it keeps no readings between calls.
+    var timeBase: (any TimeBase)? { get }
+
+    /// Going in.
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry
+
+    /// Coming out.
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
+}
+
+extension Policy {
+    public var name: String { "\(Self.self)" }
+    public var timeBase: (any TimeBase)? { nil }
+    public var description: String { name }
+    public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
+    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
+}
+
+/// What a policy remembers of one call: three words, zero at first, kept while the call goes round.
+public struct Slot: Sendable, Equatable {
+    public var first: UInt64 = 0
+    public var second: UInt64 = 0
+    public var third: UInt64 = 0
+
+    @inlinable public init() {}
+}
+
+/// A policy's answer to a call going in.
+public enum Entry {
+    /// Go on.
+    case proceed
+    /// It ends here, with this error.
+    case refuse(any Error)
+    /// Ask again at this instant.
+    case sleep(until: Instant)
+    /// Ask again when the policy resumes the waiter, and at this instant at the latest.
+    case park(Waiter, until: Instant)
+}
+
+/// A policy's answer to a call coming out.
+public enum Exit {
+    /// Nothing to add.
+    case pass
+    /// Once more from here, entering this policy anew, at this instant.
+    case again(at: Instant)
+    /// From here on the call has failed with this error, which means this.
+    case replace(any Error, as: Verdict)
+}
+
+/// How the inside of a policy ended.
+public struct Outcome: Sendable {
+    public let verdict: Verdict
+    /// The error it threw; nil if it returned.
+    public let error: (any Error)?
+
+    @inlinable public init(_ verdict: Verdict, error: (any Error)? = nil) {
+        self.verdict = verdict
+        self.error = error
+    }
+
+    @inlinable public static var success: Outcome { Outcome(.success) }
+}
+
+/// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.
+///
+/// It returns the inside's verdict, or throws. It may run the inside once at most, unless its documentation asks for
+/// `@Sendable` operations.
+public protocol AroundPolicy: Sendable, CustomStringConvertible {
+    var name: String { get }
+
+    nonisolated(nonsending) func around(
+        _ call: Call, _ inside: nonisolated(nonsending) (Call) async throws -> Verdict
+    ) async throws -> Verdict
+}
+
+extension AroundPolicy {
+    public var name: String { "\(Self.self)" }
+    public var description: String { name }
+}

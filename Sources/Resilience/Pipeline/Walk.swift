@@ -1,0 +1,177 @@
+/// What the driver does next. The particulars are in the ``Frame``: a trivial answer keeps the usual path free of copies.
+@usableFromInline enum Step: UInt8 {
+    /// All policies let the call through.
+    case operation
+    /// Suspend until the frame's waiter is resumed or its instant comes, then walk in again.
+    case wait
+    /// The call is over and has failed with the frame's error.
+    case failed
+    /// The call is over, and what the operation returned is its result.
+    case done
+}
+
+/// One call's memory while it walks through up to ``Frame/capacity`` policies. Lives in the caller's async frame: no
+/// allocation.
+@usableFromInline struct Frame {
+    @usableFromInline static let capacity = 8
+
+    @usableFromInline var slots = (Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot())
+    /// The policy to be asked next.
+    @usableFromInline var next = 0
+    /// How many policies are owed an exit: those before this index.
+    @usableFromInline var open = 0
+    /// What the last attempt threw; after ``Step/failed``, what the call throws.
+    @usableFromInline var error: (any Error)?
+    /// For ``Step/wait``; nil if only time will end it.
+    @usableFromInline var waiter: Waiter?
+    @usableFromInline var waitEnds = Instant.distantFuture
+
+    @inlinable init() {}
+
+    @inlinable mutating func withSlot<R>(_ index: Int, _ body: (inout Slot) -> R) -> R {
+        withUnsafeMutableBytes(of: &slots) { bytes in
+            // A homogeneous tuple is laid out like its elements in a row, and is bound to their type.
+            body(&bytes.baseAddress!.assumingMemoryBound(to: Slot.self)[index])
+        }
+    }
+
+    @usableFromInline mutating func wait(_ waiter: Waiter?, until deadline: Instant, next: Int, open: Int) -> Step {
+        self.waiter = waiter
+        waitEnds = deadline
+        self.next = next
+        self.open = open
+        return .wait
+    }
+}
+
+/// A row of policies that one driver loop walks: in from the first to the last, out the other way.
+@usableFromInline protocol Walk {
+    var count: Int { get }
+    func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry
+    func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
+}
+
+/// The walk of one policy used without a pipeline.
+@usableFromInline struct Lone<P: Policy>: Walk {
+    @usableFromInline let policy: P
+
+    @inlinable init(_ policy: P) { self.policy = policy }
+
+    @inlinable var count: Int { 1 }
+
+    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
+        policy.enter(&call, &slot)
+    }
+
+    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        policy.exit(&call, &slot, outcome)
+    }
+}
+
+extension Walk {
+    /// Walks in from where the call stands.
+    @inlinable func walkIn(_ call: inout Call, _ frame: inout Frame) -> Step {
+        var index = frame.next
+        while index < count {
+            switch frame.withSlot(index, { enter(at: index, &call, &$0) }) {
+            case .proceed:
+                index += 1
+            case .refuse(let error):
+                frame.open = index
+                return walkOut(&call, &frame, Outcome(.rejected, error: error))
+            case .sleep(let deadline):
+                return frame.wait(nil, until: deadline, next: index, open: index + 1)
+            case .park(let waiter, let deadline):
+                return frame.wait(waiter, until: deadline, next: index, open: index + 1)
+            }
+        }
+        frame.open = index
+        return .operation
+    }
+
+    /// Walks out of every policy that is owed an exit, or to the first that wants another round.
+    @inlinable func walkOut(_ call: inout Call, _ frame: inout Frame, _ outcome: Outcome) -> Step {
+        var index = frame.open
+        while index > 0 {
+            index -= 1
+            switch frame.withSlot(index, { exit(at: index, &call, &$0, outcome) }) {
+            case .pass:
+                continue
+            case .again(let instant):
+                frame.error = outcome.error
+                return frame.wait(nil, until: instant, next: index, open: index)
+            case .replace(let error, let verdict):
+                frame.open = index
+                return walkOut(&call, &frame, Outcome(verdict, error: error))
+            }
+        }
+        frame.open = 0
+        guard let error = outcome.error else { return .done }
+        frame.error = error
+        return .failed
+    }
+
+    @inlinable func returned(_ verdict: Verdict, _ call: inout Call, _ frame: inout Frame) -> Step {
+        call.reading = nil
+        return walkOut(&call, &frame, Outcome(verdict))
+    }
+
+    @usableFromInline func threw(_ error: any Error, _ call: inout Call, _ frame: inout Frame) -> Step {
+        call.reading = nil
+        let verdict = Task.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
+        return walkOut(&call, &frame, Outcome(verdict, error: error))
+    }
+
+    /// Suspends as the frame says, then walks in again; or, if the task was cancelled meanwhile, walks out.
+    @usableFromInline nonisolated(nonsending) func wait(_ call: inout Call, _ frame: inout Frame) async -> Step {
+        let waiter = frame.waiter.take() ?? Waiter()
+        let wake = await waiter.wait(until: frame.waitEnds, on: call.timeBase)
+        call.reading = nil
+        guard wake == .cancelled else { return walkIn(&call, &frame) }
+        let error: any Error = frame.error.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
+        return walkOut(&call, &frame, Outcome(.cancelled, error: error))
+    }
+
+    /// The driver: walks in, calls `body` where the caller is, walks out, and does all the waiting in between.
+    ///
+    /// The call is passed on `inout`, here and below, for one reason: copying it would count references.
+    @inlinable @inline(__always) nonisolated(nonsending) func drive<R>(
+        _ call: inout Call, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+    ) async throws -> R {
+        var frame = Frame()
+        var step = walkIn(&call, &frame)
+        while true {
+            switch step {
+            case .operation:
+                let result: R
+                do {
+                    result = try await body(&call)
+                } catch {
+                    step = threw(error, &call, &frame)
+                    continue
+                }
+                step = returned(judge(result), &call, &frame)
+                if step == .done { return result }
+            case .wait:
+                step = await wait(&call, &frame)
+            case .failed, .done:
+                // An outcome without a result has an error: a policy can replace errors, never take them away.
+                throw frame.error!
+            }
+        }
+    }
+}
+
+/// The task was cancelled while it waited for another attempt: the call is over, and this is why it had to wait.
+///
+/// A call cancelled in the operation throws what the operation throws, and one cancelled while it waits for its first
+/// attempt throws `CancellationError`.
+public struct CancelledWhileWaiting: Error, CustomStringConvertible {
+    /// What the last attempt threw.
+    public let lastError: any Error
+
+    public init(lastError: any Error) { self.lastError = lastError }
+
+    public var description: String { "Cancelled while waiting to try again; the last attempt failed: \(lastError)" }
+}

@@ -1,0 +1,27 @@
+/// A number of calls in a period.
+public struct Rate: Sendable, Hashable, CustomStringConvertible {
+    public let calls: Int
+    public let period: Duration
+
+    /// - Parameters:
+    ///   - calls: 1 or more.
+    ///   - period: above zero.
+    public init(_ calls: Int, per period: Duration) {
+        precondition(calls >= 1, "Rate: calls is \(calls), and must be at least 1")
+        precondition(period > .zero, "Rate: period is \(period), and must be above zero")
+        self.calls = calls
+        self.period = period
+    }
+
+    public static func perSecond(_ calls: Int) -> Rate { Rate(calls, per: .seconds(1)) }
+    public static func perMinute(_ calls: Int) -> Rate { Rate(calls, per: .seconds(60)) }
+
+    /// Nanoseconds between two calls, rounded up: never faster than asked, at most a billion a second.
+    var interval: Int64 {
+        let period = self.period.saturatedNanoseconds
+        let (whole, rest) = period.quotientAndRemainder(dividingBy: Int64(calls))
+        return rest == 0 ? whole : whole + 1
+    }
+
+    public var description: String { "\(calls) per \(period)" }
+}

@@ -1,0 +1,108 @@
+/// The pending alarms of a time base, earliest first: a binary heap over slots, so that taking one back is O(log n) and
+/// leaves nothing behind. Equal deadlines fire in the order they were set.
+package struct AlarmQueue: Sendable {
+    package typealias Action = @Sendable () -> Void
+
+    private struct Entry {
+        var deadline: Instant
+        var order: UInt64
+        var slot: Int
+
+        func precedes(_ other: Entry) -> Bool {
+            deadline == other.deadline ? order < other.order : deadline < other.deadline
+        }
+    }
+
+    private struct Slot {
+        var generation: UInt64
+        var position: Int
+        var action: Action?
+    }
+
+    private var heap: [Entry] = []
+    private var slots: [Slot] = []
+    private var free: [Int] = []
+    private var order: UInt64 = 0
+
+    package init() {}
+
+    package var count: Int { heap.count }
+
+    /// When the next alarm is due; nil if there is none.
+    package var earliest: Instant? { heap.first?.deadline }
+
+    /// Every pending deadline, earliest first.
+    package var deadlines: [Instant] { heap.map(\.deadline).sorted() }
+
+    package mutating func insert(at deadline: Instant, _ action: @escaping Action) -> Alarm {
+        let slot: Int
+        if let reused = free.popLast() {
+            slot = reused
+            slots[slot].action = action
+        } else {
+            slot = slots.count
+            slots.append(Slot(generation: 0, position: 0, action: action))
+        }
+        order &+= 1
+        slots[slot].position = heap.count
+        heap.append(Entry(deadline: deadline, order: order, slot: slot))
+        siftUp(heap.count - 1)
+        return Alarm(slot: slot, generation: slots[slot].generation)
+    }
+
+    /// The alarm's action, no longer pending; nil if it fired or was taken back before.
+    @discardableResult
+    package mutating func remove(_ alarm: Alarm) -> Action? {
+        guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation else { return nil }
+        return removeEntry(at: slots[alarm.slot].position)
+    }
+
+    /// The earliest action due at `now`; nil if none is.
+    package mutating func popDue(at now: Instant) -> Action? {
+        guard let first = heap.first, first.deadline <= now else { return nil }
+        return removeEntry(at: 0)
+    }
+
+    private mutating func removeEntry(at position: Int) -> Action? {
+        let slot = heap[position].slot
+        let last = heap.removeLast()
+        if position < heap.count {
+            heap[position] = last
+            slots[last.slot].position = position
+            siftDown(position)
+            siftUp(slots[last.slot].position)
+        }
+        slots[slot].generation &+= 1
+        free.append(slot)
+        return slots[slot].action.take()
+    }
+
+    private mutating func siftUp(_ start: Int) {
+        var child = start
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child].precedes(heap[parent]) else { return }
+            swap(child, parent)
+            child = parent
+        }
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var parent = start
+        while true {
+            var first = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {
+                if heap[child].precedes(heap[first]) { first = child }
+            }
+            if first == parent { return }
+            swap(first, parent)
+            parent = first
+        }
+    }
+
+    private mutating func swap(_ a: Int, _ b: Int) {
+        heap.swapAt(a, b)
+        slots[heap[a].slot].position = a
+        slots[heap[b].slot].position = b
+    }
+}

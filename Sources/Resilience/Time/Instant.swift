@@ -1,0 +1,73 @@
+/// A point in time on a ``TimeBase``, in nanoseconds since that base's own start.
+///
+/// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap.
+/// Instants of two time bases must not be compared; a ``Pipeline`` refuses to mix them.
+public struct Instant: Sendable, Hashable, Comparable {
+    /// Nanoseconds since the base's start.
+    public let nanoseconds: Int64
+
+    @inlinable public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// Later than every real reading: "never".
+    public static let distantFuture = Instant(nanoseconds: .max)
+    /// Earlier than every real reading.
+    public static let distantPast = Instant(nanoseconds: .min)
+
+    /// This instant moved by `duration`, saturating at ``distantFuture`` and ``distantPast``.
+    public func advanced(by duration: Duration) -> Instant {
+        Instant(nanoseconds: nanoseconds.saturatingAdding(duration.saturatedNanoseconds))
+    }
+
+    /// How long from this instant until `other`; negative if `other` is earlier.
+    public func duration(to other: Instant) -> Duration {
+        .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
+    }
+
+    public static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
+
+    public static func + (lhs: Instant, rhs: Duration) -> Instant { lhs.advanced(by: rhs) }
+}
+
+extension Duration {
+    /// Whole nanoseconds, rounded up so that no positive wait becomes zero, saturating at the ends of `Int64`.
+    package var saturatedNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        var nanoseconds = attoseconds / 1_000_000_000
+        if attoseconds % 1_000_000_000 > 0 { nanoseconds += 1 }
+        return whole.saturatingAdding(nanoseconds)
+    }
+
+    /// Seconds as a floating-point number, for texts.
+    package var inSeconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) * 1e-18
+    }
+
+    /// Whole seconds, rounded up: what a person is told to wait.
+    package var wholeSecondsRoundedUp: Int64 {
+        let (seconds, attoseconds) = components
+        return attoseconds > 0 ? seconds.saturatingAdding(1) : seconds
+    }
+
+    package static var infinite: Duration { .nanoseconds(Int64.max) }
+}
+
+extension FixedWidthInteger {
+    package func saturatingAdding(_ other: Self) -> Self {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+
+    package func saturatingSubtracting(_ other: Self) -> Self {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other < 0 ? .max : .min) : difference
+    }
+
+    package func saturatingMultiplied(by other: Self) -> Self {
+        let (product, overflow) = multipliedReportingOverflow(by: other)
+        return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
+    }
+}

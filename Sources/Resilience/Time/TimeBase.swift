@@ -1,0 +1,32 @@
+/// Where policies read the time and have themselves woken: a monotonic clock with alarms.
+///
+/// There is one real base, ``SystemTimeBase/shared`` (`.system`), and whatever a test passes in. A policy that keeps
+/// state lives in one base, the one it was made with, and a ``Pipeline`` refuses policies of different bases, so that
+/// readings of two clocks never meet.
+public protocol TimeBase: AnyObject, Sendable {
+    /// The current reading. Never goes back.
+    var now: Instant { get }
+
+    /// Runs `action` once at or after `deadline`, never before it. A deadline in the past fires as soon as possible.
+    /// `action` is short and does not block.
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm
+
+    /// Takes an alarm back. Nothing happens if it has fired already.
+    func cancel(_ alarm: Alarm)
+}
+
+/// The receipt for a scheduled action.
+public struct Alarm: Sendable, Hashable {
+    package let slot: Int
+    package let generation: UInt64
+
+    package init(slot: Int, generation: UInt64) {
+        self.slot = slot
+        self.generation = generation
+    }
+}
+
+extension TimeBase where Self == SystemTimeBase {
+    /// The machine's own monotonic clock, which goes on while the machine sleeps.
+    public static var system: SystemTimeBase { .shared }
+}

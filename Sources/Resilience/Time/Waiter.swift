@@ -1,0 +1,66 @@
+import Synchronization
+
+/// One wait of one task: it ends once, by whichever comes first.
+///
+/// A policy that parks a call hands out a waiter and keeps it; ``resume()`` lets the call go on. Resuming before the
+/// task has begun to wait is fine, and so is resuming twice.
+public final class Waiter: Sendable {
+    /// How a wait ended.
+    package enum Wake: Sendable, Equatable {
+        /// The policy resumed it.
+        case resumed
+        /// The time given for the wait has passed.
+        case expired
+        /// The waiting task was cancelled.
+        case cancelled
+    }
+
+    private enum State {
+        case idle
+        case waiting(CheckedContinuation<Wake, Never>)
+        case ended(Wake)
+    }
+
+    private let state = Mutex(State.idle)
+
+    public init() {}
+
+    /// Ends the wait: the driver asks the policy again.
+    public func resume() { end(.resumed) }
+
+    package func end(_ wake: Wake) {
+        let continuation: CheckedContinuation<Wake, Never>? = state.withLock { state in
+            switch state {
+            case .idle:
+                state = .ended(wake)
+                return nil
+            case .waiting(let continuation):
+                state = .ended(wake)
+                return continuation
+            case .ended:
+                return nil
+            }
+        }
+        continuation?.resume(returning: wake)
+    }
+
+    /// Suspends until the wait ends: by ``resume()``, at `deadline` on `timeBase`, or by the task's cancellation.
+    package nonisolated(nonsending) func wait(until deadline: Instant, on timeBase: any TimeBase) async -> Wake {
+        let alarm: Alarm? =
+            deadline == .distantFuture ? nil : timeBase.schedule(at: deadline) { self.end(.expired) }
+        let wake = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let ended: Wake? = state.withLock { state in
+                    if case .ended(let wake) = state { return wake }
+                    state = .waiting(continuation)
+                    return nil
+                }
+                if let ended { continuation.resume(returning: ended) }
+            }
+        } onCancel: {
+            end(.cancelled)
+        }
+        if let alarm, wake != .expired { timeBase.cancel(alarm) }
+        return wake
+    }
+}

@@ -1,0 +1,68 @@
+import Synchronization
+
+/// Ends what takes too long, by cancelling it.
+///
+/// ```swift
+/// Pipeline { Timeout(.seconds(30)); Retry(); Timeout(.seconds(5)) }     // the whole call, and each attempt
+/// ```
+///
+/// Cooperative: at the limit the inside is cancelled, and the call returns when the inside does. What ignores cancellation
+/// is waited for. An inside that succeeds all the same has succeeded: its result is returned. The limit is also the
+/// inside's deadline, so no policy in there waits longer than that.
+///
+/// The inside runs in one child task that keeps the caller's isolation, task-local values and priority.
+public struct Timeout: AroundPolicy {
+    public let name: String
+    public let limit: Duration
+
+    /// - Parameter limit: above zero.
+    public init(_ name: String = "timeout", _ limit: Duration) {
+        precondition(limit > .zero, "Timeout: limit is \(limit), and must be above zero")
+        self.name = name
+        self.limit = limit
+    }
+
+    /// - Parameter limit: above zero.
+    public init(_ limit: Duration) { self.init("timeout", limit) }
+
+    public nonisolated(nonsending) func around(
+        _ call: Call, _ inside: nonisolated(nonsending) (Call) async throws -> Verdict
+    ) async throws -> Verdict {
+        var outer = call
+        let expiry = outer.now + limit
+        var inner = outer
+        inner.deadline = min(inner.deadline, expiry)
+        let race = TimeoutRace()
+        do {
+            return try await race.run(inner, until: expiry, inside, isolation: #isolation)
+        } catch  where race.timedOut {
+            let error = TimedOut(timeout: name, limit: limit, underlying: error)
+            outer.emit(Event.timedOut(limit), from: name)
+            throw error
+        }
+    }
+
+    public var description: String { "\(name): \(limit)" }
+
+    public enum Event: PolicyEvent, Equatable {
+        case timedOut(Duration)
+
+        public var description: String {
+            switch self {
+            case .timedOut(let limit): "timed out after \(limit)"
+            }
+        }
+    }
+}
+
+/// It took longer than its ``Timeout`` allows. It may or may not have had its effect.
+public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
+    /// The timeout's name.
+    public let timeout: String
+    public let limit: Duration
+    /// What the cancelled inside threw.
+    public let underlying: any Error
+
+    public var verdict: Verdict { .transient }
+    public var description: String { "Timed out after \(limit) (\(timeout))" }
+}

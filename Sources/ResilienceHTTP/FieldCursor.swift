@@ -1,0 +1,60 @@
+import Resilience
+
+/// Reads an HTTP field value byte by byte, from the left. Never traps, whatever the bytes.
+struct FieldCursor {
+    private var rest: Substring.UTF8View
+
+    /// Starts after the optional whitespace around the value, which is not part of it (RFC 9110 §5.5).
+    init(_ value: String) {
+        var rest = value[...].utf8
+        while let byte = rest.first, byte.isOptionalWhitespace { rest.removeFirst() }
+        while let byte = rest.last, byte.isOptionalWhitespace { rest.removeLast() }
+        self.rest = rest
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    /// Steps over `literal`, compared byte by byte: HTTP dates are case-sensitive.
+    mutating func skip(_ literal: String) -> Bool {
+        guard rest.starts(with: literal.utf8) else { return false }
+        rest = rest.dropFirst(literal.utf8.count)
+        return true
+    }
+
+    /// A number of exactly `count` digits, at most 18.
+    mutating func number(digits count: Int) -> Int64? {
+        var number: Int64 = 0
+        for _ in 0..<count {
+            guard let digit = nextDigit() else { return nil }
+            number = number * 10 + digit
+        }
+        return number
+    }
+
+    /// The number that the digits from here to the end make, saturating; nil if anything but a digit is left.
+    mutating func numberToEnd() -> Int64? {
+        guard !isAtEnd else { return nil }
+        var number: Int64 = 0
+        while !isAtEnd {
+            guard let digit = nextDigit() else { return nil }
+            number = number.saturatingMultiplied(by: 10).saturatingAdding(digit)
+        }
+        return number
+    }
+
+    /// The index of the name that comes next, which is stepped over.
+    mutating func index(in names: [String]) -> Int? {
+        for (index, name) in names.enumerated() where skip(name) { return index }
+        return nil
+    }
+
+    private mutating func nextDigit() -> Int64? {
+        guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+        rest.removeFirst()
+        return Int64(byte - UInt8(ascii: "0"))
+    }
+}
+
+extension UInt8 {
+    fileprivate var isOptionalWhitespace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+}

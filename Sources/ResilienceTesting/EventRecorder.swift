@@ -1,0 +1,86 @@
+public import Resilience
+import Synchronization
+
+/// An observer that remembers every event, in order.
+///
+/// ```swift
+/// let recorder = EventRecorder()
+/// breaker.observers.add(recorder)
+/// ...
+/// #expect(recorder.contains(inOrder: [CircuitBreaker.Event.halfOpened, .recovered]))
+/// ```
+public final class EventRecorder: Observer {
+    private struct State {
+        var events: [Event] = []
+        var watchers: [(events: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    public init() {}
+
+    public func receive(_ event: Event) {
+        let watchers = state.withLock { state in
+            state.events.append(event)
+            let count = state.events.count
+            let watchers = state.watchers.filter { $0.events <= count }
+            state.watchers.removeAll { $0.events <= count }
+            return watchers
+        }
+        for watcher in watchers { watcher.continuation.resume() }
+    }
+
+    /// Everything so far.
+    public var events: [Event] { state.withLock { $0.events } }
+
+    /// What one kind of policy did.
+    public func events<Detail: PolicyEvent>(of kind: Detail.Type = Detail.self) -> [Detail] {
+        events.compactMap { $0.detail as? Detail }
+    }
+
+    /// The first event of this kind that fits.
+    public func first<Detail: PolicyEvent>(
+        _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }
+    ) -> Detail? {
+        events(of: kind).first(where: fits)
+    }
+
+    /// How many events of this kind fit.
+    public func count<Detail: PolicyEvent>(
+        _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }
+    ) -> Int {
+        events(of: kind).count(where: fits)
+    }
+
+    /// Whether all these came, in any order, each as often as it is listed.
+    public func contains<Detail: PolicyEvent & Equatable>(allOf expected: [Detail]) -> Bool {
+        var rest = events(of: Detail.self)
+        return expected.allSatisfy { detail in
+            guard let index = rest.firstIndex(of: detail) else { return false }
+            rest.remove(at: index)
+            return true
+        }
+    }
+
+    /// Whether all these came in this order, others in between or not.
+    public func contains<Detail: PolicyEvent & Equatable>(inOrder expected: [Detail]) -> Bool {
+        var rest = expected[...]
+        for detail in events(of: Detail.self) where detail == rest.first { rest.removeFirst() }
+        return rest.isEmpty
+    }
+
+    /// Returns once at least `count` events have come.
+    public nonisolated(nonsending) func waitForEvents(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let enough = state.withLock { state in
+                if state.events.count >= count { return true }
+                state.watchers.append((count, continuation))
+                return false
+            }
+            if enough { continuation.resume() }
+        }
+    }
+
+    /// Forgets everything.
+    public func reset() { state.withLock { $0.events = [] } }
+}

@@ -1,0 +1,96 @@
+public import Resilience
+import Synchronization
+
+/// A time base that stands still until a test moves it.
+///
+/// ```swift
+/// let clock = ManualClock()
+/// let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .constant(.seconds(5))) }
+/// async let result = pipeline.run { try await operation() }
+/// await clock.waitForSleepers(1)          // the retry waits now, so
+/// clock.advance(by: .seconds(5))          // it is safe to move time
+/// try await result
+/// ```
+public final class ManualClock: TimeBase {
+    private struct Watcher {
+        let count: Int
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var now: Instant
+        var alarms = AlarmQueue()
+        var watchers: [Watcher] = []
+
+        /// Takes out the watchers that have seen enough.
+        mutating func satisfied() -> [Watcher] {
+            let pending = alarms.count
+            let done = watchers.filter { $0.count <= pending }
+            watchers.removeAll { $0.count <= pending }
+            return done
+        }
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter start: where it stands at first; an hour after zero, so that a test may look back.
+    public init(startingAt start: Instant = Instant(nanoseconds: 3_600_000_000_000)) {
+        state = Mutex(State(now: start))
+    }
+
+    public var now: Instant { state.withLock { $0.now } }
+
+    public func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        let (alarm, watchers) = state.withLock { state in
+            // What is due already fires at the next move too: whoever waits is woken in one place only.
+            let alarm = state.alarms.insert(at: deadline, action)
+            return (alarm, state.satisfied())
+        }
+        for watcher in watchers { watcher.continuation.resume() }
+        if deadline <= now { advance(by: .zero) }
+        return alarm
+    }
+
+    public func cancel(_ alarm: Alarm) { _ = state.withLock { $0.alarms.remove(alarm) } }
+
+    /// When each pending sleep, wait or timeout is due, earliest first.
+    public var sleepers: [Instant] { state.withLock { $0.alarms.deadlines } }
+
+    /// Returns once at least `count` sleeps, waits or timeouts are pending. Does not move time.
+    public nonisolated(nonsending) func waitForSleepers(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let watchers = state.withLock { state in
+                state.watchers.append(Watcher(count: count, continuation: continuation))
+                return state.satisfied()
+            }
+            for watcher in watchers { watcher.continuation.resume() }
+        }
+    }
+
+    /// Moves time on, firing what falls due on the way, in order and each at its own instant.
+    public func advance(by duration: Duration) { advance(to: now + duration) }
+
+    /// Moves time on to `target`; an earlier one moves nothing.
+    public func advance(to target: Instant) {
+        while true {
+            let action: AlarmQueue.Action? = state.withLock { state in
+                guard let next = state.alarms.earliest, next <= max(target, state.now) else {
+                    state.now = max(state.now, target)
+                    return nil
+                }
+                state.now = max(state.now, next)
+                return state.alarms.popDue(at: state.now)
+            }
+            guard let action else { return }
+            action()
+        }
+    }
+
+    /// Moves time to the next pending instant, if there is one, and fires what is due there.
+    @discardableResult
+    public func advanceToNextSleeper() -> Bool {
+        guard let next = state.withLock({ $0.alarms.earliest }) else { return false }
+        advance(to: next)
+        return true
+    }
+}

@@ -1,0 +1,94 @@
+#if canImport(Foundation)
+    import Foundation
+    import Resilience
+    import ResilienceHTTP
+    import Testing
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    private let get = RequestSemantics(method: "GET")
+    private let post = RequestSemantics(method: "POST")
+
+    @Suite struct URLSessionVerdictsTests {
+        @Test(
+            "a request that never reached a server is retried, whatever its method",
+            arguments: [
+                .notConnectedToInternet, .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed, .dataNotAllowed,
+                .internationalRoamingOff, .callIsActive,
+            ] as [URLError.Code])
+        func offline(code: URLError.Code) {
+            #expect(URLError(code).isOffline)
+            #expect(URLError(code).verdict(for: get) == .transient)
+            #expect(URLError(code).verdict(for: post) == .transient)
+        }
+
+        @Test(
+            "a request that may have reached a server is retried only if it is repeatable",
+            arguments: [
+                .networkConnectionLost, .timedOut, .secureConnectionFailed, .badServerResponse, .cannotParseResponse,
+                .unknown,
+            ] as [URLError.Code])
+        func lost(code: URLError.Code) {
+            #expect(!URLError(code).isOffline)
+            #expect(URLError(code).verdict(for: get) == .transient)
+            #expect(URLError(code).verdict(for: post) == .uncertain)
+            #expect(
+                URLError(code).verdict(for: RequestSemantics(method: "POST", hasIdempotencyKey: true)) == .transient)
+        }
+
+        @Test(
+            "what will be the same the next time is permanent",
+            arguments: [
+                .serverCertificateUntrusted, .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot,
+                .serverCertificateNotYetValid, .clientCertificateRejected, .clientCertificateRequired, .badURL,
+                .unsupportedURL, .httpTooManyRedirects, .redirectToNonExistentLocation, .userAuthenticationRequired,
+                .cannotDecodeContentData, .fileDoesNotExist, .dataLengthExceedsMaximum, .cancelled,
+            ] as [URLError.Code])
+        func permanent(code: URLError.Code) {
+            #expect(!URLError(code).isOffline)
+            #expect(URLError(code).verdict(for: get) == .permanent)
+        }
+
+        @Test("a response is judged by its status and fields, whatever their case")
+        func response() throws {
+            let response = try makeResponse(503, ["retry-AFTER": "12"])
+            #expect(response.verdict(for: post) == .throttled(retryAfter: .seconds(12)))
+            #expect(try makeResponse(500, [:]).verdict(for: get) == .transient)
+            #expect(try makeResponse(500, [:]).verdict(for: post) == .uncertain)
+            #expect(try makeResponse(403, [:]).verdict(for: get, remark: .rateLimited) == .throttled)
+            let dated = try makeResponse(429, ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"])
+            #expect(dated.verdict(for: get, now: 784_111_770) == .throttled(retryAfter: .seconds(7)))
+        }
+
+        @Test("a request's method and key are read from it")
+        func request() throws {
+            var request = URLRequest(url: try #require(URL(string: "https://example.com")))
+            #expect(RequestSemantics(request) == RequestSemantics(method: "GET"))
+            request.httpMethod = "POST"
+            #expect(RequestSemantics(request) == RequestSemantics(method: "POST"))
+            request.setValue(" ", forHTTPHeaderField: "idempotency-key")
+            #expect(RequestSemantics(request) == RequestSemantics(method: "POST"))
+            request.setValue("8e03978e", forHTTPHeaderField: "idempotency-key")
+            #expect(RequestSemantics(request) == RequestSemantics(method: "POST", hasIdempotencyKey: true))
+        }
+
+        @Test("a pipeline's classifier knows a lost POST, and leaves other errors to the standard one")
+        func classifier() {
+            struct Other: Error {}
+            #expect(Classifier.standard.verdict(for: URLError(.timedOut)) == .transient)
+            #expect(Classifier.urlSession(for: post).verdict(for: URLError(.timedOut)) == .uncertain)
+            #expect(Classifier.urlSession(for: post).verdict(for: URLError(.cannotConnectToHost)) == .transient)
+            #expect(Classifier.urlSession(for: post).verdict(for: Other()) == .transient)
+            let error = HTTPStatusError(status: 404, verdict: .permanent)
+            #expect(Classifier.urlSession(for: get).verdict(for: error) == .permanent)
+        }
+
+        private func makeResponse(_ status: Int, _ fields: [String: String]) throws -> HTTPURLResponse {
+            let url = try #require(URL(string: "https://example.com"))
+            return try #require(
+                HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
+        }
+    }
+#endif
