@@ -52,6 +52,9 @@ public struct Pipeline: Sendable {
     /// The time base of the pipeline and of its policies.
     public var timeBase: any TimeBase { core.timeBase }
 
+    /// What an error that ``run(_:)`` threw means.
+    public func verdict(for error: any Error) -> Verdict { core.classifier.verdict(for: error) }
+
     /// Runs `operation` through the policies, as often as they say.
     ///
     /// - Returns: what the operation returned.
