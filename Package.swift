@@ -33,8 +33,13 @@ let package = Package(
             dependencies: [
                 "Resilience",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
             ]
         ),
+        // So that a Linux machine without SQLite's headers is told what to install.
+        .systemLibrary(
+            name: "CSQLiteSystem", pkgConfig: "sqlite3",
+            providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"])]),
         .target(name: "ResilienceTesting", dependencies: ["Resilience"]),
         .executableTarget(
             name: "RetryStorm",
@@ -61,7 +66,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-for target in package.targets {
+for target in package.targets where target.type != .system {
     target.swiftSettings = [
         .enableUpcomingFeature("ExistentialAny"),
         .enableUpcomingFeature("InferIsolatedConformances"),

@@ -1,0 +1,115 @@
+import Resilience
+
+extension Calls {
+    /// Every case, the floors beside what they are the floor of.
+    public static var all: [Calls] { floors + singles + stacks + refusals + contended }
+
+    private static var floors: [Calls] {
+        [
+            bare,
+            Calls("bare call that throws, caught") { count in
+                for _ in 0..<count { do { _ = try await call { throw Failure() } } catch {} }
+            },
+        ]
+    }
+
+    private static var singles: [Calls] {
+        let breaker = CircuitBreaker()
+        return [
+            Calls("empty pipeline", through: Pipeline {}),
+            Calls("retry", through: Pipeline { Retry() }),
+            Calls("breaker, closed", through: Pipeline { breaker }),
+            Calls("breaker.run, closed") { count in
+                for number in 0..<count { _ = try await breaker.run { number } }
+            },
+            Calls("throttle, with permits", through: Pipeline { ample }),
+            Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
+            Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
+            Calls("race of a task group, done at once") { count in
+                for number in 0..<count { _ = try await race { number } }
+            },
+            Calls("timeout, suspending once") { count in
+                let pipeline = Pipeline { Timeout(.seconds(5)) }
+                for number in 0..<count { _ = try await pipeline.run { await suspended(number) } }
+            },
+            Calls("race of a task group, suspending once") { count in
+                for number in 0..<count { _ = try await race { await suspended(number) } }
+            },
+        ]
+    }
+
+    private static var stacks: [Calls] {
+        [
+            Calls("four: retry, breaker, throttle, bulkhead", through: four()),
+            Calls(
+                "five: with a timeout",
+                through: Pipeline {
+                    four()
+                    Timeout(.seconds(5))
+                }),
+        ]
+    }
+
+    private static var refusals: [Calls] {
+        let open = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .constant(.seconds(100_000)))
+        try? open.acquire().complete(.transient)
+        let shut = Throttle.gate()
+        shut.hold(for: .seconds(100_000))
+        return [
+            Calls("breaker, open", refusedBy: Pipeline { open }),
+            Calls("throttle, shut", refusedBy: Pipeline { shut }),
+            Calls("bulkhead, full") { count in
+                let full = Bulkhead(limit: 1)
+                let permit = try full.acquire()
+                try await Calls("", refusedBy: Pipeline { full }).make(count)
+                permit.complete(.success)
+            },
+        ]
+    }
+
+    private static var contended: [Calls] {
+        [
+            bare.byTwoTasks("two tasks: bare call"),
+            Calls("", through: Pipeline { CircuitBreaker() }).byTwoTasks("two tasks: one breaker"),
+            Calls("", through: four()).byTwoTasks("two tasks: one pipeline of four"),
+            Calls("two tasks: a pipeline of four each") { count in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<2 { group.addTask { try await Calls("", through: four()).make(count / 2) } }
+                    try await group.waitForAll()
+                }
+            },
+        ]
+    }
+
+    /// A throttle that never refuses.
+    private static var ample: Throttle { Throttle(.perSecond(1_000_000_000), burst: 1_000_000_000) }
+
+    private static func four() -> Pipeline {
+        Pipeline("four") {
+            Retry()
+            CircuitBreaker()
+            ample
+            Bulkhead(limit: 10)
+        }
+    }
+
+    private struct Failure: Error {}
+
+    private static func suspended(_ number: Int) async -> Int {
+        await Task.yield()
+        return number
+    }
+
+    /// What is usually written by hand for a timeout.
+    private static func race(_ operation: @escaping @Sendable () async throws -> Int) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            group.addTask { try await operation() }
+            group.addTask {
+                try await Task.sleep(for: .seconds(5))
+                throw CancellationError()
+            }
+            defer { group.cancelAll() }
+            return try await group.next()!
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Resilience
+
+/// A way of calling an operation that does nothing, over and over: what the benchmarks time and the counter counts.
+public struct Calls: Sendable {
+    public let name: String
+    /// Makes this many calls, one after the other.
+    public let make: @Sendable (Int) async throws -> Void
+
+    init(_ name: String, _ make: @escaping @Sendable (Int) async throws -> Void) {
+        self.name = name
+        self.make = make
+    }
+
+    /// Calls through a pipeline that is stored, as a user's is.
+    init(_ name: String, through pipeline: Pipeline) {
+        let stored = Stored(pipeline)
+        self.init(name) { count in try await stored.succeed(count) }
+    }
+
+    /// Calls that the pipeline refuses, each caught.
+    init(_ name: String, refusedBy pipeline: Pipeline) {
+        let stored = Stored(pipeline)
+        self.init(name) { count in await stored.beRefused(count) }
+    }
+
+    /// The floor: the operation called with nothing around it.
+    public static let bare = Calls("bare call") { count in
+        for number in 0..<count { _ = try await call { number } }
+    }
+
+    @inline(never)
+    static func call(_ operation: () async throws -> Int) async throws -> Int { try await operation() }
+
+    /// The same calls made by two tasks at once, half each.
+    func byTwoTasks(_ name: String) -> Calls {
+        Calls(name) { [make] count in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 { group.addTask { try await make(count / 2) } }
+                try await group.waitForAll()
+            }
+        }
+    }
+}
+
+private final class Stored: Sendable {
+    let pipeline: Pipeline
+
+    init(_ pipeline: Pipeline) { self.pipeline = pipeline }
+
+    @inline(never)
+    func succeed(_ count: Int) async throws {
+        for number in 0..<count { _ = try await pipeline.run { number } }
+    }
+
+    @inline(never)
+    func beRefused(_ count: Int) async {
+        for number in 0..<count {
+            do {
+                _ = try await pipeline.run { number }
+                preconditionFailure("not refused")
+            } catch {}
+        }
+    }
+}

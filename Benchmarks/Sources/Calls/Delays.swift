@@ -1,0 +1,21 @@
+import Resilience
+
+extension Calls {
+    /// Backoff alone: no call, just the delay worked out.
+    public static let delays = [
+        delay("delay, exponential", .exponential(jitter: .none)),
+        delay("delay, with full jitter", .exponential(jitter: .full)),
+        delay("delay, with decorrelated jitter", .exponential(jitter: .decorrelated)),
+    ]
+
+    private static func delay(_ name: String, _ backoff: Backoff) -> Calls {
+        Calls(name) { count in
+            var generator = SplitMix64.shared
+            var sum = Duration.zero
+            for retry in 0..<count {
+                sum += backoff.delay(beforeRetry: retry & 15, previous: .seconds(1), using: &generator)
+            }
+            precondition(sum >= .zero)
+        }
+    }
+}

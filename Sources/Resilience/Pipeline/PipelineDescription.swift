@@ -1,0 +1,32 @@
+extension Pipeline: CustomStringConvertible {
+    /// The name, then the policies, outermost first, a line each.
+    public var description: String {
+        ([name] + elements.map { "  \($0)" }).joined(separator: "\n")
+    }
+
+    /// What in the order of the policies is a known mistake; empty if nothing is. For a test, or a log line at start-up.
+    public var warnings: [String] {
+        elements.indices.flatMap { outer in
+            elements[(outer + 1)...].compactMap { inner in Self.warning(outer: elements[outer], inner: inner) }
+        }
+    }
+
+    private static func warning(outer: Element, inner: Element) -> String? {
+        guard case .policy(let outer) = outer, case .policy(let inner) = inner else { return nil }
+        switch (outer, inner) {
+        case (let outer as Retry, let inner as Retry):
+            let attempts = outer.configuration.maxAttempts.saturatingMultiplied(by: inner.configuration.maxAttempts)
+            return "\(outer.name) around \(inner.name): attempts multiply, up to \(attempts) a call"
+        case (is Bulkhead, is Retry):
+            return "\(outer.name) around \(inner.name): a call keeps its permit while it waits to try again"
+        case (is Throttle, is Retry):
+            return "\(outer.name) around \(inner.name): only the first attempt of a call is throttled"
+        case (is Throttle, is CircuitBreaker), (is Bulkhead, is CircuitBreaker):
+            return "\(outer.name) around \(inner.name): calls that an open circuit refuses use up permits"
+        case (let outer as Bulkhead, let inner as Bulkhead) where outer === inner:
+            return "\(outer.name) twice: a call waits for a permit that it holds itself"
+        default:
+            return nil
+        }
+    }
+}
