@@ -119,4 +119,6 @@ extension ScriptedOperation where Input == Void {
 public struct ScriptEnded: Error, Equatable {
     /// Which call, from 1.
     public let call: Int
+
+    public init(call: Int) { self.call = call }
 }

@@ -108,7 +108,9 @@ public struct Backoff: Sendable, Hashable {
             let delay = plainDelay(beforeRetry: retry)
             let spread = Int64(saturating: Double(delay) * share)
             let low = delay.saturatingSubtracting(spread)
-            return min(cap, Self.random(from: max(0, low), through: delay.saturatingAdding(spread), using: &generator))
+            // The cap cuts the range, not the draw: else half of all clients would meet at the cap.
+            let high = min(cap, delay.saturatingAdding(spread))
+            return Self.random(from: max(0, low), through: high, using: &generator)
         }
     }
 

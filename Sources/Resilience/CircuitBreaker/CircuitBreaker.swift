@@ -51,16 +51,13 @@ public final class CircuitBreaker: Policy {
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let generation = resting.load(ordering: .acquiring)
-        if generation != 0 {
-            slot.first = generation
-            slot.second = 0
-            call.emit(Event.allowed(.closed), from: name, to: observers)
-            return .proceed
-        }
-        return enterLocked(&call, &slot)
+        guard generation != 0, !call.isObserved(by: observers) else { return enterLocked(&call, &slot) }
+        slot.first = generation
+        slot.second = 0
+        return .proceed
     }
 
-    private func enterLocked(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    @inline(never) private func enterLocked(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let now = call.now
         let (admission, state) = change { circuit in (circuit.admit(at: now), circuit.machine.state) }
         switch admission {
@@ -83,7 +80,7 @@ public final class CircuitBreaker: Policy {
         return .pass
     }
 
-    private func record(_ verdict: Verdict, _ call: inout Call, _ slot: Slot) {
+    @inline(never) private func record(_ verdict: Verdict, _ call: inout Call, _ slot: Slot) {
         let now = call.now
         let (recording, failures, status) = change { circuit in
             let before = circuit.machine.status(at: now).failureCount

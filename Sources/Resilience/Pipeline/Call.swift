@@ -1,15 +1,22 @@
-/// One call on its way through a pipeline: what a policy may know of it.
-public struct Call: Sendable {
+/// One call on its way through a pipeline: what a policy may know of it. It can't be copied, or kept beyond the call.
+public struct Call: ~Copyable {
     /// Which attempt this is, from 1. Set by the innermost retry.
-    public var attempt = 1
+    public var attempt: Int
 
     /// When the whole call, as seen from here, must have ended. Set by timeouts on the way in.
-    public var deadline = Instant.distantFuture
+    public var deadline: Instant
 
-    @usableFromInline let core: PipelineCore
+    /// Not counted. Safe: whoever makes a call holds the core until the call is over, and nobody can copy it meanwhile.
+    @usableFromInline unowned(unsafe) let core: PipelineCore
     @usableFromInline var reading: Instant?
+    /// What the failure that a stretch of policies ended with means to the stretch around it.
+    @usableFromInline var settled: Verdict?
 
-    @usableFromInline init(_ core: PipelineCore) { self.core = core }
+    @inlinable init(_ core: PipelineCore, attempt: Int = 1, deadline: Instant = .distantFuture) {
+        self.core = core
+        self.attempt = attempt
+        self.deadline = deadline
+    }
 
     /// The pipeline's name.
     public var name: String { core.name ?? "" }
@@ -27,6 +34,12 @@ public struct Call: Sendable {
         }
     }
 
+    /// Whether anybody would be told of an event: the policy's own observers or the pipeline's.
+    public func isObserved(by observers: Observers? = nil) -> Bool {
+        if let observers, !observers.isEmpty { return true }
+        return !core.observers.isEmpty
+    }
+
     /// Tells observers: the policy's own and the pipeline's. The event is made only if somebody listens.
     public mutating func emit(
         _ event: @autoclosure () -> any PolicyEvent, from policy: String, to observers: Observers? = nil
@@ -37,5 +50,18 @@ public struct Call: Sendable {
         let event = Event(policy: policy, pipeline: core.name, time: now, detail: event())
         if own { observers?.send(event) }
         if outer { core.observers.send(event) }
+    }
+}
+
+/// What an operation may know of the attempt that it is.
+public struct Attempt: Sendable, Hashable {
+    /// From 1, as the innermost retry counts.
+    public let number: Int
+    /// When it must have ended; ``Instant/distantFuture`` if there is no timeout around it.
+    public let deadline: Instant
+
+    @inlinable init(_ call: borrowing Call) {
+        number = call.attempt
+        deadline = call.deadline
     }
 }

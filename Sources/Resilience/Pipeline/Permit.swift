@@ -9,13 +9,13 @@
 /// It is good for one report. Dropped without one, it counts as cancelled.
 public struct Permit: ~Copyable, Sendable {
     private let policy: any Policy
-    private let call: Call
+    private let core: PipelineCore
     private let slot: Slot
     private var outcome = Outcome(.cancelled)
 
-    fileprivate init(_ policy: any Policy, _ call: Call, _ slot: Slot) {
+    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ slot: Slot) {
         self.policy = policy
-        self.call = call
+        self.core = core
         self.slot = slot
     }
 
@@ -25,9 +25,8 @@ public struct Permit: ~Copyable, Sendable {
     }
 
     deinit {
-        var call = call
+        var call = Call(core)
         var slot = slot
-        call.reading = nil
         _ = policy.exit(&call, &slot, outcome)
     }
 }
@@ -37,11 +36,13 @@ extension Policy {
     ///
     /// - Throws: what the policy refuses with; ``WouldWait`` if it would have the call wait.
     public func acquire() throws -> Permit {
-        var call = Call(.bare(on: timeBase))
+        let core = PipelineCore.bare(on: timeBase)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
         var slot = Slot()
         switch enter(&call, &slot) {
         case .proceed:
-            return Permit(self, call, slot)
+            return Permit(self, core, slot)
         case .refuse(let error):
             throw error
         case .sleep(let instant):
@@ -58,13 +59,15 @@ extension Policy {
     ///
     /// - Throws: what the policy refuses with; `CancellationError` if the task is cancelled while it waits.
     public nonisolated(nonsending) func acquireWaiting() async throws -> Permit {
-        var call = Call(.bare(on: timeBase))
+        let core = PipelineCore.bare(on: timeBase)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
         var slot = Slot()
         while true {
             let waiter: Waiter
             let deadline: Instant
             switch enter(&call, &slot) {
-            case .proceed: return Permit(self, call, slot)
+            case .proceed: return Permit(self, core, slot)
             case .refuse(let error): throw error
             case .sleep(let instant): (waiter, deadline) = (Waiter(), instant)
             case .park(let parked, let instant): (waiter, deadline) = (parked, instant)

@@ -29,12 +29,13 @@ public struct Pipeline: Sendable {
     ) {
         let elements = elements()
         var base = timeBase
+        var owner = "the pipeline itself"
         for case .policy(let policy) in elements {
             guard let other = policy.timeBase else { continue }
             precondition(
                 base == nil || base === other,
-                "Pipeline \"\(name)\": \"\(policy.name)\" lives in another time base than the pipeline or its neighbours"
-            )
+                "Pipeline \"\(name)\": \"\(policy.name)\" lives in another time base than \(owner)")
+            if base == nil { owner = "\"\(policy.name)\"" }
             base = other
         }
         core = PipelineCore(
@@ -68,9 +69,9 @@ public struct Pipeline: Sendable {
 
     /// As ``run(_:)``, for an operation that wants to know its attempt or deadline.
     @inlinable public nonisolated(nonsending) func run<R>(
-        _ operation: nonisolated(nonsending) (Call) async throws -> R
+        _ operation: nonisolated(nonsending) (Attempt) async throws -> R
     ) async throws -> R {
-        try await core.run(judging: { _ in .success }, { try await operation($0) })
+        try await core.run(judging: { _ in .success }, { try await operation(Attempt($0)) })
     }
 
     /// As ``run(_:)``, for results that may mean failure, such as a response with status 503.
@@ -78,9 +79,9 @@ public struct Pipeline: Sendable {
     /// When attempts run out, the last result is returned, so that the caller still sees it.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run<R>(
-        judging judge: (R) -> Verdict, _ operation: nonisolated(nonsending) (Call) async throws -> R
+        judging judge: (R) -> Verdict, _ operation: nonisolated(nonsending) (Attempt) async throws -> R
     ) async throws -> R {
-        try await core.run(judging: judge, { try await operation($0) })
+        try await core.run(judging: judge, { try await operation(Attempt($0)) })
     }
 }
 
@@ -89,7 +90,9 @@ extension Policy {
     @inlinable public nonisolated(nonsending) func run<R>(
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
-        var call = Call(.bare(on: timeBase))
+        let core = PipelineCore.bare(on: timeBase)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
         return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
     }
 }

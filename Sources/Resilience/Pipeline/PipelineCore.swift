@@ -95,8 +95,10 @@
         guard let inner else { return try await drive(&call, judging: { $0 }, innermost) }
         return try await drive(&call, judging: { $0 }) { call in
             guard let around else { return try await inner.descend(&call, innermost) }
-            return try await around.around(call) { call in
-                var call = call
+            let core = call.core
+            let attempt = call.attempt
+            return try await around.around(&call) { deadline in
+                var call = Call(core, attempt: attempt, deadline: deadline)
                 return try await inner.descend(&call, innermost)
             }
         }

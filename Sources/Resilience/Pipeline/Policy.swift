@@ -87,13 +87,14 @@ public struct Outcome: Sendable {
 
 /// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.
 ///
-/// It returns the inside's verdict, or throws. It may run the inside once at most, unless its documentation asks for
-/// `@Sendable` operations.
+/// It gives the inside a deadline, the call's own or an earlier one, and returns the inside's verdict, or throws: what it
+/// throws is classified anew. It may run the inside once at most, unless its documentation asks for `@Sendable`
+/// operations.
 public protocol AroundPolicy: Sendable, CustomStringConvertible {
     var name: String { get }
 
     nonisolated(nonsending) func around(
-        _ call: Call, _ inside: nonisolated(nonsending) (Call) async throws -> Verdict
+        _ call: inout Call, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict
 }
 

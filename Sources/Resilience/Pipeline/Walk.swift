@@ -20,11 +20,8 @@
     @usableFromInline var next = 0
     /// How many policies are owed an exit: those before this index.
     @usableFromInline var open = 0
-    /// What the last attempt threw; after ``Step/failed``, what the call throws.
-    @usableFromInline var error: (any Error)?
-    /// For ``Step/wait``; nil if only time will end it.
-    @usableFromInline var waiter: Waiter?
-    @usableFromInline var waitEnds = Instant.distantFuture
+    /// nil as long as all goes well.
+    @usableFromInline var trouble: Trouble?
 
     @inlinable init() {}
 
@@ -36,11 +33,33 @@
     }
 
     @usableFromInline mutating func wait(_ waiter: Waiter?, until deadline: Instant, next: Int, open: Int) -> Step {
-        self.waiter = waiter
-        waitEnds = deadline
+        trouble = Trouble(error: trouble?.error, waiter: waiter ?? Waiter(), waitEnds: deadline)
         self.next = next
         self.open = open
         return .wait
+    }
+
+    @usableFromInline mutating func note(_ error: (any Error)?) { trouble = Trouble(error: error) }
+
+    @usableFromInline mutating func fail(_ error: any Error) -> Step {
+        trouble = Trouble(error: error)
+        return .failed
+    }
+}
+
+/// What a call that waits or fails has to remember. Apart from the frame, so that one that does neither has nothing to
+/// clean up.
+@usableFromInline final class Trouble {
+    /// What the last attempt threw; after ``Step/failed``, what the call throws.
+    @usableFromInline let error: (any Error)?
+    /// For ``Step/wait``.
+    let waiter: Waiter?
+    let waitEnds: Instant
+
+    init(error: (any Error)?, waiter: Waiter? = nil, waitEnds: Instant = .distantFuture) {
+        self.error = error
+        self.waiter = waiter
+        self.waitEnds = waitEnds
     }
 }
 
@@ -98,7 +117,7 @@ extension Walk {
             case .pass:
                 continue
             case .again(let instant):
-                frame.error = outcome.error
+                frame.note(outcome.error)
                 return frame.wait(nil, until: instant, next: index, open: index)
             case .replace(let error, let verdict):
                 frame.open = index
@@ -107,8 +126,8 @@ extension Walk {
         }
         frame.open = 0
         guard let error = outcome.error else { return .done }
-        frame.error = error
-        return .failed
+        call.settled = outcome.verdict
+        return frame.fail(error)
     }
 
     @inlinable func returned(_ verdict: Verdict, _ call: inout Call, _ frame: inout Frame) -> Step {
@@ -118,17 +137,19 @@ extension Walk {
 
     @usableFromInline func threw(_ error: any Error, _ call: inout Call, _ frame: inout Frame) -> Step {
         call.reading = nil
-        let verdict = Task.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
+        let settled = call.settled.take()
+        let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
         return walkOut(&call, &frame, Outcome(verdict, error: error))
     }
 
     /// Suspends as the frame says, then walks in again; or, if the task was cancelled meanwhile, walks out.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout Call, _ frame: inout Frame) async -> Step {
-        let waiter = frame.waiter.take() ?? Waiter()
-        let wake = await waiter.wait(until: frame.waitEnds, on: call.timeBase)
+        // Present: whoever answered ``Step/wait`` made it.
+        let trouble = frame.trouble!
+        let wake = await trouble.waiter!.wait(until: trouble.waitEnds, on: call.timeBase)
         call.reading = nil
         guard wake == .cancelled else { return walkIn(&call, &frame) }
-        let error: any Error = frame.error.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
+        let error: any Error = trouble.error.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
         return walkOut(&call, &frame, Outcome(.cancelled, error: error))
     }
 
@@ -157,7 +178,7 @@ extension Walk {
                 step = await wait(&call, &frame)
             case .failed, .done:
                 // An outcome without a result has an error: a policy can replace errors, never take them away.
-                throw frame.error!
+                throw frame.trouble!.error!
             }
         }
     }

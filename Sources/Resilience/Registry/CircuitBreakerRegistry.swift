@@ -37,12 +37,15 @@ public final class CircuitBreakerRegistry<Key: Hashable & Sendable>: Sendable {
     public subscript(key: Key) -> CircuitBreaker {
         if let breaker = existing(key) { return breaker }
         let made = make(key)
-        return state.withLock { state in
-            if let breaker = state.breakers[key] { return breaker }
-            if state.breakers.count >= state.sweepsAbove { sweep(&state) }
+        // What is forgotten is let go of after the lock: its observers' deinit may be a user's code.
+        let (breaker, forgotten): (CircuitBreaker, [CircuitBreaker]) = state.withLock { state in
+            if let breaker = state.breakers[key] { return (breaker, []) }
+            let forgotten = state.breakers.count >= state.sweepsAbove ? sweep(&state) : []
             state.breakers[key] = made
-            return made
+            return (made, forgotten)
         }
+        _ = forgotten
+        return breaker
     }
 
     /// The breaker of this key, if there is one.
@@ -66,12 +69,17 @@ public final class CircuitBreakerRegistry<Key: Hashable & Sendable>: Sendable {
 
     /// Forgets what is idle. Runs again only when the rest has doubled, so that a registry of busy keys is not swept at
     /// every new one.
-    private func sweep(_ state: inout State) {
+    private func sweep(_ state: inout State) -> [CircuitBreaker] {
+        var forgotten: [CircuitBreaker] = []
         for key in Array(state.breakers.keys) {
             guard var breaker = state.breakers.removeValue(forKey: key) else { continue }
-            let idle = breaker.isAtRest && isKnownUniquelyReferenced(&breaker)
-            if !idle { state.breakers[key] = breaker }
+            if breaker.isAtRest && isKnownUniquelyReferenced(&breaker) {
+                forgotten.append(breaker)
+            } else {
+                state.breakers[key] = breaker
+            }
         }
         state.sweepsAbove = max(capacity, 2 * state.breakers.count)
+        return forgotten
     }
 }

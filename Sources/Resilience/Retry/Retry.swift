@@ -50,11 +50,15 @@ public struct Retry: Policy {
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if case .success = outcome.verdict { return .pass }
+        if case .success = outcome.verdict {
+            slot.first = 0
+            slot.second = 0
+            return .pass
+        }
         return failed(&call, &slot, outcome)
     }
 
-    private func failed(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    @inline(never) private func failed(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         var machine = RetryStateMachine(attempts: Int(slot.first), previousDelay: Int64(slot.second))
         var generator = configuration.generator
         let decision = machine.failed(
@@ -70,10 +74,12 @@ public struct Retry: Policy {
             return .again(at: instant)
         case .giveUp(let reason):
             call.emit(Event.gaveUp(attempt: machine.attempts, reason), from: name)
-            return .pass
         case .notMine:
-            return .pass
+            break
         }
+        // A policy further out may go round, and then this retry begins anew.
+        slot = Slot()
+        return .pass
     }
 
     public var description: String { "\(name): \(configuration)" }

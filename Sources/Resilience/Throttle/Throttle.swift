@@ -18,8 +18,9 @@ public final class Throttle: Policy {
 
     private struct State {
         var machine: ThrottleStateMachine
-        /// Calls that wait for the probe's end.
-        var parked: [ObjectIdentifier: Waiter] = [:]
+        /// Calls that wait for the probe's end, by the order in which they came.
+        var parked: [UInt64: Waiter] = [:]
+        var lastParked: UInt64 = 0
         /// Calls that wait, for any reason.
         var waiting = 0
     }
@@ -41,7 +42,7 @@ public final class Throttle: Policy {
     ///     `holdBackoff` does if it says nothing.
     ///   - holdBackoff: how long to hold for the nth time in a row; not jittered, since one probe goes first.
     public convenience init(
-        _ name: String = "throttle", _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+        _ name: String, _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         timeBase: any TimeBase = .system, observers: Observers = Observers()
@@ -49,6 +50,18 @@ public final class Throttle: Policy {
         self.init(
             name, rate: rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting,
             holdBackoff: holdOnThrottled ? holdBackoff : nil, timeBase: timeBase, observers: observers)
+    }
+
+    /// As the other, named "throttle".
+    public convenience init(
+        _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+        holdOnThrottled: Bool = false,
+        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
+        timeBase: any TimeBase = .system, observers: Observers = Observers()
+    ) {
+        self.init(
+            "throttle", rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
+            holdBackoff: holdBackoff, timeBase: timeBase, observers: observers)
     }
 
     /// A throttle with no rate of its own: it holds everybody when the other side asks for fewer calls, or ``hold(for:)``
@@ -81,7 +94,7 @@ public final class Throttle: Policy {
     }
 
     /// Where a call stands; the low byte of the slot's first word. The epoch of its admission is above it. The second word
-    /// is the receipt of a reservation, the third the last instant that a waiting call waits for.
+    /// is the receipt of a reservation or the key of a parked call, the third the last instant that a waiting call waits for.
     private enum Stage {
         static let outside: UInt64 = 0
         static let admitted: UInt64 = 1
@@ -96,9 +109,22 @@ public final class Throttle: Policy {
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let now = call.now
+        if Stage.of(slot) == Stage.outside {
+            // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
+            let (answer, epoch) = state.withLock { ($0.machine.ask(at: now), $0.machine.epoch) }
+            if answer == .go || answer == .probe {
+                slot.first = Stage.word(answer == .go ? Stage.admitted : Stage.probe, epoch)
+                return .proceed
+            }
+        }
+        return enterOrWait(&call, &slot, at: now)
+    }
+
+    @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
         let deadline = call.deadline
         let entry = state.withLock { state -> Result<Entry, Throttled> in
             if Stage.of(slot) == Stage.reserved || Stage.of(slot) == Stage.waiting { state.waiting -= 1 }
+            if Stage.of(slot) == Stage.waiting { state.parked[slot.second] = nil }
             if Stage.of(slot) == Stage.reserved, state.machine.gate == .open, Stage.epoch(slot) == state.machine.epoch {
                 slot.first = Stage.word(Stage.admitted, Stage.epoch(slot))
                 return .success(.proceed)
@@ -126,8 +152,9 @@ public final class Throttle: Policy {
         func mayWait(until instant: Instant) -> Bool {
             instant <= latest && instant < deadline && state.waiting < maxWaiting
         }
-        func wait(_ stage: UInt64) {
+        func wait(_ stage: UInt64, _ second: UInt64 = 0) {
             state.waiting += 1
+            slot.second = second
             slot.first = Stage.word(stage, state.machine.epoch)
             slot.third = UInt64(bitPattern: latest.nanoseconds)
         }
@@ -140,8 +167,7 @@ public final class Throttle: Policy {
             return .success(.proceed)
         case .notBefore(let instant):
             guard mayWait(until: instant) else { return refusal(instant) }
-            slot.second = UInt64(bitPattern: state.machine.reserve(at: now))
-            wait(Stage.reserved)
+            wait(Stage.reserved, UInt64(bitPattern: state.machine.reserve(at: now)))
             return .success(.sleep(until: instant))
         case .held(let until):
             guard mayWait(until: until) else { return refusal(until) }
@@ -149,9 +175,10 @@ public final class Throttle: Policy {
             return .success(.sleep(until: until))
         case .probing(let until):
             guard mayWait(until: now), now < latest else { return refusal(until) }
-            wait(Stage.waiting)
+            state.lastParked += 1
+            wait(Stage.waiting, state.lastParked)
             let waiter = Waiter()
-            state.parked[ObjectIdentifier(waiter)] = waiter
+            state.parked[state.lastParked] = waiter
             return .success(.park(waiter, until: min(until, latest, deadline)))
         case .never:
             return refusal(nil)
@@ -171,9 +198,9 @@ public final class Throttle: Policy {
         return .pass
     }
 
-    private func ended(_ call: inout Call, _ slot: Slot, _ verdict: Verdict) {
+    @inline(never) private func ended(_ call: inout Call, _ slot: Slot, _ verdict: Verdict) {
         let now = call.now
-        let (parked, heldUntil) = state.withLock { state -> ([ObjectIdentifier: Waiter], Instant?) in
+        let (parked, heldUntil) = state.withLock { state -> ([UInt64: Waiter], Instant?) in
             var heldUntil: Instant?
             let epoch = Stage.epoch(slot)
             switch Stage.of(slot) {
@@ -182,12 +209,13 @@ public final class Throttle: Policy {
                 if epoch == state.machine.epoch { state.machine.giveBack(Int64(bitPattern: slot.second)) }
             case Stage.waiting:
                 state.waiting -= 1
+                state.parked[slot.second] = nil
             case let stage:
                 let wasProbe = stage == Stage.probe
                 if case .throttled(let named) = verdict, let holdBackoff {
                     if state.machine.minds(throttledInEpoch: epoch, wasProbe: wasProbe) {
-                        var none = NoChance()
-                        let delay = named ?? holdBackoff.delay(beforeRetry: state.machine.holds, using: &none)
+                        var chance = SplitMix64.shared
+                        let delay = named ?? holdBackoff.delay(beforeRetry: state.machine.holdsBefore, using: &chance)
                         let until = now + max(delay, .zero)
                         state.machine.hold(until: until)
                         heldUntil = until
@@ -201,7 +229,7 @@ public final class Throttle: Policy {
             state.parked = [:]
             return (parked, heldUntil)
         }
-        for waiter in parked.values { waiter.resume() }
+        for (_, waiter) in parked.sorted(by: { $0.key < $1.key }) { waiter.resume() }
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: observers)
         }
@@ -230,11 +258,6 @@ public final class Throttle: Policy {
         let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait)"
         return "\(name): \(limit), \(wait)\(holdBackoff == nil ? "" : ", held by 429")"
     }
-}
-
-/// For a backoff without jitter, which asks for no chance.
-private struct NoChance: RandomNumberGenerator {
-    func next() -> UInt64 { 0 }
 }
 
 extension Throttle {

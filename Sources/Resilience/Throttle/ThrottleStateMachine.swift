@@ -40,10 +40,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private(set) var epoch: UInt64 = 0
     /// Times shut in a row without a good probe.
     private(set) var holds = 0
+    /// Holds in a row before the one that a 429 of this moment belongs to: many of them are one hold.
+    var holdsBefore: Int {
+        if case .held = gate { max(0, holds - 1) } else { holds }
+    }
 
     init(rate: Rate?, burst: Int) {
         precondition(burst >= 1, "Throttle: burst is \(burst), and must be at least 1")
-        interval = rate?.interval ?? 0
+        // A burst of more than 146 years is out of reach all the same, and would make the readings saturate.
+        interval = min(rate?.interval ?? 0, .max / 2 / Int64(burst))
         tolerance = interval.saturatingMultiplied(by: Int64(burst))
     }
 

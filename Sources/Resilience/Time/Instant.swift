@@ -11,9 +11,9 @@ public struct Instant: Sendable, Hashable, Comparable {
     }
 
     /// Later than every real reading: "never".
-    public static let distantFuture = Instant(nanoseconds: .max)
+    @inlinable public static var distantFuture: Instant { Instant(nanoseconds: .max) }
     /// Earlier than every real reading.
-    public static let distantPast = Instant(nanoseconds: .min)
+    @inlinable public static var distantPast: Instant { Instant(nanoseconds: .min) }
 
     /// This instant moved by `duration`, saturating at ``distantFuture`` and ``distantPast``.
     public func advanced(by duration: Duration) -> Instant {
@@ -33,23 +33,21 @@ public struct Instant: Sendable, Hashable, Comparable {
 extension Duration {
     /// Whole nanoseconds, rounded up so that no positive wait becomes zero, saturating at the ends of `Int64`.
     package var saturatedNanoseconds: Int64 {
+        // First: `components` traps where a duration has more seconds than an `Int64`.
+        guard self < .nanoseconds(Int64.max) else { return .max }
+        guard self > .nanoseconds(Int64.min) else { return .min }
         let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        var nanoseconds = attoseconds / 1_000_000_000
-        if attoseconds % 1_000_000_000 > 0 { nanoseconds += 1 }
-        return whole.saturatingAdding(nanoseconds)
+        let nanoseconds = attoseconds / 1_000_000_000 + (attoseconds % 1_000_000_000 > 0 ? 1 : 0)
+        return seconds * 1_000_000_000 + nanoseconds
     }
 
     /// Seconds as a floating-point number, for texts.
-    package var inSeconds: Double {
-        Double(components.seconds) + Double(components.attoseconds) * 1e-18
-    }
+    package var inSeconds: Double { Double(attoseconds) / 1e18 }
 
     /// Whole seconds, rounded up: what a person is told to wait.
     package var wholeSecondsRoundedUp: Int64 {
-        let (seconds, attoseconds) = components
-        return attoseconds > 0 ? seconds.saturatingAdding(1) : seconds
+        let (seconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000_000)
+        return Int64(clamping: rest > 0 ? seconds + 1 : seconds)
     }
 
     package static var infinite: Duration { .nanoseconds(Int64.max) }

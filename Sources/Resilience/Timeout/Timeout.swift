@@ -26,18 +26,16 @@ public struct Timeout: AroundPolicy {
     public init(_ limit: Duration) { self.init("timeout", limit) }
 
     public nonisolated(nonsending) func around(
-        _ call: Call, _ inside: nonisolated(nonsending) (Call) async throws -> Verdict
+        _ call: inout Call, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict {
-        var outer = call
-        let expiry = outer.now + limit
-        var inner = outer
-        inner.deadline = min(inner.deadline, expiry)
-        let race = TimeoutRace()
+        let expiry = call.now + limit
+        let race = TimeoutRace(expiry: expiry, deadline: min(call.deadline, expiry), timeBase: call.timeBase)
         do {
-            return try await race.run(inner, until: expiry, inside, isolation: #isolation)
+            return try await race.run(inside, isolation: #isolation)
         } catch  where race.timedOut {
             let error = TimedOut(timeout: name, limit: limit, underlying: error)
-            outer.emit(Event.timedOut(limit), from: name)
+            call.reading = nil
+            call.emit(Event.timedOut(limit), from: name)
             throw error
         }
     }

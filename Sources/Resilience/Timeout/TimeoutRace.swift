@@ -7,13 +7,23 @@ final class TimeoutRace: Sendable {
         var task: Task<Verdict, any Error>?
     }
 
+    private let expiry: Instant
+    /// The inside's.
+    private let deadline: Instant
+    private let timeBase: any TimeBase
     private let state = Mutex(State())
+
+    init(expiry: Instant, deadline: Instant, timeBase: any TimeBase) {
+        self.expiry = expiry
+        self.deadline = deadline
+        self.timeBase = timeBase
+    }
 
     /// Whether the limit passed before anything else happened.
     var timedOut: Bool { state.withLock { $0.machine == .expired } }
 
     func run(
-        _ call: Call, until expiry: Instant, _ inside: nonisolated(nonsending) (Call) async throws -> Verdict,
+        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict,
         isolation: isolated (any Actor)?
     ) async throws -> Verdict {
         let callerWasCancelled = Task.isCancelled
@@ -26,17 +36,17 @@ final class TimeoutRace: Sendable {
                 // Runs right here up to its first suspension; what never suspends has ended when this returns.
                 task = Task.immediate {
                     _ = isolation
-                    return try await self.child(call, callerWasCancelled, inside)
+                    return try await self.child(callerWasCancelled, inside)
                 }
             } else {
                 task = Task {
                     _ = isolation
-                    return try await self.child(call, callerWasCancelled, inside)
+                    return try await self.child(callerWasCancelled, inside)
                 }
             }
             guard began(task) else { return try await task.value }
-            let alarm = call.timeBase.schedule(at: expiry) { self.end { $0.limitPassed() } }
-            defer { call.timeBase.cancel(alarm) }
+            let alarm = timeBase.schedule(at: expiry) { self.end { $0.limitPassed() } }
+            defer { timeBase.cancel(alarm) }
             return try await withTaskCancellationHandler {
                 try await task.value
             } onCancel: {
@@ -46,12 +56,12 @@ final class TimeoutRace: Sendable {
     }
 
     private nonisolated(nonsending) func child(
-        _ call: Call, _ callerWasCancelled: Bool, _ inside: nonisolated(nonsending) (Call) async throws -> Verdict
+        _ callerWasCancelled: Bool, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict {
         // The caller's cancellation reaches a task of its own only by hand.
         if callerWasCancelled { withUnsafeCurrentTask { $0?.cancel() } }
         defer { state.withLock { $0.machine.insideEnded() } }
-        return try await inside(call)
+        return try await inside(deadline)
     }
 
     /// Keeps the task for whoever ends it; false if it has ended already.

@@ -12,6 +12,22 @@ public struct FlushReport: Sendable {
         /// The other side could not be reached; the queue tries again by itself at this instant, or when triggered.
         case offline(retryAt: Instant)
         case cancelled
+
+        /// When the queue goes on by itself; nil if it waits for a trigger.
+        var goesOnAt: Instant? {
+            switch self {
+            case .paused(let instant), .stalled(let instant), .offline(let instant): instant
+            case .drained, .cancelled: nil
+            }
+        }
+
+        /// Whether waiting will get the rest through.
+        var goesOn: Bool {
+            switch self {
+            case .paused, .stalled: true
+            case .offline, .drained, .cancelled: false
+            }
+        }
     }
 
     /// Mutations that the other side acknowledged.

@@ -38,6 +38,19 @@ public final class SyncQueue: Sendable {
         var throttles = 0
         /// Passes in a row that got nothing through.
         var stalls = 0
+        /// Flights begun so far.
+        var flights = 0
+        /// How the last flight that was not cancelled ended, and so when the queue goes on by itself.
+        var lastEnd: Result<FlushReport.End, any Error> = .success(.drained)
+        /// What each drain under way has seen.
+        var drains: [ObjectIdentifier: FlushReport] = [:]
+        /// Who waits for a flight, or a clearing, to end.
+        var watchers: [Waiter] = []
+
+        mutating func takeWatchers() -> [Waiter] {
+            defer { watchers = [] }
+            return watchers
+        }
     }
 
     public let name: String
@@ -78,6 +91,7 @@ public final class SyncQueue: Sendable {
     /// Stores mutations, all or none; durable when it returns.
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``, or the store's error.
     public func enqueue(_ mutations: [Mutation]) async throws {
+        guard !mutations.isEmpty else { return }
         for mutation in mutations {
             guard !mutation.id.isEmpty else { throw SyncQueueError.invalid(id: "", reason: "its id is empty.") }
             guard (1...255).contains(mutation.idempotencyKey.count) else {
@@ -110,6 +124,11 @@ public final class SyncQueue: Sendable {
                 var report = FlushReport()
                 report.end = .paused(until: until)
                 return report
+            case .clearing:
+                if await waitForChange(while: { $0.machine.clearings > 0 }) { continue }
+                var report = FlushReport()
+                report.end = .cancelled
+                return report
             case .flight(let flight):
                 let report = try await withTaskCancellationHandler {
                     try await flight.value
@@ -123,28 +142,58 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    /// Flushes until nothing is pending, waiting out pauses and trying again what failed.
+    /// Flushes until nothing is pending: waits while the queue waits out pauses and tries again what failed.
     ///
-    /// Returns early, with ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached.
+    /// Returns early, with ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller
+    /// ends the waiting; what the queue does by itself goes on.
+    /// - Returns: what became of the queue meanwhile, whoever began the flushes.
+    /// - Throws: the store's error; ``SyncQueueError/stopped``.
     public func drain() async throws -> FlushReport {
-        var total = FlushReport()
+        let key = Waiter()
+        state.withLock { $0.drains[ObjectIdentifier(key)] = FlushReport() }
+        defer { _ = state.withLock { $0.drains.removeValue(forKey: ObjectIdentifier(key)) } }
+        var end = try await flush().end
+        while end.goesOn {
+            // The queue's own alarm starts the next flight: one more trigger would mean one more attempt.
+            let changed = await waitForChange { state in
+                guard !state.stopped, case .success(let lastEnd) = state.lastEnd else { return false }
+                return state.flight != nil || lastEnd.goesOn
+            }
+            end =
+                changed
+                ? try state.withLock { $0.stopped ? .failure(SyncQueueError.stopped) : $0.lastEnd }.get() : .cancelled
+        }
+        var report = state.withLock { $0.drains[ObjectIdentifier(key)] } ?? FlushReport()
+        report.end = end
+        return report
+    }
+
+    /// Waits while a condition holds.
+    /// - Returns: false if the task was cancelled instead.
+    private func waitForChange(while condition: (borrowing State) -> Bool) async -> Bool {
         while true {
-            total.add(try await flush())
-            switch total.end {
-            case .drained, .offline, .cancelled:
-                return total
-            case .paused(let instant), .stalled(let instant):
-                if await Waiter().wait(until: instant, on: pipeline.timeBase) == .cancelled {
-                    total.end = .cancelled
-                    return total
-                }
+            let waiter = Waiter()
+            let waits = state.withLock { state in
+                guard condition(state) else { return false }
+                state.watchers.append(waiter)
+                return true
+            }
+            guard waits else { return true }
+            if await waiter.wait(until: .distantFuture, on: pipeline.timeBase) == .cancelled {
+                state.withLock { $0.watchers.removeAll { $0 === waiter } }
+                return false
             }
         }
+    }
+
+    private func tellWatchers() {
+        for watcher in state.withLock({ $0.takeWatchers() }) { watcher.resume() }
     }
 
     private enum Beginning {
         case flight(Task<FlushReport, any Error>)
         case paused(until: Instant)
+        case clearing
         case stopped
     }
 
@@ -155,6 +204,8 @@ public final class SyncQueue: Sendable {
             switch state.machine.triggered(at: now) {
             case .paused(let until):
                 return .paused(until: until)
+            case .clearing:
+                return .clearing
             case .join:
                 // A flight is there as long as the machine is flushing.
                 return .flight(state.flight!)
@@ -162,6 +213,7 @@ public final class SyncQueue: Sendable {
                 disarm(&state)
                 let flight = Task { try await self.fly() }
                 state.flight = flight
+                state.flights += 1
                 return .flight(flight)
             }
         }
@@ -171,47 +223,80 @@ public final class SyncQueue: Sendable {
     private func fly() async throws -> FlushReport {
         var total = FlushReport()
         while true {
+            let report: FlushReport
             do {
-                total.add(try await pass())
+                report = try await pass()
             } catch {
-                settle(.cancelled)
                 tell(.storeFailed(error: "\(error)"))
+                settle(failure: error)
                 throw error
             }
-            if settle(total.end) == .rest { return total }
+            total.add(report)
+            if settle(report) == .rest { return total }
         }
     }
 
-    @discardableResult
-    private func settle(_ end: FlushReport.End) -> FlushStateMachine.After {
-        let (after, triggersAgain) = state.withLock { state -> (FlushStateMachine.After, Bool) in
-            if end == .cancelled {
-                state.flight = nil
-                return (.rest, state.machine.flushCancelled() && !state.stopped)
-            }
-            var pausedUntil: Instant?
-            if case .paused(let until) = end { pausedUntil = until }
+    private func settle(_ report: FlushReport) -> FlushStateMachine.After {
+        if report.end == .cancelled {
+            abandon(report)
+            return .rest
+        }
+        var pausedUntil: Instant?
+        if case .paused(let until) = report.end { pausedUntil = until }
+        let (after, flights) = state.withLock { state in
+            for key in state.drains.keys { state.drains[key]?.add(report) }
             let after = state.machine.passEnded(pausedUntil: pausedUntil)
             if after == .rest {
                 state.flight = nil
-                arm(for: end, &state)
+                state.lastEnd = .success(report.end)
             }
-            return (after, false)
+            return (after, state.flights)
         }
-        if triggersAgain { trigger() }
-        if after == .rest, end == .drained { tell(.drained) }
+        if after == .rest {
+            if let instant = report.end.goesOnAt { arm(at: instant, afterFlight: flights) }
+            if report.end == .drained { tell(.drained) }
+            tellWatchers()
+        }
         return after
     }
 
-    /// The end of a pause starts a flush; nobody has to poke.
-    private func arm(for end: FlushReport.End, _ state: inout State) {
-        disarm(&state)
-        switch end {
-        case .paused(let instant), .stalled(let instant), .offline(let instant):
-            state.alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
-        case .drained, .cancelled:
-            break
+    /// The flight was cancelled: what others expect of it, and what the queue would have done by itself, is still to be done.
+    private func abandon(_ report: FlushReport) {
+        let (triggersAgain, lastEnd, flights) = state.withLock { state in
+            for key in state.drains.keys { state.drains[key]?.add(report) }
+            state.flight = nil
+            return (state.machine.flushCancelled(), state.lastEnd, state.flights)
         }
+        if triggersAgain {
+            trigger()
+        } else if case .success(let end) = lastEnd, let instant = end.goesOnAt {
+            arm(at: instant, afterFlight: flights)
+        }
+        tellWatchers()
+    }
+
+    private func settle(failure error: any Error) {
+        let retryAt = now + stallDelay()
+        let (triggersAgain, flights) = state.withLock { state in
+            state.flight = nil
+            state.lastEnd = .failure(error)
+            return (state.machine.flushCancelled(), state.flights)
+        }
+        if triggersAgain { trigger() } else { arm(at: retryAt, afterFlight: flights) }
+        tellWatchers()
+    }
+
+    /// The end of a pause starts a flush; nobody has to poke.
+    private func arm(at instant: Instant, afterFlight flights: Int) {
+        // Not under the lock: a time base may fire at once what is due already.
+        let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
+        let stale = state.withLock { state -> Alarm? in
+            // A flight that has begun since sets its own.
+            if state.stopped || state.flights != flights { return alarm }
+            defer { state.alarm = alarm }
+            return state.alarm
+        }
+        if let stale { pipeline.timeBase.cancel(stale) }
     }
 
     private func disarm(_ state: inout State) {
@@ -293,7 +378,8 @@ public final class SyncQueue: Sendable {
         case .rejected:
             return .end(try await pause(for: (error as? any Rejection)?.retryAfter ?? throttleDelay()))
         case .cancelled:
-            return .end(.cancelled)
+            // By somebody else, and not the mutation's fault: the flush itself goes on.
+            return .holdBack
         case .permanent:
             return try await setAside(stored, error, &report)
         case .transient, .uncertain, .success:
@@ -314,6 +400,9 @@ public final class SyncQueue: Sendable {
         return .next
     }
 
+    /// Without it, a backoff of zero would have the queue try again and again at the same instant.
+    private static let shortestWait = Duration.milliseconds(1)
+
     private func throttleDelay() -> Duration {
         let throttles = state.withLock { state in
             defer { state.throttles = min(state.throttles + 1, 1_000_000) }
@@ -329,18 +418,22 @@ public final class SyncQueue: Sendable {
             return state.stalls
         }
         var generator = SplitMix64.shared
-        return configuration.stalledBackoff.delay(beforeRetry: stalls, using: &generator)
+        return max(configuration.stalledBackoff.delay(beforeRetry: stalls, using: &generator), Self.shortestWait)
     }
 
     // MARK: Pausing
 
     private func pause(for asked: Duration) async throws -> FlushReport.End {
-        let length = min(max(asked, .milliseconds(1)), configuration.maxPause)
+        let length = max(min(asked, configuration.maxPause), Self.shortestWait)
         let until = now + length
         let date = wallClock().addingTimeInterval(length / .seconds(1))
-        try await uncancelled { try await self.store.setPause(until: date) }
+        try await keepPause(until: date)
         tell(.paused(for: length))
         return .paused(until: until)
+    }
+
+    private func keepPause(until date: Date?) async throws {
+        try await uncancelled { try await self.store.setPause(until: date) }
     }
 
     /// What is left of a pause from before a restart.
@@ -351,8 +444,11 @@ public final class SyncQueue: Sendable {
         guard let date else { return nil }
         let left = date.timeIntervalSince(wallClock())
         guard left > 0 else { return nil }
-        // A clock set back must not make it longer than any pause may be.
-        return now + min(.seconds(left), configuration.maxPause)
+        // A clock set back must not make it longer than any pause may be, not even over further restarts.
+        let longest = configuration.maxPause
+        guard left > longest / .seconds(1) else { return now + .seconds(left) }
+        try await keepPause(until: wallClock().addingTimeInterval(longest / .seconds(1)))
+        return now + longest
     }
 
     /// Until when nothing is sent; nil if there is no pause.
@@ -363,14 +459,18 @@ public final class SyncQueue: Sendable {
 
     /// Ends a pause before its time: resets the pipeline's circuit breakers, and triggers.
     public func resume() async throws {
-        try await store.setPause(until: nil)
+        try await endPause()
+        trigger()
+    }
+
+    private func endPause() async throws {
+        try await keepPause(until: nil)
         for case .policy(let policy) in pipeline.elements { (policy as? CircuitBreaker)?.reset() }
         state.withLock { state in
             state.machine.endPause()
             state.throttles = 0
             state.stalls = 0
         }
-        trigger()
     }
 
     // MARK: Looking, clearing, stopping
@@ -384,13 +484,20 @@ public final class SyncQueue: Sendable {
     }
 
     /// Gives up everything that is pending: cancels what is in flight, removes the rest, ends a pause and resets the
-    /// pipeline's circuit breakers. Nothing of it can come back, whatever answer arrives late.
+    /// pipeline's circuit breakers. Nothing of it can come back, whatever answer arrives late. No flush begins meanwhile; one
+    /// begins afterwards, for what was enqueued since.
     ///
     /// - Parameter markFailed: told of the mutations, a page at a time, before they are removed; for an app that shows
-    ///   their entities as failed.
+    ///   their entities as failed. It must not wait for a flush.
     /// - Returns: how many were removed.
     @discardableResult
     public func clear(markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil) async throws -> Int {
+        state.withLock { $0.machine.clearingBegan() }
+        defer {
+            state.withLock { $0.machine.clearingEnded() }
+            trigger()
+            tellWatchers()
+        }
         await cancelFlight()
         if let markFailed {
             var position = Int64.min
@@ -401,7 +508,7 @@ public final class SyncQueue: Sendable {
         }
         let count = try await store.removePending()
         tell(.cleared(count))
-        try await resume()
+        try await endPause()
         return count
     }
 
@@ -417,6 +524,7 @@ public final class SyncQueue: Sendable {
             disarm(&state)
         }
         await cancelFlight()
+        tellWatchers()
     }
 
     private func cancelFlight() async {

@@ -17,7 +17,8 @@ public final class MemoryStore: MutationStore {
 
         /// Positions only grow, so the arrays are sorted.
         static func index(of position: Int64, in mutations: [StoredMutation]) -> Int? {
-            let index = firstIndex(after: position - 1, in: mutations)
+            // Positions begin at 1.
+            let index = firstIndex(after: max(0, position) - 1, in: mutations)
             return index < mutations.count && mutations[index].position == position ? index : nil
         }
 
@@ -57,7 +58,7 @@ public final class MemoryStore: MutationStore {
     }
 
     public func pending(after position: Int64, limit: Int) -> [StoredMutation] {
-        state.withLock { Array($0.pending[State.firstIndex(after: position, in: $0.pending)...].prefix(limit)) }
+        state.withLock { Array($0.pending[State.firstIndex(after: position, in: $0.pending)...].prefix(max(0, limit))) }
     }
 
     public func remove(at position: Int64) {
@@ -82,7 +83,7 @@ public final class MemoryStore: MutationStore {
     }
 
     public func dead(after position: Int64, limit: Int) -> [StoredMutation] {
-        state.withLock { Array($0.dead[State.firstIndex(after: position, in: $0.dead)...].prefix(limit)) }
+        state.withLock { Array($0.dead[State.firstIndex(after: position, in: $0.dead)...].prefix(max(0, limit))) }
     }
 
     public func pendingCount() -> Int { state.withLock { $0.pending.count } }

@@ -54,6 +54,8 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, reason: String)
     /// The file was written by a newer version of this package. It was left as it is.
     case newerSchema(path: String, version: Int)
+    /// The file can't be read or written now: a full disk, a lock that is not let go of. Nothing was changed.
+    case storeFailed(path: String, reason: String)
     /// The queue was stopped.
     case stopped
 
@@ -64,6 +66,7 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
         case .unreadable(let path, let reason): "\(path) can't be used as a queue: \(reason) It was left as it is."
         case .newerSchema(let path, let version):
             "\(path) was written by a newer version of swift-resilience (schema \(version)). It was left as it is."
+        case .storeFailed(let path, let reason): "\(path) can't be read or written now: \(reason) Nothing was changed."
         case .stopped: "The queue was stopped."
         }
     }

@@ -98,8 +98,29 @@
             "\(error.message ?? "SQLite error \(error.extendedResultCode.rawValue)")."
         }
 
+        /// SQLite's texts end at the first NUL, blobs do not.
+        private static func column(_ text: String) -> any DatabaseValueConvertible {
+            text.utf8.contains(0) ? Data(text.utf8) : text
+        }
+
+        private func read<R: Sendable>(_ body: @escaping @Sendable (Database) throws -> R) async throws -> R {
+            do {
+                return try await database.read(body)
+            } catch let error as DatabaseError {
+                throw SyncQueueError.storeFailed(path: path, reason: Self.text(of: error))
+            }
+        }
+
+        private func write<R: Sendable>(_ body: @escaping @Sendable (Database) throws -> R) async throws -> R {
+            do {
+                return try await database.write(body)
+            } catch let error as DatabaseError {
+                throw SyncQueueError.storeFailed(path: path, reason: Self.text(of: error))
+            }
+        }
+
         public func append(_ mutations: [Mutation]) async throws {
-            try await database.write { db in
+            try await write { db in
                 let insertion = try db.makeStatement(
                     sql: """
                         INSERT INTO mutation (id, entity, kind, payload, idempotency_key, created_at)
@@ -108,8 +129,10 @@
                 for mutation in mutations {
                     do {
                         try insertion.execute(arguments: [
-                            mutation.id, mutation.entity, mutation.kind, mutation.payload, mutation.idempotencyKey,
-                            mutation.createdAt.timeIntervalSince1970,
+                            Self.column(mutation.id), Self.column(mutation.entity), Self.column(mutation.kind),
+                            mutation.payload, Self.column(mutation.idempotencyKey),
+                            // The other epoch would cost the last bit.
+                            mutation.createdAt.timeIntervalSinceReferenceDate,
                         ])
                     } catch let error as DatabaseError where error.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE {
                         throw SyncQueueError.duplicate(id: mutation.id)
@@ -127,7 +150,7 @@
         }
 
         private func page(dead: Bool, after position: Int64, limit: Int) async throws -> [StoredMutation] {
-            try await database.read { db in
+            try await read { db in
                 let rows = try Row.fetchAll(
                     db, sql: "SELECT * FROM mutation WHERE dead = ? AND position > ? ORDER BY position LIMIT ?",
                     arguments: [dead, position, max(0, limit)])
@@ -142,13 +165,13 @@
         public func countFailure(at position: Int64, error: String) async throws {
             try await change(
                 "UPDATE mutation SET failures = failures + 1, last_error = ? WHERE position = ? AND dead = 0",
-                [error, position])
+                [Self.column(error), position])
         }
 
         public func park(at position: Int64, error: String) async throws {
             try await change(
                 "UPDATE mutation SET failures = failures + 1, last_error = ?, dead = 1 WHERE position = ? AND dead = 0",
-                [error, position])
+                [Self.column(error), position])
         }
 
         public func pendingCount() async throws -> Int { try await count(dead: false) }
@@ -156,20 +179,20 @@
         public func deadCount() async throws -> Int { try await count(dead: true) }
 
         private func count(dead: Bool) async throws -> Int {
-            try await database.read { db in
+            try await read { db in
                 try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM mutation WHERE dead = ?", arguments: [dead]) ?? 0
             }
         }
 
         public func removePending() async throws -> Int {
-            try await database.write { db in
+            try await write { db in
                 try db.execute(sql: "DELETE FROM mutation WHERE dead = 0")
                 return db.changesCount
             }
         }
 
         public func pause() async throws -> Date? {
-            try await database.read { db in
+            try await read { db in
                 try Double.fetchOne(db, sql: "SELECT value FROM setting WHERE name = 'paused_until'")
                     .map(Date.init(timeIntervalSince1970:))
             }
@@ -182,7 +205,7 @@
         }
 
         private func change(_ sql: String, _ arguments: StatementArguments) async throws {
-            try await database.write { try $0.execute(sql: sql, arguments: arguments) }
+            try await write { try $0.execute(sql: sql, arguments: arguments) }
         }
     }
 
@@ -193,7 +216,7 @@
             let mutation = Mutation(
                 id: text("id"), entity: text("entity"), kind: text("kind"),
                 payload: Data.fromDatabaseValue(row["payload"]) ?? Data(), idempotencyKey: text("idempotency_key"),
-                createdAt: Date(timeIntervalSince1970: Double.fromDatabaseValue(row["created_at"]) ?? 0))
+                createdAt: Date(timeIntervalSinceReferenceDate: Double.fromDatabaseValue(row["created_at"]) ?? 0))
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
                 failures: Int.fromDatabaseValue(row["failures"]) ?? 0,

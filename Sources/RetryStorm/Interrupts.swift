@@ -1,0 +1,30 @@
+#if Demo
+    import Dispatch
+    import Foundation
+    import Synchronization
+
+    /// Runs `work` such that Ctrl-C, or being asked to end, cancels it; a second Ctrl-C ends the process at once.
+    func cancelledByInterrupts<R: Sendable>(_ work: @escaping @Sendable () async throws -> R) async throws -> R {
+        // Who reads our output and goes away must not end us either.
+        signal(SIGPIPE, SIG_IGN)
+        let task = Task { try await work() }
+        let first = FirstTime()
+        let sources = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                if first.isIt() { task.cancel() } else { _exit(130) }
+            }
+            source.resume()
+            return source
+        }
+        defer { for source in sources { source.cancel() } }
+        return try await task.value
+    }
+
+    private final class FirstTime: Sendable {
+        private let passed = Atomic(false)
+
+        func isIt() -> Bool { !passed.exchange(true, ordering: .relaxed) }
+    }
+#endif

@@ -1,0 +1,58 @@
+#if Demo
+    /// How far a run is, in one line.
+    struct ProgressLine: Sendable, Equatable, CustomStringConvertible {
+        var name: String
+        var total: Int
+        var delivered: Int
+        var requests: Int
+        var throttled: Int
+        var elapsed: Duration
+        /// What is left of a pause; nil or zero if there is none.
+        var pausedFor: Duration?
+
+        /// Fits a terminal of 80 columns.
+        var description: String {
+            var parts = [
+                "\(name)\(String(repeating: " ", count: max(0, 8 - name.count)))\(bar) \(delivered)/\(total)",
+                "\(requests) requests", "\(throttled) × 429",
+            ]
+            if let pausedFor, pausedFor > .zero {
+                parts.append("paused \(Table.seconds(pausedFor / .seconds(1)))")
+            } else if let left {
+                parts.append("\(Table.fixed(left, 0)) s left")
+            }
+            return String(parts.joined(separator: "  ").prefix(79))
+        }
+
+        private static let width = 16
+
+        private var bar: String {
+            let done = total == 0 ? Self.width : min(Self.width, delivered * Self.width / total)
+            return String(repeating: "━", count: done) + String(repeating: "╌", count: Self.width - done)
+        }
+
+        /// If it goes on like this.
+        private var left: Double? {
+            guard delivered > 0, delivered < total else { return nil }
+            return elapsed / .seconds(1) * Double(total - delivered) / Double(delivered)
+        }
+    }
+
+    /// When to print a line where lines can't be rewritten: at every tenth, and when nothing was said for long.
+    struct PlainCadence: Sendable {
+        static let silence = Duration.seconds(5)
+
+        private var tenth = 0
+        private var spokeAt = Duration.zero
+
+        mutating func speaks(_ line: ProgressLine) -> Bool {
+            // The last line is always printed, at the end.
+            guard line.delivered < line.total else { return false }
+            let tenth = line.delivered * 10 / line.total
+            guard tenth > self.tenth || line.elapsed - spokeAt >= Self.silence else { return false }
+            self.tenth = tenth
+            spokeAt = line.elapsed
+            return true
+        }
+    }
+#endif

@@ -1,0 +1,62 @@
+#if Demo
+    import FlyingFox
+    import FlyingSocks
+    import Foundation
+    import Resilience
+    import Synchronization
+
+    /// A real HTTP server on loopback that admits so many requests a second, and answers the rest 429 with `Retry-After`.
+    final class StormServer: Sendable {
+        let url: URL
+        private let ledger: Mutex<Ledger>
+        private let base: any TimeBase
+
+        var counts: Ledger.Counts { ledger.withLock { $0.counts } }
+
+        private init(_ ledger: Ledger, port: UInt16, base: any TimeBase) throws {
+            guard let url = URL(string: "http://127.0.0.1:\(port)/mutations") else { throw NoAddress() }
+            self.url = url
+            self.ledger = Mutex(ledger)
+            self.base = base
+        }
+
+        /// Runs a server on a free port for as long as `body` runs.
+        static func serve<R>(
+            _ bucket: TokenBucket, timeBase: any TimeBase = .system, _ body: (StormServer) async throws -> R
+        ) async throws -> R {
+            let http = HTTPServer(address: try sockaddr_in.inet(ip4: "127.0.0.1", port: 0), logger: .disabled)
+            let running = Task { try await http.run() }
+            try await http.waitUntilListening()
+            guard case .ip4(_, let port) = await http.listeningAddress else { throw NoAddress() }
+            let server = try StormServer(Ledger(bucket), port: port, base: timeBase)
+            await http.appendRoute("POST /mutations") { [server] request in await server.answer(request) }
+            let result: Result<R, any Error>
+            do { result = .success(try await body(server)) } catch { result = .failure(error) }
+            await http.stop()
+            running.cancel()
+            _ = await running.result
+            return try result.get()
+        }
+
+        private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+            // The body is read by the server; what it says is no concern of a rate limit.
+            let key = request.headers[HTTPHeader("Idempotency-Key")]
+            let now = base.now.nanoseconds
+            // No bodies: header and body would be two packets, and the second wait for the first's acknowledgement.
+            switch ledger.withLock({ $0.received(key: key, at: now) }) {
+            case .accepted:
+                return HTTPResponse(statusCode: .created)
+            case .throttled(let seconds):
+                var headers = HTTPHeaders()
+                headers[HTTPHeader("Retry-After")] = "\(seconds)"
+                return HTTPResponse(statusCode: .tooManyRequests, headers: headers)
+            case .noKey:
+                return HTTPResponse(statusCode: .badRequest)
+            }
+        }
+
+        private struct NoAddress: Error, CustomStringConvertible {
+            let description = "the server on loopback has no address"
+        }
+    }
+#endif

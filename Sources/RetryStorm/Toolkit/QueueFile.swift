@@ -1,0 +1,45 @@
+#if Demo
+    import Foundation
+    import ResilienceSync
+
+    /// Where the queue is: a file that was asked for, or a temporary one that is kept only if something is left in it.
+    struct QueueFile: Sendable {
+        let path: String
+        let isTemporary: Bool
+
+        init(_ path: String?) {
+            isTemporary = path == nil
+            self.path =
+                path
+                ?? FileManager.default.temporaryDirectory.appendingPathComponent(
+                    "retry-storm-\(UUID().uuidString).sqlite"
+                )
+                .path
+        }
+
+        /// What to drain: what is pending there already, else what `source` gives, stored.
+        /// - Throws: `SyncQueueError`; what `source` throws, before anything is stored.
+        func backlog(
+            in store: SQLiteStore, _ source: () throws -> [Mutation]
+        ) async throws -> (mutations: [Mutation], isResumed: Bool) {
+            var pending: [Mutation] = []
+            var position = Int64.min
+            while true {
+                let page = try await store.pending(after: position, limit: 1000)
+                guard let last = page.last else { break }
+                position = last.position
+                pending += page.map(\.mutation)
+            }
+            guard pending.isEmpty else { return (pending, true) }
+            let fresh = try source()
+            try await store.append(fresh)
+            return (fresh, false)
+        }
+
+        /// Removes a temporary file.
+        func discard() {
+            guard isTemporary else { return }
+            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+        }
+    }
+#endif

@@ -1,0 +1,158 @@
+#if Demo
+    import Foundation
+    import Resilience
+    import ResilienceHTTP
+    import ResilienceSync
+    import Synchronization
+
+    /// The same mutations through the toolkit: one queue, one pause for all, and nobody asks a server that has said no.
+    struct ToolkitRun: Sendable {
+        enum End: Sendable, Equatable {
+            /// Nothing is pending.
+            case drained
+            case interrupted
+            /// The server is not there, or never well; what is pending stays.
+            case gaveUp(reason: String)
+        }
+
+        /// Refusals in a row, with nothing acknowledged in between, that put the blame on the server.
+        static let refusals = 5
+        /// Fruitless tries in a row to reach a server that was there before.
+        static let tries = 3
+
+        let client: MutationClient
+        let queue: SyncQueue
+        private let verdicts = GivingUp()
+
+        /// - Parameter timeBase: where the queue and its breakers live.
+        init(client: MutationClient, store: some MutationStore, timeBase: any TimeBase = .system) {
+            self.client = client
+            let outage = CircuitBreaker(
+                "outage", tripping: .consecutiveFailures(5), openFor: .constant(.seconds(5)), timeBase: timeBase)
+            // The rate limit's gate is the outer one: a call that it refuses must not be the outage breaker's probe.
+            let pipeline = Pipeline("storm", timeBase: timeBase) {
+                CircuitBreaker("rate limit", circuit: BackoffGate(), timeBase: timeBase)
+                outage
+                Timeout("attempt", .seconds(10))
+            }
+            let configuration = SyncQueueConfiguration(isOffline: { $0 is ServerTrouble || $0 is TimedOut })
+            queue = SyncQueue("mutations", store: store, pipeline: pipeline, configuration: configuration) {
+                try await client.deliver($0)
+            }
+            queue.observers.add(QueueWatch(tally: client.tally, verdicts: verdicts))
+            outage.observers.add { [verdicts] event in
+                if case CircuitBreaker.Event.reopened = event.detail {
+                    verdicts.giveUp(
+                        "\(client.url.absoluteString) keeps failing, the last time with \(verdicts.lastFailure)")
+                }
+            }
+        }
+
+        /// Sends what is pending, until nothing is or it makes no sense to go on.
+        /// - Throws: the store's error.
+        func drain() async throws -> End {
+            let flight = Task { try await drainPatiently() }
+            verdicts.watch(flight)
+            let result = await withTaskCancellationHandler {
+                await flight.result
+            } onCancel: {
+                flight.cancel()
+            }
+            await queue.stop()
+            if let reason = verdicts.reason { return .gaveUp(reason: reason) }
+            return try result.get()
+        }
+
+        private func drainPatiently() async throws -> End {
+            var fruitless = 0
+            while true {
+                let before = client.tally.counts.delivered
+                let report = try await queue.drain()
+                guard case .offline(let retryAt) = report.end else {
+                    return report.end == .drained ? .drained : .interrupted
+                }
+                fruitless = client.tally.counts.delivered > before ? 1 : fruitless + 1
+                let everDelivered = client.tally.counts.delivered > 0
+                guard everDelivered, fruitless < Self.tries else {
+                    return .gaveUp(reason: reason(report.lastError))
+                }
+                client.tally.paused(until: retryAt)
+                try? await Task.sleep(for: queue.pipeline.timeBase.now.duration(to: retryAt))
+                if Task.isCancelled { return .interrupted }
+            }
+        }
+
+        private func reason(_ error: (any Error)?) -> String {
+            switch error {
+            case let timedOut as TimedOut: ServerTrouble(timedOut, at: client.url).description
+            case let error?: "\(error)"
+            case nil: "\(client.url.absoluteString) can't be reached"
+            }
+        }
+    }
+
+    /// Follows the queue's events: until when it is paused, and whether the server refuses everything.
+    private final class QueueWatch: Observer {
+        private let tally: Tally
+        private let verdicts: GivingUp
+        private let refused = Mutex(0)
+
+        init(tally: Tally, verdicts: GivingUp) {
+            self.tally = tally
+            self.verdicts = verdicts
+        }
+
+        func receive(_ event: Event) {
+            switch event.detail as? SyncEvent {
+            case .paused(let length):
+                tally.paused(until: event.time + length)
+            case .delivered:
+                refused.withLock { $0 = 0 }
+            case .died(_, let error):
+                let count = refused.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count == ToolkitRun.refusals {
+                    verdicts.giveUp("the server refused \(count) mutations in a row, the last with: \(error)")
+                }
+            case .failed(_, _, let error):
+                verdicts.note(error)
+            case .enqueued, .offline, .drained, .cleared, .storeFailed, nil:
+                break
+            }
+        }
+    }
+
+    /// Why to stop before the queue is empty, and what to stop then.
+    private final class GivingUp: Sendable {
+        private struct State {
+            var reason: String?
+            var lastFailure = "no word"
+            var flight: Task<ToolkitRun.End, any Error>?
+        }
+
+        private let state = Mutex(State())
+
+        var reason: String? { state.withLock { $0.reason } }
+        var lastFailure: String { state.withLock { $0.lastFailure } }
+
+        func note(_ failure: String) { state.withLock { $0.lastFailure = failure } }
+
+        func watch(_ flight: Task<ToolkitRun.End, any Error>) {
+            let late = state.withLock { state in
+                state.flight = flight
+                return state.reason != nil
+            }
+            if late { flight.cancel() }
+        }
+
+        func giveUp(_ reason: String) {
+            let flight = state.withLock { state in
+                if state.reason == nil { state.reason = reason }
+                return state.flight
+            }
+            flight?.cancel()
+        }
+    }
+#endif

@@ -1,0 +1,141 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ClearTests {
+    let fixture = Fixture()
+
+    @Test("clearing returns how many were pending, resets the breaker and ends the pause (B9)")
+    func clear() async throws {
+        let store = MemoryStore()
+        let queue = fixture.guardedQueue(store)
+        for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
+        try await queue.enqueue(Mutation.many(250))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(30)))
+        #expect(try await queue.clear() == 250)
+        #expect(fixture.breaker.state == .closed && fixture.breaker.failureCount == 0)
+        #expect(queue.pausedUntil == nil && store.pause() == nil)
+        #expect(try await queue.pendingCount() == 0)
+        #expect(fixture.events.contains(.cleared(250)))
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        #expect(fixture.server.ids == ["a1"])
+    }
+
+    @Test("clearing an empty queue returns 0, and keeps what was set aside (B9)")
+    func empty() async throws {
+        fixture.server.enqueue(.refused(.gone))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        #expect(try await queue.clear() == 0)
+        #expect(try await queue.deadCount() == 1)
+    }
+
+    @Test("clearing cancels what is in flight; it counts as cleared and is not sent again (B9)")
+    func inFlight() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation.many(3))
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        queue.trigger()
+        #expect(try await queue.clear() == 3)
+        #expect(server.running == 0)
+        server.release()
+        #expect(try await flush.value.end == .drained)
+        _ = try await queue.flush()
+        #expect(server.callCount == 1)
+    }
+
+    @Test("an answer that comes only after the clear has begun is taken for that one, and for no other (B9)")
+    func lateAnswer() async throws {
+        let server = fixture.server
+        server.hold()
+        // The request can't be called back; the answer comes when the flush has been cancelled.
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {}) { mutation in
+            try await withTaskCancellationHandler {
+                try await Task { try await server(mutation) }.value
+            } onCancel: {
+                server.release()
+            }
+        }
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("a3")])
+        queue.trigger()
+        await server.waitForCalls(1)
+        #expect(try await queue.clear() == 2)
+        #expect(try await queue.pendingCount() == 0)
+        try await queue.enqueue([Mutation("a1", key: "new"), Mutation("a2", key: "new too")])
+        #expect(try await queue.pendingCount() == 2)
+        _ = try await queue.flush()
+        #expect(server.inputs.map(\.idempotencyKey) == ["key-a1", "new", "new too"])
+    }
+
+    @Test("an answer for a cleared mutation removes none that was enqueued under the same id since (B9)")
+    func positions() async throws {
+        let store = MemoryStore()
+        try store.append([Mutation("a1")])
+        let old = store.pending(after: 0, limit: 1)[0].position
+        #expect(store.removePending() == 1)
+        try store.append([Mutation("a1")])
+        store.remove(at: old)
+        #expect(store.pendingCount() == 1)
+    }
+
+    @Test("on request it tells of every mutation, a page at a time, before any is removed (B9)")
+    func markFailed() async throws {
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: 2))
+        try await queue.enqueue(Mutation.many(5))
+        var pages: [[String]] = []
+        var pending: [Int] = []
+        let count = try await queue.clear { page in
+            pages.append(page.map(\.id))
+            pending.append(try await queue.pendingCount())
+        }
+        #expect(count == 5 && pages == [["0", "1"], ["2", "3"], ["4"]] && pending == [5, 5, 5])
+    }
+
+    @Test("if telling of the failed ones fails, nothing is removed and the queue goes on (B9)")
+    func markFailedThrows() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        await #expect(throws: Refusal.self) { try await queue.clear { _ in throw Refusal.gone } }
+        await fixture.server.waitForCalls(1)
+        #expect(try await queue.flush().end == .drained)
+    }
+
+    @Test("triggers and flushes during a clear send nothing of what is cleared (B9)", arguments: 0..<50)
+    func triggersMeanwhile(round: Int) async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(20))
+        let flushes = Mutex<[Task<FlushReport, any Error>]>([])
+        let count = try await queue.clear { _ in
+            queue.trigger()
+            flushes.withLock { $0.append(Task { try await queue.flush() }) }
+            // Time for a flush to begin, if one could.
+            for _ in 0..<100 { _ = try await Task { try await queue.pendingCount() }.value }
+        }
+        #expect(count == 20)
+        for flush in flushes.withLock({ $0 }) { #expect(try await flush.value.delivered == 0) }
+        #expect(fixture.server.callCount == 0)
+    }
+
+    @Test("what is enqueued after a clear is sent by the flush that waited for it (B9)")
+    func waitingFlush() async throws {
+        let box = Box<SyncQueue>()
+        let flush = Box<Task<FlushReport, any Error>>()
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .after("removePending"), let queue = box.value else { return }
+            try await queue.enqueue(Mutation("b1"))
+            flush.value = Task { try await queue.flush() }
+        }
+        let queue = fixture.queue(store)
+        box.value = queue
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.clear() == 1)
+        #expect(try await flush.value?.value.end == .drained)
+        #expect(fixture.server.ids == ["b1"])
+    }
+}

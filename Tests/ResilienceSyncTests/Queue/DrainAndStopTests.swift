@@ -1,0 +1,137 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct DrainTests {
+    let fixture = Fixture()
+
+    @Test("draining waits out pauses and stalls, and reports all of what happened")
+    func drain() async throws {
+        let start = fixture.clock.now
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))), .refused(.unavailable), .refused(.gone))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(4))
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(report.end == .drained && report.delivered == 3 && report.failed == 1 && report.died == 1)
+        #expect(fixture.clock.now == start + .seconds(6))
+    }
+
+    @Test("while somebody drains, each wait is still followed by one attempt", arguments: 0..<20)
+    func oneAttemptAWait(round: Int) async throws {
+        let times = Mutex<[Instant]>([])
+        let (clock, server) = (fixture.clock, fixture.server)
+        server.enqueue(.refused(.unavailable), .refused(.unavailable), .refused(.unavailable), .refused(.unavailable))
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {}) { mutation in
+            times.withLock { $0.append(clock.now) }
+            try await server(mutation)
+        }
+        try await queue.enqueue(Mutation("a1"))
+        let start = clock.now
+        let report = try await fixture.whileTimePasses {
+            async let other = queue.drain()
+            let report = try await queue.drain()
+            #expect(try await other.delivered == 1)
+            return report
+        }
+        #expect(report.delivered == 1 && report.failed == 4)
+        let waits = times.withLock { $0.map { start.duration(to: $0) } }
+        // The second drain may have triggered one more pass at the start.
+        #expect(waits.suffix(3) == [.seconds(1), .seconds(3), .seconds(7)] || waits.count == 5)
+        #expect(Set(waits).count >= 4)
+    }
+
+    @Test("draining ends when the other side can't be reached")
+    func offline() async throws {
+        fixture.server.enqueue(.ok, .refused(.unreachable))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(3))
+        let report = try await queue.drain()
+        #expect(report.delivered == 1 && report.end == .offline(retryAt: fixture.clock.now + .seconds(1)))
+        #expect(report.lastError is Refusal)
+        #expect(try await queue.pendingCount() == 2)
+    }
+
+    @Test("draining an empty queue returns at once")
+    func empty() async throws {
+        #expect(try await fixture.queue().drain().end == .drained)
+    }
+
+    @Test("a cancelled drain returns, and the queue still goes on by itself")
+    func cancelled() async throws {
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        let drain = Task { try await queue.drain() }
+        await fixture.clock.waitForSleepers(1)
+        drain.cancel()
+        #expect(try await drain.value.end == .cancelled)
+        fixture.clock.advance(by: .seconds(5))
+        await fixture.server.waitForCalls(2)
+    }
+
+    @Test("a pause ended early by hand, or a clear, lets a drain return early", arguments: [true, false])
+    func endedEarly(byClearing: Bool) async throws {
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(3000))))
+        let (queue, start) = (fixture.queue(), fixture.clock.now)
+        try await queue.enqueue(Mutation("a1"))
+        let drain = Task { try await queue.drain() }
+        await fixture.clock.waitForSleepers(1)
+        if byClearing { try await queue.clear() } else { try await queue.resume() }
+        #expect(try await drain.value.end == .drained)
+        #expect(fixture.clock.now == start && fixture.server.callCount == (byClearing ? 1 : 2))
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct StopTests {
+    let fixture = Fixture()
+
+    @Test("stopping ends what is in flight and loses nothing; flushing and draining then say that it is stopped")
+    func inFlight() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation.many(3))
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        queue.trigger()
+        await queue.stop()
+        #expect(server.running == 0)
+        await #expect(throws: SyncQueueError.stopped) { try await flush.value }
+        await #expect(throws: SyncQueueError.stopped) { try await queue.flush() }
+        await #expect(throws: SyncQueueError.stopped) { try await queue.drain() }
+        queue.trigger()
+        #expect(try await queue.pendingCount() == 3)
+        #expect(server.callCount == 1 && fixture.clock.sleepers.isEmpty)
+    }
+
+    @Test("a stopped queue no longer goes on by itself, and lets go of who drains it")
+    func paused() async throws {
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        let drain = Task { try await queue.drain() }
+        await fixture.clock.waitForSleepers(1)
+        await queue.stop()
+        #expect(fixture.clock.sleepers.isEmpty)
+        await #expect(throws: SyncQueueError.stopped) { try await drain.value }
+    }
+
+    @Test("what is enqueued after the stop waits for the next start")
+    func enqueueAfterwards() async throws {
+        let store = MemoryStore()
+        let queue = fixture.queue(store)
+        await queue.stop()
+        try await queue.enqueue(Mutation("a1"))
+        #expect(fixture.server.callCount == 0)
+        #expect(try await fixture.queue(store).flush().delivered == 1)
+    }
+
+    @Test("a stopped queue can still be cleared")
+    func clear() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        await queue.stop()
+        #expect(try await queue.clear() == 1)
+    }
+}

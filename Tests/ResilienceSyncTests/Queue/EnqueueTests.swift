@@ -1,0 +1,115 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct EnqueueTests {
+    let fixture = Fixture()
+
+    @Test("enqueuing stores and does not send")
+    func storesOnly() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.pendingCount() == 1)
+        #expect(fixture.server.callCount == 0 && fixture.events == [.enqueued(1)])
+    }
+
+    @Test("an empty list is nothing: no mutation, no event")
+    func emptyList() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue([])
+        #expect(try await queue.pendingCount() == 0)
+        #expect(fixture.events.isEmpty)
+    }
+
+    @Test("an empty id is refused, and nothing of the list is stored")
+    func emptyID() async throws {
+        let queue = fixture.queue()
+        let nameless = Mutation(id: "", entity: "a", kind: "create", payload: Data())
+        let error = await #expect(throws: SyncQueueError.self) {
+            try await queue.enqueue([Mutation("a1"), nameless])
+        }
+        #expect(error?.description.contains("its id is empty") == true)
+        #expect(try await queue.pendingCount() == 0)
+    }
+
+    @Test("an idempotency key has 1 to 255 characters", arguments: [(0, false), (1, true), (255, true), (256, false)])
+    func keyLength(length: Int, isFine: Bool) async throws {
+        let queue = fixture.queue()
+        let mutation = Mutation("a1", key: String(repeating: "k", count: length))
+        if isFine {
+            try await queue.enqueue(mutation)
+        } else {
+            let error = await #expect(throws: SyncQueueError.self) { try await queue.enqueue(mutation) }
+            #expect(error?.description.contains("has \(length) characters, not 1 to 255") == true)
+        }
+        #expect(try await queue.pendingCount() == (isFine ? 1 : 0))
+    }
+
+    @Test("an id that is pending, set aside or twice in the list is refused, and nothing of the list is stored")
+    func duplicates() async throws {
+        fixture.server.enqueue(.refused(.gone), .refused(.unreachable))
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("dead1"), Mutation("pending1")])
+        _ = try await queue.flush()
+        #expect(try await queue.deadCount() == 1)
+        for list in [["x1", "dead1"], ["x1", "pending1"], ["x1", "x2", "x1"]] {
+            await #expect(throws: SyncQueueError.duplicate(id: list.last!)) {
+                try await queue.enqueue(list.map { Mutation($0) })
+            }
+        }
+        #expect(try await queue.pendingCount() == 1)
+        #expect(fixture.events.count { if case .enqueued = $0 { true } else { false } } == 1)
+    }
+
+    @Test("an id is free again once its mutation was acknowledged")
+    func reuse() async throws {
+        let queue = fixture.queue()
+        for _ in 0..<3 {
+            try await queue.enqueue(Mutation("a1"))
+            #expect(try await queue.flush().delivered == 1)
+        }
+    }
+
+    @Test("a mutation is sent as it was enqueued, with its key the same at every attempt (B14)")
+    func asEnqueued() async throws {
+        fixture.server.enqueue(.refused(.unavailable), .refused(.throttled), .refused(.unreachable))
+        let queue = fixture.queue()
+        let mutation = Mutation(id: "a1", entity: "a", kind: "create", payload: Data([1, 2, 3]))
+        try await queue.enqueue(mutation)
+        _ = try await queue.flush()
+        while fixture.server.callCount < 3 { await fixture.passOneWait() }
+        _ = try await queue.flush()
+        #expect(fixture.server.inputs == [mutation, mutation, mutation, mutation])
+    }
+
+    @Test("every error says in its text which mutation or file it is about")
+    func texts() {
+        #expect("\(SyncQueueError.duplicate(id: "a1"))".contains("\"a1\""))
+        #expect("\(SyncQueueError.invalid(id: "a1", reason: "r."))".contains("\"a1\""))
+        #expect("\(SyncQueueError.unreadable(path: "/p", reason: "r."))".contains("/p"))
+        #expect("\(SyncQueueError.newerSchema(path: "/p", version: 7))".contains("7"))
+        #expect("\(SyncQueueError.storeFailed(path: "/p", reason: "r."))".contains("/p"))
+    }
+
+    @Test("maxFailures and pageSize below 1 and a negative maxPause are refused, and the message says so")
+    func badConfiguration() async {
+        let failures = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SyncQueueConfiguration(maxFailures: 0)
+        }
+        #expect(text(of: failures).contains("maxFailures is 0"))
+        let page = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SyncQueueConfiguration(pageSize: 0)
+        }
+        #expect(text(of: page).contains("pageSize is 0"))
+        let pause = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SyncQueueConfiguration(maxPause: .seconds(-1))
+        }
+        #expect(text(of: pause).contains("maxPause is -1"))
+    }
+
+    private func text(of result: ExitTest.Result?) -> String {
+        String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    }
+}

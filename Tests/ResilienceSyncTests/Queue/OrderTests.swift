@@ -1,0 +1,131 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct OrderTests {
+    let fixture = Fixture()
+
+    @Test("mutations are sent in the order they were enqueued, over any number of pages", arguments: [1, 2, 7, 100])
+    func order(pageSize: Int) async throws {
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: pageSize))
+        try await queue.enqueue(Mutation.many(20))
+        #expect(try await queue.flush().delivered == 20)
+        #expect(fixture.server.ids == (0..<20).map { "\($0)" })
+    }
+
+    @Test("a failing mutation holds back the later ones of its entity, and no other", arguments: [1, 100])
+    func heldBack(pageSize: Int) async throws {
+        fixture.server.enqueue(.refused(.unavailable))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: pageSize))
+        try await queue.enqueue([Mutation("b1"), Mutation("a1"), Mutation("b2"), Mutation("a2")])
+        let report = try await queue.flush()
+        if pageSize == 100 { #expect(fixture.server.ids == ["b1", "a1", "a2"] && report.delivered == 2) }
+        #expect(report.failed == 1 && report.end == .stalled(retryAt: fixture.clock.now + .seconds(1)))
+        _ = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(fixture.server.ids.filter { $0.hasPrefix("b") } == ["b1", "b1", "b2"])
+    }
+
+    @Test("a failure that will not pass sets the mutation aside at once, and its entity goes on")
+    func permanent() async throws {
+        fixture.server.enqueue(.refused(.gone))
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        let report = try await queue.flush()
+        #expect(report.died == 1 && report.delivered == 1 && report.end == .drained)
+        #expect(report.lastError is Refusal)
+        #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
+        #expect(fixture.events.contains(.died(id: "a1", error: "410")))
+        #expect(fixture.server.ids == ["a1", "a2"])
+    }
+
+    @Test("the failure that sets it aside can be another than the 5th")
+    func maxFailures() async throws {
+        fixture.server.enqueue(.refused(.unavailable), .refused(.unavailable))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxFailures: 2))
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(try await queue.dead().map(\.failures) == [2])
+    }
+
+    @Test(
+        "what is not the mutation's fault is never counted: 429, offline, somebody else's cancellation",
+        arguments: [Refusal.throttled, .unreachable, .abandoned])
+    func uncounted(refusal: Refusal) async throws {
+        for _ in 0..<9 { fixture.server.enqueue(.refused(refusal)) }
+        let store = MemoryStore()
+        let queue = fixture.queue(store)
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        while fixture.server.callCount < 9 { await fixture.passOneWait() }
+        #expect(store.pending(after: 0, limit: 1).map(\.failures) == [0])
+        #expect(store.deadCount() == 0)
+    }
+
+    @Test("an open circuit is never counted against a mutation, whatever opened it")
+    func openCircuit() async throws {
+        let breaker = CircuitBreaker(openFor: .constant(.seconds(1)), timeBase: fixture.clock)
+        for _ in 0..<5 { try? await breaker.run { throw Refusal.unavailable } }
+        let store = MemoryStore()
+        let queue = fixture.queue(store, Pipeline(timeBase: fixture.clock) { breaker })
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(1)))
+        #expect(fixture.server.callCount == 0 && store.pending(after: 0, limit: 1)[0].failures == 0)
+    }
+
+    @Test("offline ends the flush at the first mutation, and the queue tries again by itself")
+    func offline() async throws {
+        fixture.server.enqueue(.refused(.unreachable))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(5))
+        let retryAt = fixture.clock.now + .seconds(1)
+        #expect(try await queue.flush().end == .offline(retryAt: retryAt))
+        #expect(fixture.server.callCount == 1 && fixture.clock.sleepers == [retryAt])
+        fixture.clock.advance(to: retryAt)
+        await fixture.server.waitForCalls(6)
+    }
+
+    @Test("when everything fails, a pass gives up after as many entities as a page holds")
+    func everythingFails() async throws {
+        let server = Server(fallback: .refused(.unavailable))
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(pageSize: 3)
+        ) { try await server($0) }
+        try await queue.enqueue(Mutation.many(50))
+        #expect(try await queue.flush().failed == 3)
+        #expect(server.callCount == 3)
+    }
+
+    @Test("random answers: per entity in order, each acknowledged once or set aside, none lost", arguments: 1...20)
+    func walk(seed: UInt64) async throws {
+        let random = Mutex(SeededGenerator(seed: seed))
+        let acknowledged = Mutex<[Mutation]>([])
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker },
+            configuration: SyncQueueConfiguration(pageSize: 5)
+        ) { mutation in
+            switch random.withLock({ Int.random(in: 0..<10, using: &$0) }) {
+            case 0..<2: throw Refusal.unavailable
+            case 2: throw Refusal.gone
+            case 3..<5: throw Refusal.throttled
+            default: acknowledged.withLock { $0.append(mutation) }
+            }
+        }
+        let all = (0..<60).map { number in
+            Mutation("\(random.withLock { ["a", "b", "c", "d"].randomElement(using: &$0)! })\(number)")
+        }
+        try await queue.enqueue(all)
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        let sent = acknowledged.withLock { $0 }
+        let dead = try await queue.dead(limit: 1000).map(\.mutation)
+        #expect(Set(sent).count == sent.count && Set(sent).isDisjoint(with: dead))
+        #expect(Set(sent).union(dead) == Set(all))
+        #expect(report.delivered == sent.count && report.died == dead.count && report.end == .drained)
+        for entity in ["a", "b", "c", "d"] {
+            let expected = all.filter { $0.entity == entity && !dead.contains($0) }
+            #expect(sent.filter { $0.entity == entity } == expected)
+        }
+    }
+}

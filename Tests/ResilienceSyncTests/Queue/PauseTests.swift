@@ -1,0 +1,205 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct PauseTests {
+    let fixture = Fixture()
+
+    @Test("a pause ends when its time has come, not before, and its end starts a flush by itself")
+    func alarm() async throws {
+        let (server, clock) = (fixture.server, fixture.clock)
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        let end = clock.now + .seconds(7)
+        #expect(try await queue.flush().end == .paused(until: end))
+        #expect(queue.pausedUntil == end && clock.sleepers == [end])
+        clock.advance(by: .milliseconds(6_999))
+        queue.trigger()
+        #expect(queue.pausedUntil == end && server.callCount == 1)
+        clock.advance(by: .milliseconds(1))
+        await server.waitForCalls(2)
+        #expect(queue.pausedUntil == nil)
+    }
+
+    @Test("a stall ends by itself too, and is longer each time that nothing got through")
+    func stall() async throws {
+        let server = Server(fallback: .refused(.unavailable))
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {}) {
+            try await server($0)
+        }
+        try await queue.enqueue(Mutation("a1"))
+        queue.trigger()
+        var waits: [Duration] = []
+        for _ in 0..<4 {
+            await fixture.clock.waitForSleepers(1)
+            waits.append(fixture.clock.now.duration(to: fixture.clock.sleepers[0]))
+            fixture.clock.advanceToNextSleeper()
+        }
+        #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
+    }
+
+    @Test("429s that name no wait are paused for longer each time, and a success begins anew")
+    func growing() async throws {
+        let server = fixture.server
+        server.enqueue(.refused(.throttled), .refused(.throttled), .refused(.throttled), .ok, .refused(.throttled))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(2))
+        queue.trigger()
+        var waits: [Duration] = []
+        for _ in 0..<4 {
+            await fixture.clock.waitForSleepers(1)
+            waits.append(fixture.clock.now.duration(to: fixture.clock.sleepers[0]))
+            fixture.clock.advanceToNextSleeper()
+        }
+        #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(1)])
+    }
+
+    @Test(
+        "a Retry-After above maxPause is capped, and one of nothing or less is still a pause",
+        arguments: [
+            (.seconds(601), .seconds(600)), (.seconds(Int64.max), .seconds(600)), (.seconds(600), .seconds(600)),
+            (.zero, .milliseconds(1)), (.seconds(-5), .milliseconds(1)),
+        ] as [(Duration, Duration)])
+    func capped(asked: Duration, given: Duration) async throws {
+        fixture.server.enqueue(.refused(.throttled(retryAfter: asked)))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxPause: .seconds(600)))
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + given))
+    }
+
+    @Test("waits configured as zero do not have the queue try again and again at the same instant")
+    func zeroWaits() async throws {
+        fixture.server.enqueue(.refused(.throttled), .refused(.unreachable))
+        let configuration = SyncQueueConfiguration(
+            throttledBackoff: .none, stalledBackoff: .none, maxPause: .zero, isOffline: Fixture.isOffline)
+        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        try await queue.enqueue(Mutation("a1"))
+        let start = fixture.clock.now
+        #expect(try await queue.flush().end == .paused(until: start + .milliseconds(1)))
+        await fixture.passOneWait()
+        #expect(fixture.clock.sleepers == [start + .milliseconds(2)])
+    }
+
+    @Test("an alarm that is due by the time it is set does not deadlock the queue")
+    func dueAlready() async throws {
+        let (server, clock) = (fixture.server, fixture.clock)
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(1))))
+        let store = HookedStore(inner: MemoryStore()) { step in
+            if step == .after("setPause") { clock.advance(by: .seconds(5)) }
+        }
+        let queue = fixture.queue(store)
+        try await queue.enqueue(Mutation("a1"))
+        queue.trigger()
+        await server.waitForCalls(2)
+        #expect(try await queue.flush().end == .drained)
+    }
+
+    @Test("resuming ends the pause at once, resets the breaker, and sends")
+    func resume() async throws {
+        for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
+        let store = MemoryStore()
+        let queue = fixture.guardedQueue(store)
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        #expect(queue.pausedUntil != nil && store.pause() != nil)
+        try await queue.resume()
+        await fixture.server.waitForCalls(1)
+        #expect(queue.pausedUntil == nil && store.pause() == nil && !fixture.breaker.isTripped)
+    }
+
+    @Test("the events say what happened, in order")
+    func events() async throws {
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(7))), .refused(.unavailable))
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        _ = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(
+            fixture.events == [
+                .enqueued(2), .paused(for: .seconds(7)), .failed(id: "a1", failures: 1, error: "503"),
+                .delivered(id: "b1"), .delivered(id: "a1"), .drained,
+            ])
+    }
+}
+
+/// Another queue on the same store stands for the next start of the app.
+@Suite(.timeLimit(.minutes(1))) struct PauseOverRestartsTests {
+    let fixture = Fixture()
+    let wallClock = WallClock()
+    let store = MemoryStore()
+
+    @Test("what is left of a pause is waited for after a restart, and its end starts a flush by itself")
+    func restart() async throws {
+        try await pause(for: .seconds(60))
+        wallClock.set(wallClock.now.addingTimeInterval(20))
+        let (queue, next) = restarted()
+        let end = next.clock.now + .seconds(40)
+        #expect(try await queue.flush().end == .paused(until: end))
+        #expect(next.server.callCount == 0 && next.clock.sleepers == [end])
+        next.clock.advance(to: end)
+        await next.server.waitForCalls(1)
+    }
+
+    @Test("a pause that ended while nothing ran holds nobody up")
+    func overAlready() async throws {
+        try await pause(for: .seconds(60))
+        wallClock.set(wallClock.now.addingTimeInterval(60))
+        let (queue, _) = restarted()
+        #expect(try await queue.flush().end == .drained)
+    }
+
+    @Test(
+        "a clock set back an hour, a day or a century can't extend it beyond maxPause, nor can a further restart",
+        arguments: [3600, 86_400, 3.2e9])
+    func clockSetBack(by seconds: TimeInterval) async throws {
+        try await pause(for: .seconds(60))
+        wallClock.set(wallClock.now.addingTimeInterval(-seconds))
+        let (queue, next) = restarted()
+        #expect(try await queue.flush().end == .paused(until: next.clock.now + .seconds(600)))
+        wallClock.set(wallClock.now.addingTimeInterval(400))
+        let (third, last) = restarted()
+        #expect(try await third.flush().end == .paused(until: last.clock.now + .seconds(200)))
+    }
+
+    @Test("a stored date beyond all reckoning is a pause of maxPause, and no trap", arguments: [1e300, .infinity])
+    func absurdDate(seconds: TimeInterval) async throws {
+        store.setPause(until: Date(timeIntervalSince1970: seconds))
+        let (queue, next) = restarted()
+        #expect(try await queue.flush().end == .paused(until: next.clock.now + .seconds(600)))
+    }
+
+    @Test("a stored date that is not a number is no pause")
+    func notANumber() async throws {
+        store.setPause(until: Date(timeIntervalSince1970: .nan))
+        #expect(try await restarted().0.flush().end == .drained)
+    }
+
+    @Test("clearing before the first flush ends a stored pause too (B9)")
+    func cleared() async throws {
+        try await pause(for: .seconds(60))
+        let (queue, next) = restarted()
+        #expect(try await queue.clear() == 1)
+        try await queue.enqueue(Mutation("a2"))
+        #expect(try await queue.flush().end == .drained)
+        #expect(next.server.ids == ["a2"])
+    }
+
+    private func pause(for wait: Duration) async throws {
+        let (queue, first) = restarted()
+        first.server.enqueue(.refused(.throttled(retryAfter: wait)))
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .paused(until: first.clock.now + wait))
+        await queue.stop()
+    }
+
+    private func restarted() -> (SyncQueue, Fixture) {
+        let next = Fixture()
+        let queue = SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: next.clock) {},
+            configuration: SyncQueueConfiguration(maxPause: .seconds(600)), wallClock: { [wallClock] in wallClock.now }
+        ) { try await next.server($0) }
+        return (queue, next)
+    }
+}

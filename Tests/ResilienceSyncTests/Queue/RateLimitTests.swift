@@ -1,0 +1,98 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RateLimitTests {
+    let fixture = Fixture()
+
+    @Test("through the queue too only 429s count, and the third in a row trips the breaker (B1)")
+    func onlyThrottlesCount() async throws {
+        let (server, breaker) = (fixture.server, fixture.breaker)
+        server.enqueue(.refused(.unavailable), .refused(.unavailable), .refused(.unavailable))
+        server.enqueue(.refused(.throttled), .refused(.throttled), .refused(.throttled))
+        let queue = fixture.guardedQueue()
+        try await queue.enqueue(Mutation.many(4))
+        _ = try await queue.flush()
+        #expect(server.callCount == 4 && breaker.failureCount == 1)
+        await fixture.passOneWait()
+        #expect(server.callCount == 5 && !breaker.isTripped)
+        await fixture.passOneWait()
+        #expect(server.callCount == 6 && breaker.isTripped)
+    }
+
+    @Test("while the breaker is tripped a flush makes no network call at all, and says until when (B3)")
+    func trippedIsSilent() async throws {
+        await trip()
+        let queue = fixture.guardedQueue()
+        try await queue.enqueue(Mutation.many(10))
+        let breakEnds = fixture.clock.now + .seconds(30)
+        for _ in 0..<5 {
+            #expect(try await queue.flush().end == .paused(until: breakEnds))
+            fixture.clock.advance(by: .seconds(5))
+        }
+        #expect(fixture.server.callCount == 0)
+    }
+
+    @Test("429, 429, success, 429, 429 does not trip: any success sets the count to 0 (B5)")
+    func successResets() async throws {
+        let server = fixture.server
+        server.enqueue(.refused(.throttled), .refused(.throttled), .ok, .refused(.throttled), .refused(.throttled))
+        let queue = fixture.guardedQueue()
+        try await queue.enqueue(Mutation.many(3))
+        _ = try await queue.flush()
+        while server.callCount < 5 { await fixture.passOneWait() }
+        #expect(!fixture.breaker.isTripped && fixture.breaker.failureCount == 2)
+        #expect(try await queue.pendingCount() == 2)
+    }
+
+    @Test("a 429 costs a mutation none of its attempts, however many there are (B7)")
+    func throttleIsNotCounted() async throws {
+        for _ in 0..<12 { fixture.server.enqueue(.refused(.throttled)) }
+        let store = MemoryStore()
+        let queue = fixture.queue(store)
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        while fixture.server.callCount < 12 { await fixture.passOneWait() }
+        #expect(store.pending(after: 0, limit: 9).map(\.failures) == [0])
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(report.delivered == 1 && report.failed == 0)
+    }
+
+    @Test("any other failure counts, and the 5th sets the mutation aside with what it said (B7)")
+    func fifthFailure() async throws {
+        for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(report.failed == 5 && report.died == 1 && report.delivered == 1 && report.end == .drained)
+        let dead = try await queue.dead()
+        #expect(dead.map(\.mutation.id) == ["a1"])
+        #expect(dead.map(\.failures) == [5] && dead.map(\.lastError) == ["503"])
+    }
+
+    @Test("a 429 pauses the whole queue: the next mutation is not tried (B8)")
+    func throttlePausesAll() async throws {
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(10))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(7)))
+        #expect(fixture.server.callCount == 1)
+    }
+
+    @Test("a tripped breaker pauses the whole queue: it is asked once, not once for each mutation (B8)")
+    func tripPausesAll() async throws {
+        await trip()
+        fixture.breaker.observers.add(fixture.recorder)
+        let queue = fixture.guardedQueue()
+        try await queue.enqueue(Mutation.many(1000))
+        for _ in 0..<5 { _ = try await queue.flush() }
+        #expect(
+            fixture.recorder.count(CircuitBreaker.Event.self) { if case .refused = $0 { true } else { false } } == 1)
+    }
+
+    private func trip() async {
+        for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
+        #expect(fixture.breaker.isTripped)
+    }
+}

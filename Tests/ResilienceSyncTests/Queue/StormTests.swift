@@ -1,0 +1,70 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct StormTests {
+    let fixture = Fixture()
+
+    @Test(
+        "the storm replayed, 1000 pending and every answer a 429: 3 requests, then silence until the break ends (B13)",
+        arguments: [Duration.seconds(1), nil])
+    func storm(retryAfter: Duration?) async throws {
+        let (clock, breaker) = (fixture.clock, fixture.breaker)
+        let server = Server(fallback: .refused(.throttled(retryAfter: retryAfter)))
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) { breaker }) {
+            try await server($0)
+        }
+        try await queue.enqueue(Mutation.many(1000))
+        queue.trigger()
+        await clock.waitForSleepers(1)
+        while server.callCount < 3 { await fixture.passOneWait() }
+        let breakEnds = clock.now + .seconds(30)
+        #expect(breaker.timeRemaining == .seconds(30))
+
+        while let next = clock.sleepers.first, next < breakEnds {
+            await fixture.passOneWait()
+            queue.trigger()
+        }
+        #expect(clock.sleepers == [breakEnds])
+        clock.advance(to: Instant(nanoseconds: breakEnds.nanoseconds - 1))
+        #expect(try await queue.flush().end == .paused(until: breakEnds))
+        #expect(server.callCount == 3)
+        #expect(try await queue.pendingCount() == 1000)
+
+        clock.advance(to: breakEnds)
+        await server.waitForCalls(4)
+        await clock.waitForSleepers(1)
+        #expect(breaker.timeRemaining == .seconds(60))
+        #expect(try await queue.deadCount() == 0)
+    }
+
+    @Test("an hour of the storm costs 17 requests: the breaks grow to 300 s, and each ends with one (B13)")
+    func anHour() async throws {
+        let server = Server(fallback: .refused(.throttled))
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker }) {
+            try await server($0)
+        }
+        try await queue.enqueue(Mutation.many(1000))
+        let end = fixture.clock.now + .seconds(3600)
+        queue.trigger()
+        await fixture.clock.waitForSleepers(1)
+        while let next = fixture.clock.sleepers.first, next <= end { await fixture.passOneWait() }
+        // 0, 1 and 3 s; then at 33, 93, 213, 453, 753 s and every 300 s.
+        #expect(server.callCount == 17)
+    }
+
+    @Test(
+        "the same through the seed's two retry layers, 4 attempts a request and 5 tries a mutation: 20 000 requests (B13)"
+    )
+    func twoLayers() async {
+        let server = ScriptedOperation<Int, Void>(fallback: .refused(.throttled))
+        let client = Pipeline(timeBase: fixture.clock) {
+            Retry(maxRetries: 3, throttledBackoff: .none, on: .throttled)
+        }
+        for mutation in 0..<1000 {
+            for _ in 0..<5 { try? await client.run { try await server(mutation) } }
+        }
+        #expect(server.callCount == 20_000)
+    }
+}

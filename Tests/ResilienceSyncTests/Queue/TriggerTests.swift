@@ -1,0 +1,166 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TriggerTests {
+    let fixture = Fixture()
+
+    @Test("50 flushes and 50 triggers at the same instant: one flush runs, and sends each mutation once (B12)")
+    func sameInstant() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        try await queue.enqueue(Mutation.many(20))
+        try await withThrowingTaskGroup(of: FlushReport.End.self) { group in
+            for _ in 0..<50 {
+                group.addTask { try await queue.flush().end }
+                group.addTask {
+                    queue.trigger()
+                    return .drained
+                }
+            }
+            for try await end in group { #expect(end == .drained) }
+        }
+        _ = try await queue.flush()
+        #expect(server.callCount == 20 && server.mostRunning == 1)
+        #expect(Set(server.ids).count == 20)
+    }
+
+    @Test("no trigger is lost: what is enqueued before a trigger is sent without another (B12)", arguments: 0..<20)
+    func noneLost(round: Int) async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        await withThrowingTaskGroup(of: Void.self) { group in
+            for mutation in Mutation.many(50) {
+                group.addTask {
+                    try await queue.enqueue(mutation)
+                    queue.trigger()
+                }
+            }
+        }
+        await server.waitForCalls(50)
+        _ = try await queue.flush()
+        #expect(server.callCount == 50 && server.mostRunning == 1)
+        #expect(try await queue.pendingCount() == 0)
+    }
+
+    @Test("a trigger while the head is in flight does not send it again (B12)")
+    func headInFlight() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        for _ in 0..<10 { queue.trigger() }
+        server.release()
+        #expect(try await flush.value.delivered == 1)
+        #expect(server.ids == ["a1"])
+        #expect(fixture.events == [.enqueued(1), .delivered(id: "a1"), .drained])
+    }
+
+    @Test("what is enqueued during a flush is sent by the same flush (B12)")
+    func enqueueDuringFlush() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        try await queue.enqueue(Mutation("b1"))
+        server.release()
+        #expect(try await flush.value.delivered == 2)
+    }
+
+    @Test("what is enqueued and triggered just as the flush has found nothing more is sent by the same flush (B12)")
+    func enqueueAtTheEnd() async throws {
+        let late = Late(Mutation("b1"))
+        let queue = fixture.queue(HookedStore(inner: MemoryStore(), hook: late.hook))
+        late.attach(to: queue)
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().delivered == 2)
+        #expect(fixture.server.ids == ["a1", "b1"])
+    }
+
+    @Test("cancelling one caller's flush does not lose another's trigger (B12)")
+    func cancelOne() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        queue.trigger()
+        flush.cancel()
+        #expect(try await flush.value.end == .cancelled)
+        await server.waitForCalls(2)
+        server.release()
+        #expect(try await queue.flush().end == .drained)
+        #expect(server.ids == ["a1", "a1"])
+    }
+
+    @Test("cancelling the caller in the pass that a trigger asked for does not lose the trigger (B12)")
+    func cancelInSecondPass() async throws {
+        let server = fixture.server
+        let late = Late(Mutation("b1")) { server.hold() }
+        let queue = fixture.queue(HookedStore(inner: MemoryStore(), hook: late.hook))
+        late.attach(to: queue)
+        try await queue.enqueue(Mutation("a1"))
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(2)
+        flush.cancel()
+        #expect(try await flush.value.end == .cancelled)
+        await server.waitForCalls(3)
+        server.release()
+        _ = try await queue.flush()
+        #expect(server.ids == ["a1", "b1", "b1"])
+    }
+
+    @Test("one of two flush() callers cancelled: the other sees the queue drained (B12)", arguments: 0..<20)
+    func cancelOneOfTwo(round: Int) async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        let first = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        let second = Task { try await queue.flush() }
+        first.cancel()
+        #expect(try await first.value.end == .cancelled)
+        server.release()
+        #expect(try await second.value.end == .drained)
+        #expect(try await queue.pendingCount() == 0)
+    }
+
+    @Test("a flush that is cancelled leaves the queue's own next attempt where it was")
+    func cancelKeepsTheAlarm() async throws {
+        let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
+        server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        let retryAt = clock.now + .seconds(1)
+        #expect(try await queue.flush().end == .stalled(retryAt: retryAt))
+        server.hold()
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(2)
+        #expect(clock.sleepers.isEmpty)
+        flush.cancel()
+        #expect(try await flush.value.end == .cancelled)
+        #expect(clock.sleepers == [retryAt])
+    }
+}
+
+/// Enqueues and triggers once, just after the store has said that there is nothing more.
+private final class Late: Sendable {
+    private let mutation: Mutation
+    private let before: @Sendable () -> Void
+    private let queue = Mutex<SyncQueue?>(nil)
+
+    init(_ mutation: Mutation, before: @escaping @Sendable () -> Void = {}) {
+        self.mutation = mutation
+        self.before = before
+    }
+
+    func attach(to queue: SyncQueue) { self.queue.withLock { $0 = queue } }
+
+    @Sendable func hook(_ step: HookedStore.Step) async throws {
+        guard step == .after("pending", rows: 0), let queue = queue.withLock({ $0.take() }) else { return }
+        before()
+        try await queue.enqueue(mutation)
+        queue.trigger()
+    }
+}

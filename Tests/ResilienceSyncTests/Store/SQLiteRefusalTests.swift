@@ -1,0 +1,151 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import ResilienceSync
+    import Testing
+
+    /// Files that are not a queue of ours, or no longer: each is refused, and not a byte of it changes.
+    @Suite(.timeLimit(.minutes(1))) struct SQLiteRefusalTests {
+        let folder: TemporaryFolder
+        let path: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("queue.sqlite")
+        }
+
+        @Test("a file that is no database is refused and left as it is", arguments: [2, 99, 100, 4096, 100_000])
+        func garbage(size: Int) throws {
+            try write(Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 3) }))
+            try expectUnreadable()
+        }
+
+        @Test("a queue whose middle is garbage is refused and left as it is")
+        func damaged() async throws {
+            var bytes = try await filledFile()
+            for index in bytes.count / 3..<bytes.count * 2 / 3 { bytes[index] = 0xA5 }
+            try write(bytes)
+            try expectUnreadable()
+        }
+
+        @Test("a queue that was cut off is refused and left as it is", arguments: [0.01, 0.5, 0.99])
+        func truncated(share: Double) async throws {
+            let bytes = try await filledFile()
+            try write(bytes.prefix(max(50, Int(Double(bytes.count) * share))))
+            try expectUnreadable()
+        }
+
+        @Test("a database of another program is refused and left as it is")
+        func foreign() throws {
+            try Stranger.execute("CREATE TABLE note (text TEXT); INSERT INTO note VALUES ('mine')", at: path)
+            try expectUnreadable("another program")
+        }
+
+        @Test("an empty database that carries another program's mark is refused and left as it is")
+        func foreignMark() throws {
+            try Stranger.execute("PRAGMA application_id = 77", at: path)
+            try expectUnreadable("another program")
+        }
+
+        @Test("a queue of a newer version is refused by that name and left as it is")
+        func newer() async throws {
+            _ = try await filledFile()
+            try Stranger.execute("PRAGMA user_version = 2", at: path)
+            let before = try folder.contents()
+            let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
+            #expect(error == .newerSchema(path: path, version: 2))
+            #expect(error?.description.contains(path) == true)
+            #expect(try folder.contents() == before)
+        }
+
+        @Test("a queue of a newer version whose writer crashed is refused, and nothing in it is lost")
+        func newerAfterCrash() async throws {
+            _ = try await filledFile()
+            let writer = try Stranger.open(path)
+            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 2", with: writer)
+            let copy = try TemporaryFolder()
+            for (name, bytes) in try folder.contents() where !name.hasSuffix("-shm") {
+                try bytes.write(to: copy.url.appendingPathComponent(name))
+            }
+            try writer.close()
+            let name = copy.path("queue.sqlite")
+            for _ in 0..<2 {
+                #expect(throws: SyncQueueError.newerSchema(path: name, version: 2)) { try SQLiteStore(path: name) }
+            }
+            try Stranger.execute("PRAGMA user_version = 1", at: name)
+            #expect(try await SQLiteStore(path: name).pendingCount() == 500)
+        }
+
+        @Test("a folder is refused")
+        func directory() throws {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try expectUnreadable()
+        }
+
+        @Test(
+            "a path in a folder that is not there, or that nobody may write to, is refused",
+            arguments: ["missing/deep", "/proc", "/dev/null"])
+        func noParent(parent: String) throws {
+            let parent = parent.hasPrefix("/") ? parent : folder.path(parent)
+            let path = "\(parent)/queue.sqlite"
+            let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
+            #expect(error?.description.contains(path) == true)
+        }
+
+        @Test("an empty file is a fresh start")
+        func empty() async throws {
+            try write(Data())
+            let store = try SQLiteStore(path: path)
+            try await store.append([Mutation("a1")])
+            #expect(try await store.pendingCount() == 1)
+        }
+
+        @Test("a queue that is well opens again and again")
+        func well() async throws {
+            _ = try await filledFile()
+            for _ in 0..<3 { #expect(try await SQLiteStore(path: path).pendingCount() == 500) }
+        }
+
+        private func write(_ bytes: Data) throws { try bytes.write(to: URL(fileURLWithPath: path)) }
+
+        /// The bytes of a queue of 500 mutations, closed.
+        private func filledFile() async throws -> Data {
+            do {
+                let store = try SQLiteStore(path: path)
+                try await store.append(
+                    (0..<500).map { Mutation("a\($0)", payload: String(repeating: "x", count: 300)) })
+            }
+            let names = try folder.contents().keys
+            #expect(Array(names) == ["queue.sqlite"])
+            return try Data(contentsOf: URL(fileURLWithPath: path))
+        }
+
+        private func expectUnreadable(_ reason: String = "") throws {
+            let before = try folder.contents()
+            let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
+            guard case .unreadable(path, _) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(
+                error?.description.contains(path) == true
+                    && (reason.isEmpty || error?.description.contains(reason) == true))
+            #expect(try folder.contents() == before)
+        }
+    }
+
+    /// Somebody else who writes to the file.
+    enum Stranger {
+        static func open(_ path: String) throws -> DatabaseQueue { try DatabaseQueue(path: path) }
+
+        static func execute(_ sql: String, with database: DatabaseQueue) throws {
+            try database.writeWithoutTransaction { try $0.execute(sql: sql) }
+        }
+
+        static func execute(_ sql: String, at path: String) throws {
+            let database = try open(path)
+            try execute(sql, with: database)
+            try database.close()
+        }
+    }
+#endif

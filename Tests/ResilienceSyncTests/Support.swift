@@ -1,0 +1,205 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Synchronization
+
+/// What the other side can answer, other than "done".
+enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
+    case throttled(retryAfter: Duration?)
+    case unavailable
+    case gone
+    case unreachable
+    case abandoned
+
+    static var throttled: Refusal { .throttled(retryAfter: nil) }
+
+    var verdict: Verdict {
+        switch self {
+        case .throttled(let retryAfter): .throttled(retryAfter: retryAfter)
+        case .unavailable, .unreachable: .transient
+        case .gone: .permanent
+        case .abandoned: .cancelled
+        }
+    }
+
+    var description: String {
+        switch self {
+        case .throttled: "429"
+        case .unavailable: "503"
+        case .gone: "410"
+        case .unreachable: "no network"
+        case .abandoned: "abandoned"
+        }
+    }
+}
+
+typealias Server = ScriptedOperation<Mutation, Void>
+
+extension Result where Success == Void, Failure == any Error {
+    static var ok: Self { .success(()) }
+    static func refused(_ refusal: Refusal) -> Self { .failure(refusal) }
+}
+
+extension Mutation {
+    /// Of the entity that its id begins with: "a1" and "a2" are two of "a".
+    init(_ id: String, key: String? = nil, payload: String = "") {
+        self.init(
+            id: id, entity: String(id.prefix { !$0.isNumber }), kind: "create", payload: Data(payload.utf8),
+            idempotencyKey: key ?? "key-\(id)", createdAt: Date(timeIntervalSince1970: 1_700_000_000.123_456))
+    }
+
+    private init(id: String, entity: String) {
+        self.init(
+            id: id, entity: entity, kind: "create", payload: Data(), idempotencyKey: "key-\(id)",
+            createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+    }
+
+    /// Each of an entity of its own.
+    static func many(_ count: Int) -> [Mutation] {
+        (0..<count).map { Mutation(id: "\($0)", entity: "entity-\($0)") }
+    }
+}
+
+extension ScriptedOperation where Input == Mutation {
+    var ids: [String] { inputs.map(\.id) }
+}
+
+/// A queue with everything around it under the test's control.
+struct Fixture {
+    let clock = ManualClock()
+    let server = Server(fallback: .ok)
+    let recorder = EventRecorder()
+    let breaker: CircuitBreaker
+
+    init() { breaker = CircuitBreaker(circuit: BackoffGate(), timeBase: clock) }
+
+    /// Guarded by the breaker.
+    func guardedQueue(
+        _ store: some MutationStore = MemoryStore(), configuration: SyncQueueConfiguration = SyncQueueConfiguration()
+    ) -> SyncQueue {
+        queue(store, Pipeline(timeBase: clock) { breaker }, configuration)
+    }
+
+    func queue(
+        _ store: some MutationStore = MemoryStore(), _ pipeline: Pipeline? = nil,
+        _ configuration: SyncQueueConfiguration = SyncQueueConfiguration(isOffline: isOffline)
+    ) -> SyncQueue {
+        SyncQueue(
+            store: store, pipeline: pipeline ?? Pipeline(timeBase: clock) {}, configuration: configuration,
+            observers: Observers(recorder)
+        ) { [server] in try await server($0) }
+    }
+
+    static let isOffline: @Sendable (any Error) -> Bool = { error in
+        if case Refusal.unreachable = error { true } else { false }
+    }
+
+    var events: [SyncEvent] { recorder.events(of: SyncEvent.self) }
+
+    /// Ends the pause or stall that the queue is in, and waits for the next.
+    func passOneWait() async {
+        await clock.waitForSleepers(1)
+        clock.advanceToNextSleeper()
+        await clock.waitForSleepers(1)
+    }
+
+    /// Has time move on, from one alarm to the next, while something runs.
+    func whileTimePasses<R: Sendable>(_ body: () async throws -> R) async rethrows -> R {
+        let isOver = Box<Bool>()
+        Task { [clock] in
+            while true {
+                await clock.waitForSleepers(1)
+                if isOver.value == true { return }
+                clock.advanceToNextSleeper()
+            }
+        }
+        defer {
+            isOver.value = true
+            // Lets the pump see that.
+            _ = clock.schedule(at: .distantFuture) {}
+        }
+        return try await body()
+    }
+}
+
+/// A store that tells of every call before it is made and after, and lets the test interfere.
+struct HookedStore: MutationStore {
+    enum Step: Hashable {
+        case before(String)
+        case after(String, rows: Int = 0)
+    }
+
+    let inner: any MutationStore
+    let hook: @Sendable (Step) async throws -> Void
+
+    private func hooked<R>(_ name: String, _ body: () async throws -> R) async throws -> R {
+        try await hook(.before(name))
+        let result = try await body()
+        try await hook(.after(name, rows: (result as? [StoredMutation])?.count ?? 0))
+        return result
+    }
+
+    func append(_ mutations: [Mutation]) async throws { try await inner.append(mutations) }
+    func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
+        try await hooked("pending") { try await inner.pending(after: position, limit: limit) }
+    }
+    func remove(at position: Int64) async throws { try await hooked("remove") { try await inner.remove(at: position) } }
+    func countFailure(at position: Int64, error: String) async throws {
+        try await hooked("countFailure") { try await inner.countFailure(at: position, error: error) }
+    }
+    func park(at position: Int64, error: String) async throws {
+        try await hooked("park") { try await inner.park(at: position, error: error) }
+    }
+    func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
+        try await inner.dead(after: position, limit: limit)
+    }
+    func pendingCount() async throws -> Int { try await inner.pendingCount() }
+    func deadCount() async throws -> Int { try await inner.deadCount() }
+    func removePending() async throws -> Int { try await hooked("removePending") { try await inner.removePending() } }
+    func pause() async throws -> Date? { try await hooked("pause") { try await inner.pause() } }
+    func setPause(until date: Date?) async throws {
+        try await hooked("setPause") { try await inner.setPause(until: date) }
+    }
+}
+
+/// Something that is known only later.
+final class Box<Value: Sendable>: Sendable {
+    private let contents = Mutex<Value?>(nil)
+
+    var value: Value? {
+        get { contents.withLock { $0 } }
+        set { contents.withLock { $0 = newValue } }
+    }
+}
+
+/// A wall clock that a test sets.
+final class WallClock: Sendable {
+    private let date: Mutex<Date>
+
+    init(_ date: Date = Date(timeIntervalSince1970: 1_700_000_000)) { self.date = Mutex(date) }
+
+    var now: Date { date.withLock { $0 } }
+    func set(_ new: Date) { date.withLock { $0 = new } }
+}
+
+/// A folder that goes when the test lets go of it.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appendingPathComponent("resilience-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+    /// Every file and its bytes.
+    func contents() throws -> [String: Data] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: url.path)
+        return Dictionary(
+            uniqueKeysWithValues: names.map { ($0, FileManager.default.contents(atPath: path($0)) ?? Data()) })
+    }
+}

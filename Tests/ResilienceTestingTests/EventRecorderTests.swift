@@ -1,0 +1,92 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct EventRecorderTests {
+    let recorder = EventRecorder()
+
+    enum Knock: PolicyEvent, Equatable {
+        case once
+        case times(Int)
+
+        var description: String { "knock" }
+    }
+
+    struct Ring: PolicyEvent, Equatable {
+        var description: String { "ring" }
+    }
+
+    @Test("every event is remembered, in order, with where it came from")
+    func order() {
+        send(.once, from: "a")
+        recorder.receive(event(Ring(), from: "b"))
+        send(.times(2), from: "c")
+        #expect(recorder.events.map(\.policy) == ["a", "b", "c"])
+        #expect(recorder.events(of: Knock.self) == [.once, .times(2)])
+        #expect(recorder.events(of: Ring.self) == [Ring()])
+    }
+
+    @Test("one event can be found, and those that fit counted")
+    func finding() {
+        for number in 1...4 { send(.times(number)) }
+        #expect(recorder.first(Knock.self) == .times(1))
+        #expect(recorder.first { $0 == Knock.times(3) } == .times(3))
+        #expect(recorder.first(Ring.self) == nil)
+        #expect(recorder.count(Knock.self) == 4)
+        #expect(recorder.count { $0 != Knock.times(1) } == 3)
+    }
+
+    @Test("all of a list are asked for in any order, each as often as it is listed")
+    func allOf() {
+        send(.times(1))
+        send(.once)
+        send(.times(1))
+        #expect(recorder.contains(allOf: [Knock.once, .times(1), .times(1)]))
+        #expect(recorder.contains(allOf: [Knock]()))
+        #expect(!recorder.contains(allOf: [Knock.once, .once]))
+        #expect(!recorder.contains(allOf: [Knock.times(2)]))
+    }
+
+    @Test("a list in order may have others in between, but not another order")
+    func inOrder() {
+        for number in 1...4 { send(.times(number)) }
+        #expect(recorder.contains(inOrder: [Knock.times(1), .times(3), .times(4)]))
+        #expect(!recorder.contains(inOrder: [Knock.times(3), .times(1)]))
+        #expect(!recorder.contains(inOrder: [Knock.times(4), .times(4)]))
+    }
+
+    @Test("waiting for events returns when enough have come, at once if they have already")
+    func waiting() async {
+        async let waited: Void = recorder.waitForEvents(2)
+        send(.once)
+        send(.once)
+        await waited
+        await recorder.waitForEvents(1)
+    }
+
+    @Test("reset forgets everything")
+    func reset() {
+        send(.once)
+        recorder.reset()
+        #expect(recorder.events.isEmpty)
+        send(.times(1))
+        #expect(recorder.events(of: Knock.self) == [.times(1)])
+    }
+
+    @Test("it observes policies and pipelines")
+    func observing() async throws {
+        let throttle = Throttle(.perSecond(1), timeBase: ManualClock(), observers: Observers(recorder))
+        let ofPipeline = EventRecorder()
+        let pipeline = Pipeline("p", observers: Observers(ofPipeline)) { throttle }
+        try await pipeline.run {}
+        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+        #expect(recorder.events(of: Throttle.Event.self) == [.refused(retryAfter: .seconds(1))])
+        #expect(ofPipeline.events.map(\.description) == ["[p/throttle] refusing call (retry in 1 s)"])
+    }
+
+    private func event(_ detail: some PolicyEvent, from policy: String) -> Event {
+        Event(policy: policy, pipeline: nil, time: Instant(nanoseconds: 0), detail: detail)
+    }
+
+    private func send(_ knock: Knock, from policy: String = "door") { recorder.receive(event(knock, from: policy)) }
+}

@@ -1,0 +1,140 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ManualClockTests {
+    let clock = ManualClock()
+    let fired = Fired()
+
+    final class Fired: Sendable {
+        private let entries = Mutex<[String]>([])
+
+        var names: [String] { entries.withLock { $0 } }
+
+        func note(_ name: String) { entries.withLock { $0.append(name) } }
+    }
+
+    @Test("time stands still until it is moved")
+    func standsStill() {
+        let start = clock.now
+        #expect(clock.now == start)
+        clock.advance(by: .seconds(5))
+        #expect(clock.now == start + .seconds(5))
+        clock.advance(by: .seconds(-9))
+        clock.advance(to: .distantPast)
+        #expect(clock.now == start + .seconds(5))
+    }
+
+    @Test("a clock can start where a test wants it to")
+    func start() {
+        #expect(ManualClock(startingAt: Instant(nanoseconds: 7)).now == Instant(nanoseconds: 7))
+    }
+
+    @Test("moving time fires what falls due on the way, in order, each at its own instant")
+    func order() {
+        let start = clock.now
+        for (name, seconds) in [("c", 3), ("a", 1), ("d", 4), ("b", 2)] {
+            _ = clock.schedule(at: start + .seconds(seconds)) { fired.note("\(name) \(self.seconds(since: start))") }
+        }
+        clock.advance(by: .seconds(3))
+        #expect(fired.names == ["a 1", "b 2", "c 3"])
+        #expect(clock.now == start + .seconds(3) && clock.sleepers == [start + .seconds(4)])
+    }
+
+    @Test("alarms of the same instant fire in the order they were set")
+    func sameInstant() {
+        let instant = clock.now + .seconds(1)
+        for number in 0..<50 { _ = clock.schedule(at: instant) { fired.note("\(number)") } }
+        clock.advance(to: instant)
+        #expect(fired.names == (0..<50).map(String.init))
+    }
+
+    @Test("an alarm set by an alarm fires in the same move if it is due within it")
+    func chain() {
+        let start = clock.now
+        _ = clock.schedule(at: start + .seconds(1)) { [clock, fired] in
+            _ = clock.schedule(at: start + .seconds(2)) { fired.note("second") }
+            _ = clock.schedule(at: start + .seconds(9)) { fired.note("ninth") }
+        }
+        clock.advance(by: .seconds(5))
+        #expect(fired.names == ["second"])
+    }
+
+    @Test("an alarm for now or for the past fires at once, once")
+    func past() {
+        _ = clock.schedule(at: clock.now) { fired.note("now") }
+        _ = clock.schedule(at: .distantPast) { fired.note("past") }
+        #expect(fired.names == ["now", "past"] && clock.sleepers.isEmpty)
+        clock.advance(by: .seconds(1))
+        #expect(fired.names.count == 2)
+    }
+
+    @Test("an alarm taken back never fires; taking it back twice or too late does nothing")
+    func takenBack() {
+        let alarm = clock.schedule(at: clock.now + .seconds(1)) { fired.note("a") }
+        clock.cancel(alarm)
+        clock.cancel(alarm)
+        let other = clock.schedule(at: clock.now + .seconds(1)) { fired.note("b") }
+        clock.cancel(alarm)
+        clock.advance(by: .seconds(1))
+        clock.cancel(other)
+        #expect(fired.names == ["b"])
+    }
+
+    @Test("time can jump to the next sleeper, or says that there is none")
+    func nextSleeper() {
+        let start = clock.now
+        #expect(!clock.advanceToNextSleeper())
+        _ = clock.schedule(at: start + .seconds(7)) {}
+        _ = clock.schedule(at: start + .seconds(3)) {}
+        #expect(clock.advanceToNextSleeper() && clock.now == start + .seconds(3))
+        #expect(clock.advanceToNextSleeper() && clock.now == start + .seconds(7))
+        #expect(!clock.advanceToNextSleeper() && clock.now == start + .seconds(7))
+    }
+
+    @Test("waiting for sleepers returns when enough wait, at once if they do already")
+    func waitForSleepers() async {
+        await clock.waitForSleepers(0)
+        async let waited: Void = clock.waitForSleepers(3)
+        let sleepers = (1...3).map { seconds in
+            Task { await Waiter().wait(until: clock.now + .seconds(seconds), on: clock) }
+        }
+        await waited
+        await clock.waitForSleepers(3)
+        #expect(clock.sleepers.count == 3)
+        clock.advance(by: .seconds(3))
+        for sleeper in sleepers { #expect(await sleeper.value == .expired) }
+    }
+
+    @Test("several can wait for sleepers, each for its own number")
+    func severalWatchers() async {
+        async let one: Void = clock.waitForSleepers(1)
+        async let two: Void = clock.waitForSleepers(2)
+        _ = clock.schedule(at: clock.now + .seconds(1)) {}
+        await one
+        _ = clock.schedule(at: clock.now + .seconds(1)) {}
+        await two
+    }
+
+    @Test("1 000 sleepers with random deadlines wake in order, those taken back do not")
+    func walk() {
+        var random = SeededGenerator(seed: 3)
+        let start = clock.now
+        var expected: [(deadline: Int, number: Int)] = []
+        for number in 0..<1_000 {
+            let deadline = Int.random(in: 1...500, using: &random)
+            let alarm = clock.schedule(at: start + .seconds(deadline)) { fired.note("\(number)") }
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                clock.cancel(alarm)
+            } else {
+                expected.append((deadline, number))
+            }
+        }
+        expected.sort { $0 < $1 }
+        while clock.advanceToNextSleeper() {}
+        #expect(fired.names == expected.map { "\($0.number)" })
+    }
+
+    private func seconds(since start: Instant) -> Int64 { start.duration(to: clock.now).components.seconds }
+}

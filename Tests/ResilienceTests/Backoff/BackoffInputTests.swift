@@ -1,0 +1,57 @@
+import Resilience
+import Testing
+
+@Suite struct BackoffInputTests {
+    @Test("a negative base is refused with a message that names it")
+    func base() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.exponential(from: .seconds(-1))
+        }
+        #expect(errorText(result).contains("base is -1.0 seconds, and must not be negative"))
+    }
+
+    @Test("a negative cap is refused with a message that names it")
+    func cap() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.linear(.seconds(1), cap: .seconds(-2))
+        }
+        #expect(errorText(result).contains("cap is -2.0 seconds, and must not be negative"))
+    }
+
+    @Test("a factor that is not a number is refused with a message that names it")
+    func notANumber() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.exponential(factor: .nan)
+        }
+        #expect(errorText(result).contains("factor is nan, and must be finite and at least 1"))
+    }
+
+    @Test("an infinite factor is refused with a message that names it")
+    func infinite() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.exponential(factor: .infinity)
+        }
+        #expect(errorText(result).contains("factor is inf, and must be finite and at least 1"))
+    }
+
+    @Test("a jitter share that is not a number is refused with a message that names it")
+    func share() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.constant(.seconds(1), jitter: .proportional(.nan))
+        }
+        #expect(errorText(result).contains("jitter share is nan, and must lie in 0...1"))
+    }
+
+    @Test("an empty sequence is refused with a message that says so")
+    func emptySequence() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.sequence([])
+        }
+        #expect(errorText(result).contains("the sequence is empty"))
+    }
+}
+
+/// What the process that was to end wrote to standard error.
+func errorText(_ result: ExitTest.Result?) -> String {
+    String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+}

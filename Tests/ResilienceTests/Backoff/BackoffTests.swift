@@ -1,0 +1,185 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct BackoffTests {
+    private var chance = SeededGenerator(seed: 1)
+
+    private func delays(_ backoff: Backoff, _ count: Int) -> [Duration] {
+        var chance = chance
+        return (0..<count).map { backoff.delay(beforeRetry: $0, using: &chance) }
+    }
+
+    @Test(
+        "each kind grows as its formula says, and stops at its cap",
+        arguments: [
+            (.none, [0, 0, 0]),
+            (.constant(.seconds(3)), [3, 3, 3]),
+            (.linear(.seconds(2), cap: .seconds(5)), [2, 4, 5, 5]),
+            (.exponential(from: .seconds(1), cap: .seconds(6), jitter: .none), [1, 2, 4, 6, 6]),
+            (.exponential(from: .seconds(1), factor: 3, cap: .seconds(30), jitter: .none), [1, 3, 9, 27, 30]),
+            (.exponential(from: .seconds(4), factor: 1, jitter: .none), [4, 4, 4]),
+            (.exponential(from: .seconds(9), cap: .seconds(5), jitter: .none), [5, 5]),
+            (.sequence([.seconds(1), .seconds(5), .seconds(2)]), [1, 5, 2, 2, 2]),
+        ] as [(Backoff, [Int])])
+    func growth(backoff: Backoff, seconds: [Int]) {
+        #expect(delays(backoff, seconds.count) == seconds.map { .seconds($0) })
+    }
+
+    @Test(
+        "each kind of jitter reaches from its least to its greatest delay",
+        arguments: [
+            (.none, 4_000, 4_000), (.full, 0, 4_000), (.equal, 2_000, 4_000), (.proportional(0.25), 3_000, 5_000),
+            (.proportional(0), 4_000, 4_000), (.proportional(1), 0, 8_000), (.decorrelated, 1_000, 6_000),
+        ] as [(Backoff.Jitter, Int, Int)])
+    func jitterRange(jitter: Backoff.Jitter, least: Int, greatest: Int) {
+        let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: jitter)
+        var chance = chance
+        let delays = (0..<5000).map { _ in backoff.delay(beforeRetry: 2, previous: .seconds(2), using: &chance) }
+        let (low, high) = (Duration.milliseconds(least), Duration.milliseconds(greatest))
+        #expect(delays.allSatisfy { low <= $0 && $0 <= high })
+        #expect(delays.min()! <= low + (high - low) / 100 && delays.max()! >= high - (high - low) / 100)
+    }
+
+    @Test("decorrelated jitter of a base above the cap or of a huge last delay is the cap, not an invalid range")
+    mutating func decorrelatedEnds() {
+        let small = Backoff.exponential(from: .seconds(9), cap: .seconds(5), jitter: .decorrelated)
+        #expect(small.delay(beforeRetry: 0, using: &chance) == .seconds(5))
+        #expect(small.delay(beforeRetry: 1, previous: .seconds(Int64.max), using: &chance) == .seconds(5))
+        #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &chance) == .seconds(5))
+    }
+
+    @Test(
+        "jitter over a delay of zero is zero",
+        arguments: [Backoff.Jitter.none, .full, .equal, .decorrelated, .proportional(0.5)])
+    func zeroDelay(jitter: Backoff.Jitter) {
+        let backoffs: [Backoff] = [
+            .constant(.zero, jitter: jitter), .linear(.zero, jitter: jitter),
+            .exponential(from: .zero, jitter: jitter), .exponential(from: .zero, factor: 1.5, jitter: jitter),
+            .sequence([.zero], jitter: jitter), .exponential(from: .seconds(1), cap: .zero, jitter: jitter),
+        ]
+        for backoff in backoffs { #expect(delays(backoff, 3) == [.zero, .zero, .zero]) }
+    }
+
+    @Test("jitter at the cap spreads below it; it does not line clients up at the cap", arguments: [7, 8, 9])
+    func spreadAtTheCap(seed: UInt64) {
+        for jitter in [Backoff.Jitter.full, .equal, .decorrelated, .proportional(0.25)] {
+            var chance = SeededGenerator(seed: seed)
+            let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: jitter)
+            let delays = (0..<1000).map { _ in
+                backoff.delay(beforeRetry: 40, previous: .seconds(5), using: &chance)
+            }
+            #expect(delays.allSatisfy { $0 <= .seconds(20) })
+            #expect(delays.count { $0 == .seconds(20) } < 10, "\(jitter)")
+        }
+    }
+
+    @Test("full jitter has the middle of its range as its mean")
+    func fullJitterMean() {
+        var chance = SeededGenerator(seed: 4)
+        let backoff = Backoff.exponential(from: .seconds(1), jitter: .full)
+        let sum = (0..<10_000).reduce(Duration.zero) { sum, _ in sum + backoff.delay(beforeRetry: 0, using: &chance) }
+        #expect((.milliseconds(490)...(.milliseconds(510))).contains(sum / 10_000))
+    }
+
+    @Test("the same seed gives the same delays, another seed others")
+    func seeded() {
+        func delays(seed: UInt64) -> [Duration] {
+            var chance = SeededGenerator(seed: seed)
+            return (0..<20).map { Backoff.exponential().delay(beforeRetry: $0, using: &chance) }
+        }
+        #expect(delays(seed: 1) == delays(seed: 1))
+        #expect(delays(seed: 1) != delays(seed: 2))
+    }
+
+    @Test(
+        "after more attempts than a double's exponent can hold the delay is the cap, not zero", arguments: [2, 1.5, 10])
+    func manyAttempts(factor: Double) {
+        let backoff = Backoff.exponential(from: .milliseconds(50), factor: factor, jitter: .none)
+        for retry in [64, 1024, 1025, 1026, 1_000_000, .max] {
+            var chance = chance
+            #expect(backoff.delay(beforeRetry: retry, using: &chance) == .seconds(20))
+        }
+    }
+
+    @Test("a retry number below zero counts as the first")
+    mutating func negativeRetry() {
+        let backoff = Backoff.exponential(from: .seconds(1), jitter: .none)
+        #expect(backoff.delay(beforeRetry: -5, using: &chance) == .seconds(1))
+        #expect(backoff.delay(beforeRetry: .min, using: &chance) == .seconds(1))
+    }
+
+    @Test("the description names the kind, the base, the cap and the jitter")
+    func description() {
+        #expect("\(Backoff.constant(.seconds(1)))" == "constant 1.0 seconds")
+        #expect("\(Backoff.linear(.seconds(1)))" == "linear 1.0 seconds up to 20.0 seconds")
+        let exponential = "\(Backoff.exponential(from: .seconds(1)))"
+        #expect(exponential == "exponential 1.0 seconds × 2.0ⁿ up to 20.0 seconds, full jitter")
+    }
+}
+
+@Suite struct BackoffWalkTests {
+    private static let bases: [Duration] = [
+        .zero, Duration(attoseconds: 1), .nanoseconds(1), .milliseconds(50), .seconds(1), .seconds(86_400 * 365 * 200),
+        .nanoseconds(Int64.max), .seconds(Int64.max), Duration(attoseconds: .max),
+    ]
+    private static let jitters: [Backoff.Jitter] = [
+        .none, .full, .equal, .decorrelated, .proportional(0), .proportional(0.2), .proportional(1),
+    ]
+
+    @Test(
+        "no delay is negative or above the cap, whatever the kind, the base, the cap, the jitter and the attempt",
+        arguments: jitters)
+    func bounds(jitter: Backoff.Jitter) {
+        var random = SeededNumbers(seed: 11)
+        var wrong = 0
+        for _ in 0..<20_000 {
+            let (base, cap) = (random.pick(Self.bases), random.pick(Self.bases))
+            let factor = random.pick([1, 1.0000001, 1.5, 2, 3, 1e9, Double.greatestFiniteMagnitude])
+            let (backoff, limit) =
+                switch random.below(4) {
+                case 0: (Backoff.constant(base, jitter: jitter), base)
+                case 1: (.linear(base, cap: cap, jitter: jitter), cap)
+                case 2: (.sequence([base, cap], jitter: jitter), max(base, cap))
+                default: (.exponential(from: base, factor: factor, cap: cap, jitter: jitter), cap)
+                }
+            let previous = Duration.nanoseconds(random.wide())
+            let delay = backoff.delay(beforeRetry: random.below(1_000_001), previous: previous, using: &random)
+            let ceiling = Duration.nanoseconds(limit.saturatedNanoseconds)
+            if delay < .zero || delay > ceiling { wrong += 1 }
+        }
+        #expect(wrong == 0)
+    }
+
+    @Test("without jitter, a later retry never waits less than an earlier one", arguments: bases)
+    func neverShrinks(base: Duration) {
+        var random = SeededNumbers(seed: 12)
+        for factor in [1, 1.1, 2, 7.5] {
+            let backoff = Backoff.exponential(from: base, factor: factor, cap: .seconds(3600), jitter: .none)
+            let delays = (0..<200).map { backoff.delay(beforeRetry: $0, using: &random) }
+            #expect(delays == delays.sorted())
+        }
+    }
+}
+
+@Suite struct SplitMix64Tests {
+    @Test("the numbers are those of the published algorithm")
+    func reference() {
+        let generator = SplitMix64(seed: 1_234_567)
+        let published: [UInt64] = [
+            6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431, 16_408_922_859_458_223_821,
+        ]
+        #expect(published.map { _ in generator.next() } == published)
+    }
+
+    @Test("tasks that draw at the same time never get the same number")
+    func concurrent() async {
+        let generator = SplitMix64(seed: 5)
+        let numbers = await withTaskGroup(of: [UInt64].self) { group in
+            for _ in 0..<8 { group.addTask { (0..<1000).map { _ in generator.next() } } }
+            return await group.reduce(into: Set()) { $0.formUnion($1) }
+        }
+        #expect(numbers.count == 8000)
+    }
+}

@@ -1,0 +1,88 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+import Testing
+
+/// Real tasks on all cores; no test of these knows in which order they run.
+@Suite(.timeLimit(.minutes(2))) struct BulkheadStressTests {
+    /// Counts who is inside and how many there ever were at the same time.
+    private final class Room: Sendable {
+        private let inside = Atomic(0)
+        private let most = Atomic(0)
+        private let total = Atomic(0)
+        private let elsewhere = Elsewhere()
+
+        var highWater: Int { most.load(ordering: .relaxed) }
+        var visits: Int { total.load(ordering: .relaxed) }
+
+        func visit() async {
+            total.add(1, ordering: .relaxed)
+            most.max(inside.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+            await elsewhere.visit()
+            inside.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    @Test("with 5 000 calls at once, all run, and never more at the same time than the limit", arguments: [1, 3, 16])
+    func highWater(limit: Int) async throws {
+        let bulkhead = Bulkhead(limit: limit, queue: 5_000)
+        let room = Room()
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<5_000 { group.addTask { try await bulkhead.run { await room.visit() } } }
+            try await group.waitForAll()
+        }
+        #expect(room.visits == 5_000 && room.highWater <= limit)
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
+    }
+
+    @Test("after thousands of calls with random cancellation no permit is lost and nobody queues", arguments: 0..<4)
+    func cancellation(seed: Int) async throws {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let bulkhead = Bulkhead(limit: 3, queue: 100)
+        let room = Room()
+        var tasks: [Task<Void, any Error>] = []
+        for _ in 0..<5_000 {
+            tasks.append(Task { try await bulkhead.run { await room.visit() } })
+            if Bool.random(using: &random) { tasks.suffix(20).randomElement(using: &random)?.cancel() }
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                _ = await tasks.suffix(40).randomElement(using: &random)?.result
+            }
+        }
+        for task in tasks { _ = await task.result }
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0 && room.highWater <= 3)
+        try await bulkhead.run {}
+    }
+
+    @Test("after thousands of calls through a stack with random cancellation nothing is held by anybody")
+    func stack() async throws {
+        var random = SeededGenerator(seed: 9)
+        let bulkhead = Bulkhead(limit: 4, queue: 50, maxWait: .seconds(60))
+        let throttle = Throttle(.perSecond(1_000_000), burst: 1_000, maxWait: .seconds(60), holdOnThrottled: true)
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1_000_000))
+        let room = Room()
+        let pipeline = Pipeline {
+            Timeout("total", .seconds(60))
+            Retry(maxRetries: 2, backoff: .none)
+            breaker
+            throttle
+            bulkhead
+            Timeout("attempt", .seconds(60))
+        }
+        var tasks: [Task<Void, any Error>] = []
+        for number in 0..<4_000 {
+            tasks.append(
+                Task {
+                    try await pipeline.run {
+                        await room.visit()
+                        if number % 7 == 0 { throw Outage() }
+                    }
+                })
+            if Bool.random(using: &random) { tasks.suffix(20).randomElement(using: &random)?.cancel() }
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                _ = await tasks.suffix(40).randomElement(using: &random)?.result
+            }
+        }
+        for task in tasks { _ = await task.result }
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0 && throttle.waiting == 0 && room.highWater <= 4)
+    }
+}

@@ -1,0 +1,193 @@
+@testable import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BulkheadTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let journal = Journal()
+    let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
+
+    @Test("a call is refused at once when all permits are in use and the queue is full")
+    func full() async throws {
+        let bulkhead = bulkhead(limit: 1)
+        let inside = try bulkhead.acquire()
+        let error = await #expect(throws: BulkheadFull.self) { try await bulkhead.run { try await operation(1) } }
+        #expect(error == BulkheadFull(bulkhead: "bulkhead", reason: .full) && error?.retryAfter == nil)
+        #expect(operation.callCount == 0)
+        inside.complete(.success)
+        try await bulkhead.run { try await operation(1) }
+    }
+
+    @Test("queued calls run first come, first served")
+    func order() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 9)
+        let inside = try bulkhead.acquire()
+        var tasks: [Task<Void, any Error>] = []
+        for number in 1...5 {
+            tasks.append(Task { try await bulkhead.run { journal.note("\(number)") } })
+            await recorder.waitForEvents(number)
+        }
+        inside.complete(.success)
+        for task in tasks { try await task.value }
+        #expect(journal.lines == ["1", "2", "3", "4", "5"])
+    }
+
+    @Test("a newcomer does not take the permit that was handed to one who queued")
+    func noOvertaking() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 1)
+        let inside = try bulkhead.acquire()
+        operation.hold()
+        let queued = Task { try await bulkhead.run { try await operation(1) } }
+        await recorder.waitForEvents(1)
+        inside.complete(.success)
+        #expect(throws: WouldWait.self) { _ = try bulkhead.acquire() }
+        await operation.waitForCalls(1)
+        operation.release()
+        try await queued.value
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a cancelled waiter leaves the queue at once, and eats no permit later (P20)")
+    func cancelledWaiter() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 1)
+        let inside = try bulkhead.acquire()
+        let queued = Task { try await bulkhead.run { try await operation(1) } }
+        await recorder.waitForEvents(1)
+        queued.cancel()
+        await #expect(throws: CancellationError.self) { try await queued.value }
+        #expect(bulkhead.queued == 0 && bulkhead.inUse == 1 && operation.callCount == 0)
+        inside.complete(.success)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a permit handed to a waiter that is cancelled at the same time is passed on")
+    func handedOverThenCancelled() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 9)
+        for _ in 0..<200 {
+            recorder.reset()
+            let inside = try bulkhead.acquire()
+            let first = Task { try await bulkhead.run {} }
+            await recorder.waitForEvents(1)
+            let second = Task { try await bulkhead.run {} }
+            await recorder.waitForEvents(2)
+            // From two sides at once: either may win, the permit may not get lost.
+            async let cancelled: Void = first.cancel()
+            inside.complete(.success)
+            await cancelled
+            try await second.value
+            _ = await first.result
+            #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
+        }
+    }
+
+    @Test("a permit that comes to a call no longer waiting for it goes on to the next")
+    func cancelledAfterHandOver() {
+        let bulkhead = bulkhead(limit: 1, queue: 9)
+        let core = PipelineCore(name: nil, timeBase: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
+        var (first, second, third) = (Slot(), Slot(), Slot())
+        _ = bulkhead.enter(&call, &first)
+        _ = bulkhead.enter(&call, &second)
+        _ = bulkhead.enter(&call, &third)
+        _ = bulkhead.exit(&call, &first, .success)
+        _ = bulkhead.exit(&call, &second, Outcome(.cancelled))
+        guard case .proceed = bulkhead.enter(&call, &third) else {
+            Issue.record("not passed on")
+            return
+        }
+        _ = bulkhead.exit(&call, &third, .success)
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
+    }
+
+    @Test("a call that waited as long as it may is refused, and leaves the queue")
+    func maxWait() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(2))
+        let inside = try bulkhead.acquire()
+        let queued = Task { try await bulkhead.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .milliseconds(1999))
+        #expect(bulkhead.queued == 1)
+        clock.advance(by: .milliseconds(1))
+        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .waitedTooLong)) { try await queued.value }
+        #expect(bulkhead.queued == 0 && operation.callCount == 0)
+        inside.complete(.success)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("nobody waits in the queue past the call's deadline (P23)")
+    func deadline() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(60))
+        let inside = try bulkhead.acquire()
+        let pipeline = Pipeline {
+            Timeout(.seconds(3)); bulkhead
+        }
+        let queued = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(2)
+        #expect(clock.sleepers.allSatisfy { $0 == clock.now + .seconds(3) })
+        clock.advance(by: .seconds(3))
+        await #expect(throws: TimedOut.self) { try await queued.value }
+        #expect(bulkhead.queued == 0 && operation.callCount == 0)
+        inside.complete(.success)
+    }
+
+    @Test("a queued call that gets its permit in time leaves no alarm behind")
+    func noAlarm() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(60))
+        let inside = try bulkhead.acquire()
+        let queued = Task { try await bulkhead.run {} }
+        await clock.waitForSleepers(1)
+        inside.complete(.success)
+        try await queued.value
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("an operation that throws gives its permit back")
+    func throwing() async {
+        let bulkhead = bulkhead(limit: 1)
+        await #expect(throws: Outage()) { try await bulkhead.run { throw Outage() } }
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a refusal further in gives the permit back")
+    func refusedInside() async throws {
+        let outer = bulkhead(limit: 1)
+        let inner = Bulkhead("inner", limit: 1, timeBase: clock)
+        let inside = try inner.acquire()
+        await #expect(throws: BulkheadFull.self) {
+            try await Pipeline {
+                outer; inner
+            }.run {}
+        }
+        #expect(outer.inUse == 0)
+        inside.complete(.success)
+    }
+
+    @Test("an observer may ask the bulkhead while it is told: nothing runs under the lock (P7)")
+    func observerAsks() async throws {
+        let bulkhead = bulkhead(limit: 1)
+        bulkhead.observers.add { _ in journal.note("\(bulkhead.inUse) in use") }
+        let inside = try bulkhead.acquire()
+        await #expect(throws: BulkheadFull.self) { try await bulkhead.run {} }
+        #expect(journal.lines == ["1 in use"])
+        inside.complete(.success)
+    }
+
+    @Test("observers hear who queues, who is refused, and why")
+    func events() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(1))
+        let inside = try bulkhead.acquire()
+        let queued = Task { try await bulkhead.run {} }
+        await clock.waitForSleepers(1)
+        await #expect(throws: BulkheadFull.self) { try await bulkhead.run {} }
+        clock.advance(by: .seconds(1))
+        await #expect(throws: BulkheadFull.self) { try await queued.value }
+        #expect(recorder.events(of: Bulkhead.Event.self) == [.queued, .refused(.full), .refused(.waitedTooLong)])
+        inside.complete(.success)
+    }
+
+    private func bulkhead(limit: Int, queue: Int = 0, maxWait: Duration? = nil) -> Bulkhead {
+        Bulkhead(limit: limit, queue: queue, maxWait: maxWait, timeBase: clock, observers: Observers(recorder))
+    }
+}

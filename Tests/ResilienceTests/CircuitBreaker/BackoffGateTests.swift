@@ -1,0 +1,105 @@
+import Resilience
+import Testing
+
+@Suite struct BackoffGateTests {
+    private var gate = BackoffGate()
+
+    /// So many 429s at this instant.
+    private mutating func throttle(_ times: Int, at now: Instant) {
+        for _ in 0..<times { gate.record(.throttled, ticket: 0, at: now) }
+    }
+
+    @Test(
+        "where each end of a call leads, two 429s having come before",
+        arguments: [
+            (.throttled, .open, 3), (.throttled(retryAfter: .seconds(1)), .open, 3), (.success, .closed, 0),
+            (.transient, .closed, 2), (.uncertain, .closed, 2), (.permanent, .closed, 2), (.rejected, .closed, 2),
+            (.cancelled, .closed, 2),
+        ] as [(Verdict, CircuitState, Int)])
+    func recording(verdict: Verdict, state: CircuitState, count: Int) {
+        var gate = gate
+        for verdict in [.throttled, .throttled, verdict] { gate.record(verdict, ticket: 0, at: .second(0)) }
+        #expect(gate.status(at: .second(0)).state == state)
+        #expect(gate.status(at: .second(0)).failureCount == count)
+    }
+
+    @Test(
+        "shut, it refuses with the time left, then simply opens for everybody",
+        arguments: [
+            (0, .refuse(retryAfter: .seconds(30))), (29, .refuse(retryAfter: .seconds(1))), (30, .allow(ticket: 0)),
+            (1000, .allow(ticket: 0)),
+        ] as [(Int64, CircuitAdmission)])
+    func admission(second: Int64, admission: CircuitAdmission) {
+        var gate = self
+        gate.throttle(3, at: .second(0))
+        #expect(gate.gate.admit(at: .second(second)) == admission)
+        #expect(gate.gate.admit(at: .second(second)) == admission)
+    }
+
+    @Test("its status turns to closed by itself once the time has passed")
+    mutating func byItself() {
+        throttle(3, at: .second(0))
+        #expect(gate.status(at: Instant(nanoseconds: 29_999_999_999)).timeRemaining == .nanoseconds(1))
+        #expect(gate.status(at: .second(30)).state == .closed)
+        #expect(gate.status(at: .second(30)).timeRemaining == nil)
+    }
+
+    @Test("trips in a row shut it for 30, 60, 120, 240 and 300 s")
+    mutating func growth() {
+        var (now, breaks) = (Instant.second(0), [Duration]())
+        throttle(2, at: now)
+        for _ in 0..<6 {
+            throttle(1, at: now)
+            let remaining = gate.status(at: now).timeRemaining ?? .zero
+            breaks.append(remaining)
+            now = now + remaining
+            _ = gate.admit(at: now)
+        }
+        #expect(breaks == [30, 60, 120, 240, 300, 300].map { .seconds($0) })
+    }
+
+    @Test("a success clears the slate: the count and the growth")
+    mutating func slate() {
+        throttle(3, at: .second(0))
+        _ = gate.admit(at: .second(30))
+        gate.record(.success, ticket: 0, at: .second(30))
+        #expect(gate.isAtRest)
+        throttle(2, at: .second(31))
+        #expect(gate.state == .closed)
+        throttle(1, at: .second(31))
+        #expect(gate.status(at: .second(31)).timeRemaining == .seconds(30))
+    }
+
+    @Test("a 429 that comes in while it is shut neither prolongs the break nor counts")
+    mutating func whileShut() {
+        throttle(3, at: .second(0))
+        throttle(50, at: .second(20))
+        #expect(gate.status(at: .second(20)).timeRemaining == .seconds(10))
+        #expect(gate.status(at: .second(20)).failureCount == 3)
+    }
+
+    @Test("a reset opens it, and keeps the growth only when told to", arguments: [(false, 30), (true, 60)])
+    func reset(keepingGrowth: Bool, seconds: Int) {
+        var test = self
+        test.throttle(3, at: .second(0))
+        test.gate.reset(keepingGrowth: keepingGrowth)
+        #expect(test.gate.state == .closed && test.gate.isAtRest == !keepingGrowth)
+        test.throttle(3, at: .second(1))
+        #expect(test.gate.status(at: .second(1)).timeRemaining == .seconds(seconds))
+    }
+
+    @Test("through any history it refuses exactly while time remains, and for no longer than the cap", arguments: 1...4)
+    mutating func walk(seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        var now = Instant.second(0)
+        for _ in 0..<20_000 {
+            now = now + .milliseconds(random.below(20_000))
+            let remaining = gate.status(at: now).timeRemaining
+            #expect(remaining.map { $0 > .zero && $0 <= .seconds(300) } ?? true)
+            #expect(gate.admit(at: now) == (remaining.map { .refuse(retryAfter: $0) } ?? .allow(ticket: 0)))
+            let verdict = random.pick([Verdict.throttled, .throttled, .transient, .success, .cancelled])
+            gate.record(verdict, ticket: 0, at: now)
+            #expect(verdict != .success || remaining != nil || gate.isAtRest)
+        }
+    }
+}

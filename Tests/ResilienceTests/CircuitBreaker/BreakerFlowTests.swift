@@ -1,0 +1,148 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// A breaker among other policies: in which order they are asked, and what counts.
+@Suite struct BreakerFlowTests {
+    let clock = ManualClock()
+    let breaker: CircuitBreaker
+    let request = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+
+    init() { breaker = CircuitBreaker(tripping: .consecutiveFailures(3), timeBase: clock) }
+
+    private let retry = Retry(maxRetries: 2, backoff: .none)
+
+    private func trip() { for _ in 0..<3 { try? breaker.acquire().complete(.transient) } }
+
+    @Test("with the breaker outside the retry, an exhausted retry counts as one failure")
+    func outside() async {
+        let pipeline = Pipeline {
+            breaker
+            retry
+        }
+        await #expect(throws: Outage()) { try await pipeline.run { try await request() } }
+        #expect(request.callCount == 3 && breaker.failureCount == 1)
+    }
+
+    @Test("with the breaker inside the retry, every attempt counts")
+    func inside() async {
+        let pipeline = Pipeline {
+            retry
+            breaker
+        }
+        await #expect(throws: Outage()) { try await pipeline.run { try await request() } }
+        #expect(request.callCount == 3 && breaker.failureCount == 3 && breaker.isTripped)
+    }
+
+    @Test(
+        "a circuit that opens between two attempts ends the retry: the attempt after that is refused, and is the last")
+    func opensInBetween() async {
+        let pipeline = Pipeline {
+            Retry(maxRetries: 100, backoff: .none)
+            breaker
+        }
+        await #expect(throws: CircuitOpen.self) { try await pipeline.run { try await request() } }
+        #expect(request.callCount == 3)
+    }
+
+    @Test("an open circuit is refused without any retry and without any wait, whichever of the two is outside")
+    func openNotRetried() async {
+        trip()
+        let recorder = EventRecorder()
+        breaker.observers.add(recorder)
+        let orders: [Pipeline] = [
+            Pipeline {
+                Retry()
+                breaker
+            },
+            Pipeline {
+                breaker
+                Retry()
+            },
+        ]
+        for pipeline in orders {
+            await #expect(throws: CircuitOpen.self) { try await pipeline.run { try await request() } }
+        }
+        #expect(request.callCount == 0 && clock.sleepers.isEmpty)
+        #expect(
+            recorder.events(of: CircuitBreaker.Event.self) == [
+                .refused(retryAfter: .seconds(60)), .refused(retryAfter: .seconds(60)),
+            ])
+    }
+
+    @Test("the breaker is asked before the throttle, the throttle before the request, and the retries are inside")
+    func flow() async throws {
+        let journal = Journal()
+        let throttle = Throttle(.perSecond(1), burst: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            ScriptedPolicy("before breaker", journal)
+            breaker
+            ScriptedPolicy("before throttle", journal)
+            throttle
+            Retry(maxRetries: 1, backoff: .none)
+        }
+        let request = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+        let value = try await pipeline.run {
+            journal.note("request")
+            return try await request()
+        }
+        #expect(value == 7)
+        #expect(
+            journal.lines == [
+                "before breaker in", "before throttle in", "request", "request", "before throttle out success round 1",
+                "before breaker out success round 1",
+            ])
+        // Two attempts, but one call: one share of the throttle, and no failure for the breaker.
+        #expect(breaker.failureCount == 0)
+    }
+
+    @Test("an open circuit takes no share of the throttle behind it")
+    func throttleUntouched() async throws {
+        let throttle = Throttle(.perMinute(1), burst: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            breaker
+            throttle
+        }
+        trip()
+        for _ in 0..<10 { await #expect(throws: CircuitOpen.self) { try await pipeline.run {} } }
+        breaker.reset()
+        try await pipeline.run {}
+        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+    }
+
+    @Test("our own refusals further in never count as the endpoint's failures")
+    func ownRejections() async throws {
+        let throttle = Throttle(.perMinute(1), burst: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            breaker
+            throttle
+        }
+        try await pipeline.run {}
+        for _ in 0..<10 { await #expect(throws: Throttled.self) { try await pipeline.run {} } }
+        #expect(breaker.state == .closed && breaker.failureCount == 0)
+    }
+
+    @Test("our own refusal of a probe neither closes the circuit nor takes the probe's place for good")
+    func rejectedProbe() async throws {
+        let throttle = Throttle(.perMinute(1), burst: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            breaker
+            throttle
+        }
+        trip()
+        clock.advance(by: .seconds(60))
+        try throttle.acquire().complete(.success)
+        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+        #expect(breaker.state == .halfOpen)
+        clock.advance(by: .seconds(60))
+        try await pipeline.run {}
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("one breaker behind two pipelines is one circuit")
+    func shared() async {
+        let (one, other) = (Pipeline { breaker }, Pipeline("other") { breaker })
+        for _ in 0..<3 { await #expect(throws: Outage()) { try await one.run { try await request() } } }
+        await #expect(throws: CircuitOpen.self) { try await other.run { try await request() } }
+    }
+}

@@ -1,0 +1,88 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+import Testing
+
+/// Carries a permit, which can't be copied, into another task.
+private final class Envelope: Sendable {
+    private let permit: Mutex<Permit?>
+
+    init(_ permit: consuming Permit) { self.permit = Mutex(permit) }
+
+    func open() -> Permit? { permit.withLock { $0.take() } }
+}
+
+@Suite struct CircuitBreakerConcurrencyTests {
+    let clock = ManualClock()
+
+    @Test("a thousand tasks that fail at the same time open it once, and none of their failures is counted twice")
+    func openedOnce() async {
+        let recorder = EventRecorder()
+        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<1000 { group.addTask { try? await breaker.run { throw Outage() } } }
+        }
+        let failures = recorder.events(of: CircuitBreaker.Event.self).compactMap { event -> Int? in
+            if case .failure(let count, _) = event { count } else { nil }
+        }
+        #expect(failures.sorted() == [1, 2, 3, 4, 5])
+        #expect(recorder.count { $0 == CircuitBreaker.Event.opened(for: .seconds(60)) } == 1)
+        #expect(breaker.failureCount == 5 && breaker.isTripped)
+    }
+
+    @Test("every admitted call is heard of once: allowed, refused and late add up, whatever tasks do at the same time")
+    func addsUp() async {
+        let recorder = EventRecorder()
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(3), openFor: .constant(.milliseconds(50)), timeBase: clock,
+            observers: Observers(recorder))
+        let reached = Journal()
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<8 {
+                group.addTask {
+                    for round in 0..<200 {
+                        try? await breaker.run {
+                            reached.note("call")
+                            if (index + round).isMultiple(of: 2) { throw Outage() }
+                        }
+                        clock.advance(by: .milliseconds(1))
+                    }
+                }
+            }
+        }
+        let allowed = recorder.count(CircuitBreaker.Event.self) { if case .allowed = $0 { true } else { false } }
+        let refused = recorder.count(CircuitBreaker.Event.self) { if case .refused = $0 { true } else { false } }
+        #expect(allowed == reached.lines.count)
+        #expect(allowed + refused == 1600)
+    }
+
+    @Test("resets while calls are under way leave nothing counted that came before them")
+    func resets() async {
+        let breaker = CircuitBreaker(timeBase: clock)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask { for _ in 0..<500 { try? await breaker.run { throw Outage() } } }
+                group.addTask { for _ in 0..<500 { breaker.reset() } }
+            }
+        }
+        breaker.reset()
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
+        #expect((try? breaker.acquire().complete(.transient)) != nil)
+        #expect(breaker.failureCount == 1)
+    }
+
+    @Test("permits handed over to other tasks come back as well as those that stay")
+    func permitsAcrossTasks() async throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(.max), timeBase: clock)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<500 {
+                group.addTask {
+                    guard let permit = try? breaker.acquire() else { return }
+                    let envelope = Envelope(permit)
+                    await Task.detached { envelope.open()?.complete(.transient) }.value
+                }
+            }
+        }
+        #expect(breaker.failureCount == 500)
+    }
+}

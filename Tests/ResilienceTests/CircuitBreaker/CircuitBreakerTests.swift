@@ -1,0 +1,189 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// The preset as it comes: the 5th failure in a row opens it, for 60 s, and one probe tests it.
+@Suite struct CircuitBreakerTests {
+    let clock = ManualClock()
+    let breaker: CircuitBreaker
+    let endpoint = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+
+    init() { breaker = CircuitBreaker("activities", timeBase: clock) }
+
+    private func call() async throws -> Int { try await breaker.run { try await endpoint() } }
+
+    private func fail(_ times: Int) async {
+        for _ in 0..<times { await #expect(throws: Outage()) { try await call() } }
+    }
+
+    @Test("the preset opens on the 5th failure in a row, for 60 s, and is then half-open for one probe")
+    func preset() async throws {
+        #expect(breaker.state == .closed)
+        await fail(5)
+        #expect(breaker.state == .open && breaker.timeRemaining == .seconds(60))
+        clock.advance(by: .seconds(60))
+        #expect(breaker.state == .halfOpen)
+        let probe = try breaker.acquire()
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        probe.complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("four failures keep it closed, the fifth opens it")
+    func fifth() async {
+        await fail(4)
+        #expect(breaker.state == .closed && breaker.failureCount == 4)
+        await fail(1)
+        #expect(breaker.state == .open && breaker.failureCount == 5)
+    }
+
+    @Test("a success while closed sets the count back to 0")
+    func countSetBack() async throws {
+        await fail(4)
+        endpoint.enqueue(.success(7))
+        #expect(try await call() == 7)
+        #expect(breaker.failureCount == 0)
+        await fail(4)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("open, it refuses every call at once, none reaches the endpoint, and the error says how long until a retry")
+    func refuses() async throws {
+        await fail(5)
+        clock.advance(by: .seconds(18))
+        for _ in 0..<100 {
+            let error = await #expect(throws: CircuitOpen.self) { try await call() }
+            #expect(error == CircuitOpen(breaker: "activities", retryAfter: .seconds(42)))
+        }
+        #expect(endpoint.callCount == 5 && clock.sleepers.isEmpty)
+    }
+
+    @Test(
+        "the refusal tells a person that the service is unavailable and in how many seconds to try again",
+        arguments: [
+            (.seconds(42), "in 42 seconds"), (.milliseconds(41_001), "in 42 seconds"), (.seconds(1), "in 1 second"),
+            (.nanoseconds(1), "in 1 second"), (.zero, "in 1 second"), (nil, "later"),
+            (.seconds(Int64.max), "in \(Int64.max) seconds"), (Duration(attoseconds: .max), "in \(Int64.max) seconds"),
+        ] as [(Duration?, String)])
+    func text(retryAfter: Duration?, advice: String) {
+        let error = CircuitOpen(breaker: "activities", retryAfter: retryAfter)
+        let text = "Service temporarily unavailable due to repeated failures. Please try again \(advice)."
+        #expect("\(error)" == text)
+    }
+
+    @Test("half-open, a probe that succeeds closes it with everything cleared")
+    func probeSucceeds() async throws {
+        await fail(5)
+        clock.advance(by: .seconds(60))
+        endpoint.enqueue(.success(7))
+        #expect(try await call() == 7)
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
+        await fail(4)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("half-open, a probe that fails opens it again, and the wait starts anew")
+    func probeFails() async {
+        await fail(5)
+        clock.advance(by: .seconds(95))
+        await fail(1)
+        #expect(breaker.state == .open && breaker.timeRemaining == .seconds(60))
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+    }
+
+    @Test("it can be asked whether a call is allowed, its state, its count and the time until a test, nil unless open")
+    func asked() async {
+        #expect(breaker.isAllowed && !breaker.isTripped && breaker.timeRemaining == nil && breaker.failureCount == 0)
+        await fail(5)
+        #expect(!breaker.isAllowed && breaker.isTripped && breaker.timeRemaining == .seconds(60))
+        clock.advance(by: .seconds(60))
+        #expect(breaker.isAllowed && !breaker.isTripped && breaker.timeRemaining == nil && breaker.failureCount == 5)
+    }
+
+    @Test("asking changes nothing: the first call after the break is still the probe")
+    func askingChangesNothing() async throws {
+        await fail(5)
+        clock.advance(by: .seconds(60))
+        for _ in 0..<10 { #expect(breaker.isAllowed && breaker.state == .halfOpen) }
+        let probe = try breaker.acquire()
+        probe.complete(.transient)
+        #expect(breaker.state == .open)
+    }
+
+    @Test("a reset closes it at once with nothing counted, and what was under way no longer counts")
+    func reset() async throws {
+        let early = try breaker.acquire()
+        await fail(5)
+        breaker.reset()
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
+        early.complete(.transient)
+        #expect(breaker.failureCount == 0)
+    }
+
+    @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded")
+    func byHand() throws {
+        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        let refusal = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(refusal?.retryAfter == .seconds(60))
+        clock.advance(by: .seconds(60))
+        try breaker.acquire().complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test(
+        "a permit dropped without a report counts as cancelled: not against the endpoint, and a probe's place is free")
+    func dropped() throws {
+        do { _ = try breaker.acquire() }
+        #expect(breaker.failureCount == 0)
+        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        clock.advance(by: .seconds(60))
+        do { _ = try breaker.acquire() }
+        #expect(breaker.state == .halfOpen)
+        try breaker.acquire().complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test(
+        "an endpoint that answers is healthy: only failures that may pass or may have been done count",
+        arguments: [
+            (.transient, 1), (.uncertain, 1), (.permanent, 0), (.throttled, 0), (.rejected, 0), (.cancelled, 0),
+        ] as [(Verdict, Int)])
+    func verdicts(verdict: Verdict, count: Int) throws {
+        try breaker.acquire().complete(verdict)
+        #expect(breaker.failureCount == count)
+    }
+
+    @Test("a result that means failure counts, and is handed back as it is")
+    func judgedResults() async throws {
+        let pipeline = Pipeline { breaker }
+        for _ in 0..<5 {
+            let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { _ in 503 }
+            #expect(status == 503)
+        }
+        #expect(breaker.isTripped)
+    }
+
+    @Test("closed or open, a call costs no wait and sets no timer")
+    func noWaiting() async throws {
+        endpoint.enqueue(.success(7))
+        _ = try await call()
+        await fail(5)
+        _ = try? await call()
+        #expect(clock.sleepers.isEmpty && clock.now == ManualClock().now)
+    }
+
+    @Test("a breaker's clock is the one it was given, and no other moves it")
+    func ownClock() async {
+        await fail(5)
+        clock.advance(by: .seconds(60) - .nanoseconds(1))
+        #expect(breaker.isTripped && breaker.timeRemaining == .nanoseconds(1))
+        clock.advance(by: .nanoseconds(1))
+        #expect(!breaker.isTripped)
+    }
+
+    @Test("the description names it and says when it opens and for how long")
+    func description() {
+        let rule = "opens on 5 in a row of transient+uncertain, for 60.0 seconds, then 1 probe at a time"
+        #expect("\(breaker)" == "activities: \(rule)")
+    }
+}

@@ -1,0 +1,146 @@
+import Testing
+
+@testable import Resilience
+
+private let now = Instant.second(0)
+
+@Suite struct CircuitTests {
+    /// Opens on the 1st failure, for 60 s.
+    private var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)))
+
+    @Test("every change of state begins a new generation, and is told once")
+    mutating func generations() {
+        #expect(circuit.admit(at: now) == .allow(generation: 1, ticket: 0, nil))
+        #expect(
+            circuit.record(.transient, generation: 1, ticket: 0, at: now)
+                == .recorded(Circuit.Transition(from: .closed, to: .open)))
+        #expect(circuit.admit(at: now) == .refuse(retryAfter: .seconds(60), nil))
+        #expect(
+            circuit.admit(at: .second(60))
+                == .allow(generation: 3, ticket: 1, Circuit.Transition(from: .open, to: .halfOpen)))
+        #expect(
+            circuit.record(.success, generation: 3, ticket: 1, at: .second(61))
+                == .recorded(Circuit.Transition(from: .halfOpen, to: .closed)))
+        #expect(circuit.generation == 4)
+    }
+
+    @Test(
+        "the result of a call admitted in an earlier generation is late, and changes nothing",
+        arguments: [.success, .transient, .cancelled, .rejected] as [Verdict])
+    func late(verdict: Verdict) {
+        var circuit = circuit
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        _ = circuit.admit(at: .second(60))
+        for stale: UInt64 in [0, 1, 2, 4] {
+            #expect(circuit.record(verdict, generation: stale, ticket: 1, at: .second(61)) == .late)
+        }
+        #expect(circuit.machine.state == .halfOpen && circuit.generation == 3)
+    }
+
+    @Test("a reset begins a new generation even when it changes no state")
+    mutating func reset() {
+        #expect(circuit.reset(keepingGrowth: false) == nil)
+        #expect(circuit.record(.transient, generation: 1, ticket: 0, at: now) == .late)
+        #expect(circuit.machine.state == .closed)
+    }
+
+    @Test(
+        "a rejection or a cancellation without a ticket is kept from the machine",
+        arguments: [Verdict.cancelled, .rejected])
+    func saysNothing(verdict: Verdict) {
+        struct Strict: CircuitStateMachine {
+            var state: CircuitState { .closed }
+            var isAtRest: Bool { false }
+            var description: String { "strict" }
+            func admit(at now: Instant) -> CircuitAdmission { .allow(ticket: 0) }
+            func record(_ verdict: Verdict, ticket: UInt64, at now: Instant) { Issue.record("told of \(verdict)") }
+            func reset(keepingGrowth: Bool) {}
+            func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+        }
+        var circuit = Circuit(Strict())
+        #expect(circuit.record(verdict, generation: 1, ticket: 0, at: now) == .recorded(nil))
+    }
+
+    @Test("the resting generation is 0 whenever something is counted or the circuit is not closed")
+    mutating func resting() {
+        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))
+        #expect(circuit.restingGeneration == 1)
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        #expect(circuit.restingGeneration == 0)
+        _ = circuit.record(.success, generation: 1, ticket: 0, at: now)
+        #expect(circuit.restingGeneration == 1)
+        _ = circuit.reset(keepingGrowth: false)
+        #expect(circuit.restingGeneration == 2)
+    }
+}
+
+@Suite struct CircuitWalkTests {
+    private struct Admitted {
+        let generation: UInt64
+        let ticket: UInt64
+        let leaseEnds: Instant
+    }
+
+    private let verdicts: [Verdict] = [
+        .success, .transient, .throttled, .uncertain, .permanent, .rejected, .cancelled,
+    ]
+
+    @Test(
+        "through any history, probes outside never exceed the limit and no stale result changes anything",
+        arguments: 1...8)
+    func threeStates(seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        let limit = 1 + random.below(4)
+        var circuit = Circuit(
+            ThreeStateCircuit(
+                tripping: .consecutiveFailures(1 + random.below(3)), openFor: .exponential(from: .seconds(2)),
+                probes: limit, successesToClose: 1 + random.below(3), probeLease: .seconds(5)))
+        var (now, open) = (Instant.second(0), [Admitted]())
+        for _ in 0..<20_000 {
+            now = now + .milliseconds(random.below(1500))
+            switch random.below(20) {
+            case 0..<11:
+                let wasOpen = circuit.machine.status(at: now).state == .open
+                guard case .allow(let generation, let ticket, _) = circuit.admit(at: now) else { continue }
+                #expect(!wasOpen && generation == circuit.generation)
+                open.append(Admitted(generation: generation, ticket: ticket, leaseEnds: now + .seconds(5)))
+            case 19 where random.below(50) == 0:
+                let before = circuit.generation
+                _ = circuit.reset(keepingGrowth: random.below(2) == 0)
+                #expect(circuit.restingGeneration == before + 1)
+            default:
+                guard !open.isEmpty else { continue }
+                let call = open.remove(at: random.below(open.count))
+                let before = (circuit.generation, circuit.machine.status(at: now))
+                let recording = circuit.record(
+                    random.pick(verdicts), generation: call.generation, ticket: call.ticket, at: now)
+                #expect((recording == .late) == (call.generation != before.0))
+                if recording == .late { #expect(circuit.machine.status(at: now) == before.1) }
+            }
+            let probes = open.count { $0.generation == circuit.generation && $0.ticket != 0 && now < $0.leaseEnds }
+            #expect(circuit.machine.state != .halfOpen || probes <= limit)
+            #expect((circuit.machine.status(at: now).timeRemaining ?? .zero) >= .zero)
+        }
+    }
+
+    @Test("from any history, a circuit whose calls end well again is closed before long", arguments: 1...8)
+    func recovers(seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .exponential(), probes: 2))
+        var now = Instant.second(0)
+        for _ in 0..<500 {
+            now = now + .seconds(random.below(200))
+            // Every third one is never heard of again.
+            guard case .allow(let generation, let ticket, _) = circuit.admit(at: now), random.below(3) > 0 else {
+                continue
+            }
+            _ = circuit.record(random.pick(verdicts), generation: generation, ticket: ticket, at: now)
+        }
+        for wait in [300, 60, 0] {
+            now = now + .seconds(wait)
+            guard case .allow(let generation, let ticket, _) = circuit.admit(at: now) else { continue }
+            _ = circuit.record(.success, generation: generation, ticket: ticket, at: now)
+        }
+        #expect(circuit.machine.state == .closed && circuit.restingGeneration != 0)
+    }
+}

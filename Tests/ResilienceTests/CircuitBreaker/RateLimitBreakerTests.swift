@@ -1,0 +1,109 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// A sync engine's breaker: a gate that three 429s in a row shut.
+@Suite struct RateLimitBreakerTests {
+    let clock = ManualClock()
+    let breaker: CircuitBreaker
+
+    init() { breaker = CircuitBreaker("sync", circuit: BackoffGate(), timeBase: clock) }
+
+    private func end(_ verdicts: Verdict...) throws {
+        for verdict in verdicts { try breaker.acquire().complete(verdict) }
+    }
+
+    @Test("only 429s count: three in a row trip it")
+    func trips() throws {
+        try end(.throttled, .throttled)
+        #expect(!breaker.isTripped)
+        try end(.throttled)
+        #expect(breaker.isTripped)
+    }
+
+    @Test(
+        "no number of other failures trips it, and they do not part 429s in a row",
+        arguments: [.transient, .uncertain, .permanent, .rejected, .cancelled] as [Verdict])
+    func others(verdict: Verdict) throws {
+        for _ in 0..<50 { try end(verdict) }
+        #expect(!breaker.isTripped && breaker.failureCount == 0)
+        try end(.throttled, verdict, .throttled, verdict, .throttled)
+        #expect(breaker.isTripped)
+    }
+
+    @Test("isTripped turns false by itself once the backoff has passed")
+    func byItself() throws {
+        try end(.throttled, .throttled, .throttled)
+        clock.advance(by: .seconds(30) - .nanoseconds(1))
+        #expect(breaker.isTripped)
+        clock.advance(by: .nanoseconds(1))
+        #expect(!breaker.isTripped)
+    }
+
+    @Test("while it is tripped, not one call of a thousand reaches the network")
+    func noCalls() async throws {
+        try end(.throttled, .throttled, .throttled)
+        let network = ScriptedOperation<Void, Int>(fallback: .success(7))
+        for _ in 0..<1000 {
+            await #expect(throws: CircuitOpen.self) { try await breaker.run { try await network() } }
+        }
+        #expect(network.callCount == 0)
+    }
+
+    @Test("trips in a row back off for 30, 60, 120, 240, then 300 s and no more")
+    func growth() throws {
+        var backoffs: [Duration?] = []
+        try end(.throttled, .throttled)
+        for _ in 0..<7 {
+            try end(.throttled)
+            backoffs.append(breaker.timeRemaining)
+            clock.advance(by: breaker.timeRemaining ?? .zero)
+        }
+        #expect(backoffs == [30, 60, 120, 240, 300, 300, 300].map { .seconds($0) })
+    }
+
+    @Test("two 429s, a success, two 429s: no trip")
+    func successInBetween() throws {
+        try end(.throttled, .throttled, .success, .throttled, .throttled)
+        #expect(!breaker.isTripped && breaker.failureCount == 2)
+    }
+
+    @Test("after a success the next trip backs off for 30 s again")
+    func growthSetBack() throws {
+        try end(.throttled, .throttled, .throttled)
+        clock.advance(by: .seconds(30))
+        try end(.throttled)
+        #expect(breaker.timeRemaining == .seconds(60))
+        clock.advance(by: .seconds(60))
+        try end(.success, .throttled, .throttled, .throttled)
+        #expect(breaker.timeRemaining == .seconds(30))
+    }
+
+    @Test("from outside one reads whether it is tripped and how much backoff remains, and resets it by hand")
+    func readAndReset() throws {
+        #expect(breaker.timeRemaining == nil)
+        try end(.throttled, .throttled, .throttled)
+        clock.advance(by: .seconds(12))
+        #expect(breaker.isTripped && breaker.timeRemaining == .seconds(18))
+        breaker.reset()
+        #expect(!breaker.isTripped && breaker.timeRemaining == nil && breaker.failureCount == 0)
+        try end(.success)
+    }
+
+    @Test("a 429 of a call admitted before the trip does not prolong the backoff")
+    func late() throws {
+        let early = try breaker.acquire()
+        try end(.throttled, .throttled, .throttled)
+        clock.advance(by: .seconds(10))
+        early.complete(.throttled)
+        #expect(breaker.timeRemaining == .seconds(20))
+    }
+
+    @Test("a late success does not open it before its time")
+    func lateSuccess() throws {
+        let early = try breaker.acquire()
+        try end(.throttled, .throttled, .throttled)
+        early.complete(.success)
+        #expect(breaker.isTripped && breaker.failureCount == 3)
+    }
+}

@@ -1,0 +1,158 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+private enum Noise: PolicyEvent, Equatable {
+    case made(Int)
+    var description: String {
+        switch self {
+        case .made(let number): "made \(number)"
+        }
+    }
+}
+
+@Suite struct ObserversTests {
+    let observers = Observers()
+    let journal = Journal()
+
+    private func send(_ number: Int = 1) {
+        observers.send(Event(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(number)))
+    }
+
+    private func note(_ name: String) -> @Sendable (Event) -> Void {
+        { [journal] in journal.note("\(name) \($0.detail)") }
+    }
+
+    @Test("everybody who listens is told, in the order they began")
+    func order() {
+        for name in ["a", "b", "c"] { observers.add(note(name)) }
+        send()
+        #expect(journal.lines == ["a made 1", "b made 1", "c made 1"])
+    }
+
+    @Test("a removed observer is told nothing more, and the others are")
+    func removed() {
+        observers.add(note("a"))
+        let subscription = observers.add(note("b"))
+        observers.add(note("c"))
+        subscription.cancel()
+        send()
+        #expect(journal.lines == ["a made 1", "c made 1"])
+    }
+
+    @Test("removing twice removes nobody else, whether given at the start or added later")
+    func removedTwice() {
+        let observers = Observers(ClosureObserver(note("first")), ClosureObserver(note("second")))
+        let subscription = observers.add(note("third"))
+        subscription.cancel()
+        subscription.cancel()
+        observers.send(Event(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(1)))
+        #expect(journal.lines == ["first made 1", "second made 1"])
+    }
+
+    @Test("a removed observer is let go of: it does not leak")
+    func leak() {
+        weak var watched: EventRecorder?
+        do {
+            let recorder = EventRecorder()
+            watched = recorder
+            observers.add(recorder).cancel()
+        }
+        #expect(watched == nil && observers.isEmpty)
+    }
+
+    @Test("a receipt does not keep its observers alive, and is harmless after them")
+    func receipt() {
+        var observers: Observers? = Observers()
+        weak let watched = observers
+        let subscription = observers?.add(note("a"))
+        observers = nil
+        #expect(watched == nil)
+        subscription?.cancel()
+    }
+
+    @Test("an observer that adds another during delivery neither deadlocks nor has it told of the event under way")
+    func addsDuringDelivery() {
+        observers.add { [observers, journal] event in
+            journal.note("adder \(event.detail)")
+            observers.add { journal.note("added \($0.detail)") }
+        }
+        send(1)
+        #expect(journal.lines == ["adder made 1"])
+        send(2)
+        #expect(journal.lines == ["adder made 1", "adder made 2", "added made 2"])
+    }
+
+    @Test("an observer may remove itself and others during delivery, and send an event of its own")
+    func removesDuringDelivery() {
+        let subscription = Box<Observers.Subscription?>(nil)
+        let own = observers.add { [observers, journal] event in
+            journal.note("own \(event.detail)")
+            subscription.exchange(nil)?.cancel()
+            observers.send(Event(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(2)))
+        }
+        subscription.value = own
+        observers.add(note("other"))
+        send(1)
+        #expect(journal.lines == ["own made 1", "other made 2", "other made 1"])
+    }
+
+    @Test("what a removed observer held may use the observers as it goes, without deadlock")
+    func deinitUses() {
+        final class Leaver: Observer {
+            let leave: @Sendable () -> Void
+            init(_ leave: @escaping @Sendable () -> Void) { self.leave = leave }
+            func receive(_ event: Event) {}
+            deinit { leave() }
+        }
+        let subscription = observers.add(Leaver { [observers, journal] in journal.note("empty: \(observers.isEmpty)") })
+        subscription.cancel()
+        #expect(journal.lines == ["empty: true"])
+    }
+
+    @Test("with nobody listening no event is made")
+    func nobody() async throws {
+        let clock = ManualClock()
+        struct Loud: Policy {
+            let made: Journal
+            let observers: Observers
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+                func event() -> any PolicyEvent {
+                    made.note("made")
+                    return Noise.made(1)
+                }
+                call.emit(event(), from: name, to: observers)
+                return .proceed
+            }
+        }
+        let loud = Loud(made: journal, observers: observers)
+        try await Pipeline(timeBase: clock) { loud }.run {}
+        #expect(journal.lines.isEmpty)
+        let subscription = observers.add { _ in }
+        try await Pipeline(timeBase: clock) { loud }.run {}
+        subscription.cancel()
+        try await Pipeline(timeBase: clock) { loud }.run {}
+        #expect(journal.lines == ["made"])
+    }
+
+    @Test("observers that come and go on many tasks while events are sent lose nobody who stays")
+    func concurrent() async {
+        let told = Journal()
+        observers.add { _ in told.note("told") }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask { for _ in 0..<500 { observers.add { _ in }.cancel() } }
+                group.addTask { for number in 0..<500 { send(number) } }
+            }
+        }
+        #expect(told.lines.count == 2000)
+        #expect(!observers.isEmpty)
+    }
+
+    @Test("an event reads as one line with the pipeline, if there is one, and the policy")
+    func description() {
+        let byHand = Event(policy: "retry", pipeline: nil, time: .second(0), detail: Noise.made(1))
+        let inPipeline = Event(policy: "retry", pipeline: "sync", time: .second(0), detail: Noise.made(1))
+        #expect("\(byHand)" == "[retry] made 1" && "\(inPipeline)" == "[sync/retry] made 1")
+    }
+}

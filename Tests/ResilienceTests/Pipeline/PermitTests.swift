@@ -1,0 +1,136 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct PermitTests {
+    let clock = ManualClock()
+    let journal = Journal()
+
+    @Test("a completed permit reports its outcome, once")
+    func completed() throws {
+        let policy = ScriptedPolicy("a", journal)
+        let permit = try policy.acquire()
+        permit.complete(.permanent)
+        #expect(journal.lines == ["a in", "a out permanent round 1"])
+    }
+
+    @Test("a permit dropped without an outcome counts as cancelled")
+    func dropped() throws {
+        _ = try ScriptedPolicy("a", journal).acquire()
+        #expect(journal.lines == ["a in", "a out cancelled round 1"])
+    }
+
+    @Test("a permit held across a wait is reported at the time of its end")
+    func reportTime() throws {
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1), openFor: .constant(.seconds(60)), timeBase: clock)
+        let permit = try breaker.acquire()
+        clock.advance(by: .seconds(30))
+        permit.complete(.transient)
+        #expect(breaker.timeRemaining == .seconds(60))
+    }
+
+    @Test("a breaker by hand: admission is asked, work done elsewhere, the outcome recorded")
+    func breaker() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        for _ in 0..<2 {
+            let permit = try breaker.acquire()
+            permit.complete(.transient)
+        }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+    }
+
+    @Test("a dropped permit frees the breaker's probe and decides nothing")
+    func droppedProbe() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+        _ = try breaker.acquire()
+        #expect(breaker.state == .halfOpen)
+        try breaker.acquire().complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("a dropped permit gives the bulkhead its room back")
+    func droppedRoom() throws {
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        try withPermit(of: bulkhead) { #expect(bulkhead.inUse == 1) }
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a permit never releases more than it took: the limit holds after any mix of ends (P4)")
+    func overRelease() throws {
+        let bulkhead = Bulkhead(limit: 2, timeBase: clock)
+        try bulkhead.acquire().complete(.success)
+        _ = try bulkhead.acquire()
+        let first = try bulkhead.acquire()
+        let second = try bulkhead.acquire()
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        first.complete(.transient)
+        second.complete(.cancelled)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("acquire never waits: where it would have to, it throws WouldWait and leaves nothing behind")
+    func neverWaits() throws {
+        let throttle = Throttle("pace", .perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        let bulkhead = Bulkhead("room", limit: 1, queue: 1, timeBase: clock)
+        let inside = try bulkhead.acquire()
+        try throttle.acquire().complete(.success)
+        #expect(throws: WouldWait(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
+        #expect(throws: WouldWait(policy: "room", retryAfter: nil)) { _ = try bulkhead.acquire() }
+        #expect(throttle.waiting == 0 && bulkhead.queued == 0 && clock.sleepers.isEmpty)
+        inside.complete(.success)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a refused acquire throws the policy's own refusal")
+    func refused() {
+        let throttle = Throttle("pace", .perSecond(1), timeBase: clock)
+        _ = try? throttle.acquire()
+        #expect(throws: Throttled(throttle: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
+    }
+
+    @Test("acquireWaiting waits for its turn in a throttle")
+    func waitsForTurn() async throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        try throttle.acquire().complete(.success)
+        async let turn: Void = throttle.acquireWaiting().complete(.success)
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(1))
+        try await turn
+        #expect(throttle.waiting == 0)
+    }
+
+    @Test("acquireWaiting waits for room in a bulkhead")
+    func waitsForRoom() async throws {
+        let recorder = EventRecorder()
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: Observers(recorder))
+        let inside = try bulkhead.acquire()
+        async let next: Void = bulkhead.acquireWaiting().complete(.success)
+        await recorder.waitForEvents(1)
+        inside.complete(.success)
+        try await next
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("cancelled in acquireWaiting, the caller leaves the queue and gets a CancellationError")
+    func cancelledWaiting() async throws {
+        let recorder = EventRecorder()
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: Observers(recorder))
+        let inside = try bulkhead.acquire()
+        let task = Task { try await bulkhead.acquireWaiting().complete(.success) }
+        await recorder.waitForEvents(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(bulkhead.queued == 0)
+        inside.complete(.success)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    private func withPermit(of policy: some Policy, _ body: () -> Void) throws {
+        let permit = try policy.acquire()
+        body()
+        _ = permit
+    }
+}

@@ -1,0 +1,135 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct PipelineCompositionTests {
+    let journal = Journal()
+
+    @Test("a pipeline without policies runs the operation and hands on what it returns or throws")
+    func empty() async throws {
+        let pipeline = Pipeline {}
+        #expect(try await pipeline.run { 7 } == 7)
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+    }
+
+    @Test("any number of policies keep their order", arguments: [1, 7, 8, 9, 16, 17, 40])
+    func length(count: Int) async throws {
+        let pipeline = Pipeline { for index in 0..<count { ScriptedPolicy("\(index)", journal) } }
+        #expect(try await pipeline.run { 7 } == 7)
+        let inward = (0..<count).map { "\($0) in" }
+        let outward = (0..<count).reversed().map { "\($0) out success round 1" }
+        #expect(journal.lines == inward + outward)
+    }
+
+    @Test("the outermost of many policies can go round", arguments: [8, 9, 17])
+    func roundOfMany(count: Int) async throws {
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            Retry(maxRetries: 1)
+            for index in 1..<count { ScriptedPolicy("\(index)", journal) }
+        }
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+        #expect(try await pipeline.run { try await operation() } == 7)
+        #expect(journal.lines.count == 4 * (count - 1))
+    }
+
+    @Test("a refusal is a refusal for every policy further out, however long the list", arguments: [1, 7, 8, 20])
+    func refusalAcrossCuts(between: Int) async {
+        let pipeline = Pipeline {
+            ScriptedPolicy("outermost", journal)
+            for index in 0..<between { ScriptedPolicy("\(index)") }
+            ScriptedPolicy("innermost", in: [.refuse(Outage())])
+        }
+        await #expect(throws: Outage()) { try await pipeline.run {} }
+        #expect(journal.lines == ["outermost in", "outermost out rejected round 1"])
+    }
+
+    @Test(
+        "a replaced error keeps its verdict for every policy further out, however long the list", arguments: [1, 7, 20])
+    func replacementAcrossCuts(between: Int) async {
+        let pipeline = Pipeline {
+            ScriptedPolicy("outermost", journal)
+            for index in 0..<between { ScriptedPolicy("\(index)") }
+            ScriptedPolicy("innermost", out: [.replace(Outage(number: 2), .permanent)])
+        }
+        await #expect(throws: Outage(number: 2)) { try await pipeline.run { throw Outage() } }
+        #expect(journal.lines == ["outermost in", "outermost out permanent round 1"])
+    }
+
+    @Test("a pipeline inside another gives its policies, in its place")
+    func nested() async throws {
+        let inner = Pipeline("inner") {
+            ScriptedPolicy("b", journal); ScriptedPolicy("c", journal)
+        }
+        let outer = Pipeline("outer") {
+            ScriptedPolicy("a", journal)
+            inner
+            ScriptedPolicy("d", journal)
+        }
+        try await outer.run {}
+        #expect(journal.lines.prefix(4) == ["a in", "b in", "c in", "d in"])
+        #expect(outer.elements.map(\.name) == ["a", "b", "c", "d"])
+    }
+
+    @Test("the builder takes if, if-else and for", arguments: [true, false])
+    func builder(wanted: Bool) {
+        let pipeline = Pipeline {
+            if wanted { Retry("optional") }
+            if wanted { Retry("either") } else { Timeout("or", .seconds(1)) }
+            for index in 0..<2 { Bulkhead("\(index)", limit: 1) }
+        }
+        #expect(pipeline.elements.map(\.name) == (wanted ? ["optional", "either", "0", "1"] : ["or", "0", "1"]))
+    }
+
+    @Test("a pipeline describes its policies, their order and their settings")
+    func description() {
+        let pipeline = Pipeline {
+            Timeout("total", .seconds(30))
+            Bulkhead("room", limit: 3, queue: 9)
+            Throttle("pace", .perSecond(10), burst: 20)
+        }
+        #expect(
+            pipeline.elements.map(\.description) == [
+                "total: 30.0 seconds", "room: 3 at a time, 9 queued",
+                "pace: 10 per 1.0 seconds, burst 20, refuses at once",
+            ])
+    }
+
+    @Test("a pipeline lives in the time base of its policies, or in the system's")
+    func timeBase() {
+        let clock = ManualClock()
+        #expect(
+            Pipeline {
+                Retry(); Bulkhead(limit: 1, timeBase: clock)
+            }.timeBase === clock)
+        #expect(Pipeline { Retry() }.timeBase === SystemTimeBase.shared)
+        #expect(Pipeline(timeBase: clock) { Retry() }.timeBase === clock)
+    }
+
+    @Test("policies of two time bases are refused, and the message names both")
+    func mixedTimeBases() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Pipeline("mixed") {
+                Bulkhead("first", limit: 1); Bulkhead("second", limit: 1, timeBase: ManualClock())
+            }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("mixed") && message.contains("first") && message.contains("second"))
+    }
+
+    @Test("a policy of another time base than the pipeline's own is refused, and the message names both")
+    func foreignTimeBase() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Pipeline("manual", timeBase: ManualClock()) { Throttle("paced", .perSecond(1)) }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("manual") && message.contains("paced"))
+    }
+
+    @Test("an operation can ask for its attempt and its deadline")
+    func call() async throws {
+        let clock = ManualClock()
+        let pipeline = Pipeline("named", timeBase: clock) { Timeout(.seconds(5)) }
+        let attempt = try await pipeline.run { (attempt: Attempt) in attempt }
+        #expect(attempt.number == 1 && attempt.deadline == clock.now + .seconds(5))
+    }
+}

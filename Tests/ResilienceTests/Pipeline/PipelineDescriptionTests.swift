@@ -1,0 +1,62 @@
+import Resilience
+import Testing
+
+@Suite struct PipelineDescriptionTests {
+    @Test("a pipeline names itself, its policies in order, and their settings")
+    func description() {
+        let pipeline = Pipeline("activities") {
+            Timeout(.seconds(30))
+            Bulkhead("slots", limit: 2, queue: 3)
+        }
+        #expect(pipeline.description == "activities\n  timeout: 30.0 seconds\n  slots: 2 at a time, 3 queued")
+    }
+
+    @Test("the usual order has no warnings")
+    func usualOrder() {
+        let pipeline = Pipeline {
+            Timeout(.seconds(30))
+            Retry()
+            CircuitBreaker()
+            Throttle(.perSecond(10), burst: 20)
+            Bulkhead(limit: 16)
+            Timeout(.seconds(5))
+        }
+        #expect(pipeline.warnings.isEmpty)
+    }
+
+    @Test("two retry layers are warned of: 4 attempts times 5 are 20")
+    func retriesMultiply() {
+        let pipeline = Pipeline {
+            Retry("outer", maxRetries: 4)
+            Retry("inner", maxRetries: 3)
+        }
+        #expect(pipeline.warnings == ["outer around inner: attempts multiply, up to 20 a call"])
+    }
+
+    @Test("permits taken before a retry or a breaker are warned of")
+    func permitsOutside() {
+        let warnings = Pipeline {
+            Bulkhead(limit: 1)
+            Throttle(.perSecond(1))
+            Retry()
+            CircuitBreaker()
+        }.warnings
+        #expect(
+            warnings == [
+                "bulkhead around retry: a call keeps its permit while it waits to try again",
+                "bulkhead around breaker: calls that an open circuit refuses use up permits",
+                "throttle around retry: only the first attempt of a call is throttled",
+                "throttle around breaker: calls that an open circuit refuses use up permits",
+            ])
+    }
+
+    @Test("the same bulkhead twice is warned of")
+    func sameBulkheadTwice() {
+        let bulkhead = Bulkhead(limit: 1)
+        let pipeline = Pipeline {
+            bulkhead
+            bulkhead
+        }
+        #expect(pipeline.warnings == ["bulkhead twice: a call waits for a permit that it holds itself"])
+    }
+}

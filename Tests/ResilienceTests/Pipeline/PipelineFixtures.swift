@@ -1,0 +1,143 @@
+import Resilience
+import Synchronization
+
+/// An error that the classifier knows nothing of.
+struct Outage: Error, Equatable {
+    var number = 1
+}
+
+/// An error that says itself what it means.
+struct Judged: Error, Equatable, VerdictConvertible {
+    let verdict: Verdict
+}
+
+/// What happened, in order.
+final class Journal: Sendable {
+    private let entries = Mutex<[String]>([])
+
+    var lines: [String] { entries.withLock { $0 } }
+
+    func note(_ line: String) { entries.withLock { $0.append(line) } }
+}
+
+/// Answers as scripted, then proceeds and passes; notes every step and whether each stay ended with one exit.
+final class ScriptedPolicy: Policy {
+    enum Inward: Sendable {
+        case proceed
+        case refuse(any Error)
+        case sleep(Duration)
+        case park(Waiter)
+    }
+
+    enum Outward: Sendable {
+        case pass
+        case again(Duration)
+        case replace(any Error, Verdict)
+    }
+
+    private struct State {
+        var inward: [Inward]
+        var outward: [Outward]
+        var owed = 0
+        var mistakes: [String] = []
+    }
+
+    let name: String
+    private let journal: Journal?
+    private let state: Mutex<State>
+
+    init(_ name: String, in inward: [Inward] = [], out outward: [Outward] = [], _ journal: Journal? = nil) {
+        self.name = name
+        self.journal = journal
+        state = Mutex(State(inward: inward, outward: outward))
+    }
+
+    /// Stays without an exit so far.
+    var owed: Int { state.withLock { $0.owed } }
+    /// Steps that the contract does not allow.
+    var mistakes: [String] { state.withLock { $0.mistakes } }
+
+    // The slot's words: where the call stands (0 outside, 1 told to wait, 2 inside), and the rounds.
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        let (stood, answer) = (slot.first, state.withLock { $0.inward.isEmpty ? .proceed : $0.inward.removeFirst() })
+        if stood == 0 { slot.second += 1 }
+        state.withLock { state in
+            if stood == 2 { state.mistakes.append("\(name) entered twice") }
+            if stood == 0 { state.owed += 1 }
+        }
+        switch answer {
+        case .proceed:
+            journal?.note("\(name) in")
+            slot.first = 2
+            return .proceed
+        case .refuse(let error):
+            journal?.note("\(name) refuses")
+            state.withLock { $0.owed -= 1 }
+            slot.first = 0
+            return .refuse(error)
+        case .sleep(let length):
+            journal?.note("\(name) sleeps")
+            slot.first = 1
+            return .sleep(until: call.now + length)
+        case .park(let waiter):
+            journal?.note("\(name) parks")
+            slot.first = 1
+            return .park(waiter, until: .distantFuture)
+        }
+    }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        let answer: Outward = state.withLock { state in
+            if slot.first == 0 { state.mistakes.append("\(name) left without being inside") }
+            state.owed -= 1
+            return state.outward.isEmpty ? .pass : state.outward.removeFirst()
+        }
+        journal?.note("\(name) out \(outcome.verdict) round \(slot.second)")
+        slot.first = 0
+        switch answer {
+        case .pass: return .pass
+        case .again(let wait): return .again(at: call.now + wait)
+        case .replace(let error, let verdict): return .replace(error, as: verdict)
+        }
+    }
+}
+
+/// Runs the inside as it is, or not at all.
+struct PlainAround: AroundPolicy {
+    var name = "around"
+    var journal: Journal?
+    var refusal: Outage?
+
+    nonisolated(nonsending) func around(
+        _ call: inout Call, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+    ) async throws -> Verdict {
+        journal?.note("\(name) in")
+        defer { journal?.note("\(name) out") }
+        if let refusal { throw refusal }
+        return try await inside(call.deadline)
+    }
+}
+
+/// A clock on which no wait takes time: an alarm moves it on and fires at once.
+final class RushingClock: TimeBase {
+    private let reading = Mutex(Instant(nanoseconds: 1))
+
+    var now: Instant { reading.withLock { $0 } }
+
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        reading.withLock { $0 = max($0, deadline) }
+        action()
+        return Alarm(slot: 0, generation: 0)
+    }
+
+    func cancel(_ alarm: Alarm) {}
+}
+
+/// Somewhere else to be for a moment: touching it suspends whoever is not on it.
+actor Elsewhere {
+    private(set) var visits = 0
+
+    func visit() { visits += 1 }
+}
+
+func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }

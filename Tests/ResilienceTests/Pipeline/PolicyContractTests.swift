@@ -1,0 +1,177 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// What the driver owes every policy.
+@Suite(.timeLimit(.minutes(1))) struct PolicyContractTests {
+    let journal = Journal()
+    let clock = ManualClock()
+
+    @Test("policies are entered from the first to the last and left the other way round")
+    func order() async throws {
+        let pipeline = Pipeline {
+            policy("a"); policy("b")
+        }
+        try await pipeline.run { journal.note("operation") }
+        #expect(journal.lines == ["a in", "b in", "operation", "b out success round 1", "a out success round 1"])
+    }
+
+    @Test("an error passes every policy on the way out, and is thrown")
+    func error() async {
+        let pipeline = Pipeline {
+            policy("a"); policy("b")
+        }
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+        #expect(journal.lines.suffix(2) == ["b out transient round 1", "a out transient round 1"])
+    }
+
+    @Test("a refusal ends the stays further out, and owes the one who refused nothing")
+    func refusal() async {
+        let pipeline = Pipeline {
+            policy("a"); policy("b", in: [.refuse(Outage())]); policy("c")
+        }
+        await #expect(throws: Outage()) { try await pipeline.run { journal.note("operation") } }
+        #expect(journal.lines == ["a in", "b refuses", "a out rejected round 1"])
+    }
+
+    @Test("a policy that sleeps is asked again at its instant, with its slot kept")
+    func sleeping() async throws {
+        let pipeline = Pipeline(timeBase: clock) {
+            policy("a"); policy("b", in: [.sleep(.seconds(2)), .proceed])
+        }
+        async let done: Void = pipeline.run {}
+        await clock.waitForSleepers(1)
+        #expect(clock.sleepers == [clock.now + .seconds(2)])
+        clock.advance(by: .seconds(2))
+        try await done
+        #expect(
+            journal.lines
+                == ["a in", "b sleeps", "b in", "b out success round 1", "a out success round 1"])
+    }
+
+    @Test("a policy that refuses after a sleep is owed nothing")
+    func sleepThenRefusal() async {
+        let sleeper = policy("b", in: [.sleep(.seconds(2)), .refuse(Outage())])
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            policy("a"); sleeper
+        }
+        await #expect(throws: Outage()) { try await pipeline.run {} }
+        #expect(journal.lines == ["a in", "b sleeps", "b refuses", "a out rejected round 1"])
+    }
+
+    @Test("cancelled while a policy sleeps, the call leaves that policy and those further out, and no other")
+    func cancelledAsleep() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            policy("a"); policy("b", in: [.sleep(.seconds(2))]); policy("c")
+        }
+        let task = Task { try await pipeline.run { journal.note("operation") } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(journal.lines == ["a in", "b sleeps", "b out cancelled round 1", "a out cancelled round 1"])
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("a parked call goes on when its waiter is resumed, even if that comes before it waits")
+    func parked() async throws {
+        let waiter = Waiter()
+        waiter.resume()
+        let pipeline = Pipeline { policy("a", in: [.park(waiter), .proceed]) }
+        try await pipeline.run {}
+        #expect(journal.lines == ["a parks", "a in", "a out success round 1"])
+    }
+
+    @Test("cancelled while parked, the call leaves the policy that parked it")
+    func cancelledParked() async {
+        let pipeline = Pipeline {
+            policy("a", in: [.park(Waiter())]); policy("b")
+        }
+        let task = Task { try await pipeline.run { journal.note("operation") } }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(journal.lines == ["a parks", "a out cancelled round 1"])
+    }
+
+    @Test("again goes round from the policy that said so, which keeps its slot; those further out stay inside")
+    func again() async throws {
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            policy("a"); policy("b", out: [.again(.seconds(1))])
+        }
+        try await pipeline.run {}
+        #expect(
+            journal.lines == [
+                "a in", "b in", "b out success round 1", "b in", "b out success round 2", "a out success round 1",
+            ])
+    }
+
+    @Test("cancelled in the wait for another round, only those further out are still owed an exit")
+    func cancelledBetweenRounds() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            policy("a"); policy("b", out: [.again(.seconds(1))])
+        }
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(journal.lines == ["a in", "b in", "b out transient round 1", "a out cancelled round 1"])
+    }
+
+    @Test("a policy that replaces an error decides what those further out see and the caller catches")
+    func replacing() async {
+        let inner = policy("b", out: [.replace(Outage(number: 2), .permanent)])
+        let pipeline = Pipeline {
+            policy("a"); inner; policy("c")
+        }
+        await #expect(throws: Outage(number: 2)) { try await pipeline.run { throw Outage() } }
+        #expect(
+            journal.lines.suffix(3) == [
+                "c out transient round 1", "b out transient round 1", "a out permanent round 1",
+            ]
+        )
+    }
+
+    @Test("a policy that replaces a success with an error makes the call fail")
+    func replacingSuccess() async {
+        let pipeline = Pipeline { policy("a", out: [.replace(Outage(), .transient)]) }
+        await #expect(throws: Outage()) { try await pipeline.run { 1 } }
+    }
+
+    @Test("an around policy is passed in its place, and its refusal ends the stays further out")
+    func around() async throws {
+        let pipeline = Pipeline {
+            policy("a"); PlainAround(journal: journal); policy("b")
+        }
+        try await pipeline.run {}
+        #expect(
+            journal.lines
+                == ["a in", "around in", "b in", "b out success round 1", "around out", "a out success round 1"])
+    }
+
+    @Test("an around policy that throws without running the inside counts as a failure further out")
+    func aroundThrows() async {
+        let pipeline = Pipeline {
+            policy("a"); PlainAround(refusal: Outage()); policy("b")
+        }
+        await #expect(throws: Outage()) { try await pipeline.run {} }
+        #expect(journal.lines == ["a in", "a out transient round 1"])
+    }
+
+    @Test("a policy further out that goes round runs an around policy and its inside anew, with fresh slots")
+    func againOutsideAround() async throws {
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            policy("a", out: [.again(.seconds(1))])
+            PlainAround()
+            policy("b")
+        }
+        try await pipeline.run {}
+        #expect(
+            journal.lines.filter { $0.hasPrefix("b") }
+                == Array(repeating: ["b in", "b out success round 1"], count: 2).flatMap { $0 })
+    }
+
+    private func policy(
+        _ name: String, in inward: [ScriptedPolicy.Inward] = [], out outward: [ScriptedPolicy.Outward] = []
+    ) -> ScriptedPolicy {
+        ScriptedPolicy(name, in: inward, out: outward, journal)
+    }
+}

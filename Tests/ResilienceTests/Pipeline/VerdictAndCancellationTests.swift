@@ -1,0 +1,158 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// What the end of an attempt means to the policies around it.
+@Suite(.timeLimit(.minutes(1))) struct VerdictAndCancellationTests {
+    let journal = Journal()
+    let clock = ManualClock()
+
+    @Test("a result judged failing is tried again, and the last one is handed back when retries run out")
+    func lastResult() async throws {
+        let operation = ScriptedOperation<Void, Int>([.success(503), .success(503), .success(504)])
+        let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 2) }
+        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { _ in try await operation()
+        }
+        #expect(status == 504 && operation.callCount == 3)
+    }
+
+    @Test("a result judged failing is tried again until one is judged a success")
+    func resultRecovers() async throws {
+        let operation = ScriptedOperation<Void, Int>([.success(503), .failure(Outage()), .success(200)])
+        let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 5) }
+        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { _ in try await operation()
+        }
+        #expect(status == 200 && operation.callCount == 3)
+    }
+
+    @Test("a result's verdict reaches policies on both sides of an around policy")
+    func resultThroughAround() async throws {
+        let pipeline = Pipeline {
+            ScriptedPolicy("a", journal); PlainAround(); ScriptedPolicy("b", journal)
+        }
+        let result = try await pipeline.run(judging: { _ in .permanent }) { _ in 404 }
+        #expect(result == 404)
+        #expect(journal.lines.suffix(2) == ["b out permanent round 1", "a out permanent round 1"])
+    }
+
+    @Test("an error means what the pipeline's classifier says, to every policy alike")
+    func classifier() async {
+        let pipeline = Pipeline(classifier: Classifier { $0 is Outage ? .permanent : nil }) {
+            ScriptedPolicy("a", journal)
+            PlainAround()
+            ScriptedPolicy("b", journal)
+        }
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+        #expect(journal.lines.suffix(2) == ["b out permanent round 1", "a out permanent round 1"])
+    }
+
+    @Test("any error thrown in a cancelled task is a cancellation, not a failure")
+    func verdictByState() async {
+        let pipeline = Pipeline {
+            Retry(); ScriptedPolicy("a", journal)
+        }
+        let task = Task {
+            try await pipeline.run {
+                cancelCurrentTask()
+                throw Outage()
+            }
+        }
+        await #expect(throws: Outage()) { try await task.value }
+        #expect(journal.lines == ["a in", "a out cancelled round 1"])
+    }
+
+    @Test("a CancellationError in a task that is not cancelled is an ordinary failure: it is tried again")
+    func foreignCancellation() async throws {
+        let operation = ScriptedOperation<Void, Int>([.failure(CancellationError()), .success(7)])
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            Retry(); ScriptedPolicy("a", journal)
+        }
+        #expect(try await pipeline.run { try await operation() } == 7)
+        #expect(journal.lines[1] == "a out transient round 1")
+    }
+
+    @Test("a success in a cancelled task is a success")
+    func successWhileCancelled() async throws {
+        let pipeline = Pipeline { ScriptedPolicy("a", journal) }
+        let task = Task {
+            try await pipeline.run {
+                cancelCurrentTask()
+                return 7
+            }
+        }
+        #expect(try await task.value == 7)
+        #expect(journal.lines == ["a in", "a out success round 1"])
+    }
+
+    @Test("cancelled in the retry wait, a call throws CancelledWhileWaiting with the last error, at once")
+    func cancelledInRetryWait() async {
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 9)))
+        let pipeline = Pipeline(timeBase: clock) { Retry(backoff: .constant(.seconds(5))) }
+        let task = Task { try await pipeline.run { try await operation() } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        let error = await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(error?.lastError as? Outage == Outage(number: 9))
+        #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
+    }
+
+    @Test("cancelled while a second attempt waits in the queue of a bulkhead, a call still tells the last error")
+    func cancelledQueuedForRetry() async throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            Retry(backoff: .constant(.seconds(5))); bulkhead
+        }
+        let recorder = EventRecorder()
+        bulkhead.observers.add(recorder)
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        let permit = try bulkhead.acquire()
+        clock.advance(by: .seconds(5))
+        await recorder.waitForEvents(1)
+        task.cancel()
+        let error = await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(error?.lastError is Outage)
+        permit.complete(.success)
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
+    }
+
+    @Test("a task that is cancelled before it begins runs the operation all the same: it decides itself")
+    func cancelledBefore() async throws {
+        let pipeline = Pipeline {
+            Retry(); Bulkhead(limit: 1); Timeout(.seconds(5))
+        }
+        let task = Task {
+            cancelCurrentTask()
+            return try await pipeline.run { Task.isCancelled }
+        }
+        #expect(try await task.value)
+    }
+
+    @Test("cancellation counts neither for nor against a breaker, and gives back what throttle and bulkhead hold")
+    func neutral() async throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            breaker; bulkhead
+        }
+        let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation() } }
+        await operation.waitForCalls(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(breaker.state == .closed && breaker.failureCount == 0 && bulkhead.inUse == 0)
+    }
+
+    @Test("a rejection of ours reaches the caller with its wait, and is not retried")
+    func rejection() async {
+        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
+        let pipeline = Pipeline {
+            Retry(); throttle
+        }
+        _ = try? await pipeline.run { try await operation() }
+        let error = await #expect(throws: Throttled.self) { try await pipeline.run { try await operation() } }
+        #expect(error?.retryAfter == .seconds(1) && operation.callCount == 1)
+    }
+}

@@ -1,0 +1,144 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct CircuitBreakerRegistryTests {
+    let clock = ManualClock()
+    let breakers: CircuitBreakerRegistry<String>
+
+    /// A slow endpoint has more patience, and a longer break.
+    init() {
+        breakers = CircuitBreakerRegistry { [clock] endpoint in
+            CircuitBreaker(
+                endpoint, tripping: .consecutiveFailures(endpoint == "/slow" ? 10 : 5),
+                openFor: .constant(.seconds(endpoint == "/slow" ? 300 : 60)), timeBase: clock)
+        }
+    }
+
+    private func fail(_ endpoint: String, _ times: Int) {
+        for _ in 0..<times { try? breakers[endpoint].acquire().complete(.transient) }
+    }
+
+    @Test("each key has a circuit of its own: opening one leaves the others alone")
+    func independent() async throws {
+        fail("/a", 5)
+        #expect(breakers["/a"].isTripped && !breakers["/b"].isTripped)
+        await #expect(throws: CircuitOpen.self) { try await breakers["/a"].run {} }
+        try await breakers["/b"].run {}
+        #expect(breakers["/b"].failureCount == 0)
+    }
+
+    @Test("thresholds and waits can differ by key")
+    func different() {
+        fail("/fast", 5)
+        fail("/slow", 9)
+        #expect(breakers["/fast"].timeRemaining == .seconds(60) && !breakers["/slow"].isTripped)
+        fail("/slow", 1)
+        #expect(breakers["/slow"].timeRemaining == .seconds(300))
+    }
+
+    @Test("a key always has the same breaker")
+    func same() {
+        #expect(breakers["/a"] === breakers["/a"])
+        #expect(breakers["/a"] !== breakers["/b"])
+        #expect(breakers.count == 2)
+    }
+
+    @Test("asking about a key makes no breaker for it: it is allowed")
+    func asking() {
+        #expect(breakers.isAllowed("/new") && breakers.existing("/new") == nil && breakers.count == 0)
+        breakers.reset("/new")
+        #expect(breakers.count == 0)
+    }
+
+    @Test("it can be asked whether a key may be called, its state, its count and the time that remains")
+    func asked() {
+        fail("/a", 5)
+        #expect(!breakers.isAllowed("/a"))
+        let expected = CircuitStatus(state: .open, failureCount: 5, failureLimit: 5, timeRemaining: .seconds(60))
+        #expect(breakers.existing("/a")?.status == expected)
+    }
+
+    @Test("one key can be reset, and the others stay as they are")
+    func resetOne() {
+        fail("/a", 5)
+        fail("/b", 5)
+        breakers.reset("/a")
+        #expect(breakers.isAllowed("/a") && !breakers.isAllowed("/b"))
+    }
+
+    @Test("all keys can be reset at once")
+    func resetAll() {
+        for endpoint in ["/a", "/b", "/slow"] { fail(endpoint, 10) }
+        breakers.resetAll()
+        #expect(breakers.statuses.values.allSatisfy { $0.state == .closed && $0.failureCount == 0 })
+        #expect(breakers.count == 3)
+    }
+
+    @Test("every key's state can be listed")
+    func statuses() {
+        fail("/a", 5)
+        fail("/slow", 3)
+        #expect(
+            breakers.statuses == [
+                "/a": CircuitStatus(state: .open, failureCount: 5, failureLimit: 5, timeRemaining: .seconds(60)),
+                "/slow": CircuitStatus(state: .closed, failureCount: 3, failureLimit: 10),
+            ])
+        clock.advance(by: .seconds(60))
+        #expect(breakers.statuses["/a"]?.state == .halfOpen)
+    }
+
+    @Test("every key's state can be watched as it changes, by one observer given to each breaker")
+    func watched() {
+        let recorder = EventRecorder()
+        let breakers = CircuitBreakerRegistry<String> { [clock] in
+            CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock, observers: Observers(recorder))
+        }
+        for endpoint in ["/a", "/b"] { try? breakers[endpoint].acquire().complete(.transient) }
+        let opened = recorder.events.filter { ($0.detail as? CircuitBreaker.Event) == .opened(for: .seconds(60)) }
+        #expect(opened.map(\.policy) == ["/a", "/b"])
+    }
+
+    @Test("many tasks racing for a new key get one breaker")
+    func race() async {
+        let made = Journal()
+        let breakers = CircuitBreakerRegistry<Int> { [clock] key in
+            made.note("\(key)")
+            return CircuitBreaker("\(key)", timeBase: clock)
+        }
+        for key in 0..<50 {
+            let found = await withTaskGroup(of: CircuitBreaker.self) { group in
+                for _ in 0..<100 { group.addTask { breakers[key] } }
+                return await group.reduce(into: [CircuitBreaker]()) { $0.append($1) }
+            }
+            #expect(Set(found.map(ObjectIdentifier.init)).count == 1)
+        }
+        #expect(breakers.count == 50)
+        #expect(made.lines.count >= 50)
+    }
+
+    @Test("the failures of many tasks that each ask for the breaker anew are all counted in one")
+    func raceCounts() async {
+        let breakers = CircuitBreakerRegistry<Int> { [clock] key in
+            CircuitBreaker("\(key)", tripping: .consecutiveFailures(.max), timeBase: clock)
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<1000 {
+                group.addTask { try? await breakers[index % 10].run { throw Outage() } }
+            }
+        }
+        #expect(breakers.statuses.values.map(\.failureCount) == Array(repeating: 100, count: 10))
+    }
+
+    @Test("making a breaker may use the registry it is made for")
+    func reentrant() {
+        let registry = Box<CircuitBreakerRegistry<String>?>(nil)
+        let breakers = CircuitBreakerRegistry<String> { [clock] key in
+            if key != "/parent" { _ = registry.value?["/parent"] }
+            return CircuitBreaker(key, timeBase: clock)
+        }
+        registry.value = breakers
+        _ = breakers["/child"]
+        #expect(Set(breakers.statuses.keys) == ["/parent", "/child"])
+    }
+}

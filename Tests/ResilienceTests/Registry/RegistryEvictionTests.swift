@@ -1,0 +1,110 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct RegistryEvictionTests {
+    let clock = ManualClock()
+
+    /// Keeps ten, and opens on the 2nd failure.
+    private func registry(_ capacity: Int = 10) -> CircuitBreakerRegistry<Int> {
+        CircuitBreakerRegistry(capacity: capacity) { [clock] key in
+            CircuitBreaker("\(key)", tripping: .consecutiveFailures(2), timeBase: clock)
+        }
+    }
+
+    @Test("a registry asked for ever new keys does not grow for ever")
+    func bounded() {
+        let breakers = registry()
+        for key in 0..<10_000 {
+            _ = breakers[key]
+            #expect(breakers.count <= 10)
+        }
+    }
+
+    @Test("an open circuit is not forgotten, however many keys come after it")
+    func openStays() {
+        let breakers = registry()
+        for _ in 0..<2 { try? breakers[-1].acquire().complete(.transient) }
+        for key in 0..<1000 { _ = breakers[key] }
+        #expect(!breakers.isAllowed(-1))
+        clock.advance(by: .seconds(60))
+        for key in 0..<1000 { _ = breakers[key] }
+        #expect(breakers.existing(-1)?.state == .halfOpen)
+    }
+
+    @Test("a half-open circuit and one with something counted are not forgotten either")
+    func countedStays() throws {
+        let breakers = registry()
+        try breakers[-1].acquire().complete(.transient)
+        for _ in 0..<2 { try breakers[-2].acquire().complete(.transient) }
+        clock.advance(by: .seconds(60))
+        try breakers[-2].acquire().complete(.cancelled)
+        for key in 0..<1000 { _ = breakers[key] }
+        #expect(breakers.existing(-1)?.failureCount == 1 && breakers.existing(-2)?.state == .halfOpen)
+    }
+
+    @Test("a breaker that somebody holds is not forgotten: the key does not get a second one")
+    func heldStays() {
+        let breakers = registry()
+        let held = breakers[-1]
+        for key in 0..<1000 { _ = breakers[key] }
+        #expect(breakers[-1] === held)
+    }
+
+    @Test("a circuit that has recovered may be forgotten")
+    func recovered() throws {
+        let breakers = registry()
+        for key in 0..<10 { for _ in 0..<2 { try breakers[key].acquire().complete(.transient) } }
+        for key in 10..<30 { _ = breakers[key] }
+        #expect((0..<10).allSatisfy { breakers.existing($0) != nil })
+        breakers.resetAll()
+        for key in 30..<1000 { _ = breakers[key] }
+        #expect((0..<10).allSatisfy { breakers.existing($0) == nil })
+    }
+
+    @Test("a forgotten breaker is let go of outside the lock: what it held may use the registry as it goes")
+    func letGoOutsideTheLock() {
+        final class Watcher: Observer {
+            let breakers: @Sendable () -> Int?
+            let seen: Journal
+            init(_ seen: Journal, _ breakers: @escaping @Sendable () -> Int?) {
+                (self.seen, self.breakers) = (seen, breakers)
+            }
+            func receive(_ event: Event) {}
+            deinit { seen.note("\(breakers() ?? -1) left") }
+        }
+        let registry = Box<CircuitBreakerRegistry<Int>?>(nil)
+        let seen = Journal()
+        let breakers = CircuitBreakerRegistry<Int>(capacity: 2) { [clock] key in
+            let watcher = Watcher(seen) { registry.value?.count }
+            return CircuitBreaker("\(key)", timeBase: clock, observers: Observers(watcher))
+        }
+        registry.value = breakers
+        for key in 0..<3 { _ = breakers[key] }
+        #expect(seen.lines == ["1 left", "1 left"])
+        registry.value = nil
+    }
+
+    @Test("tasks that call ever new keys at the same time lose no open circuit and leave it bounded")
+    func concurrent() async {
+        let breakers = registry(50)
+        for _ in 0..<2 { try? breakers[-1].acquire().complete(.transient) }
+        await withTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for key in 0..<500 { try? await breakers[task * 500 + key].run {} }
+                }
+            }
+        }
+        #expect(!breakers.isAllowed(-1))
+        #expect(breakers.count <= 120)
+    }
+
+    @Test("a capacity below one is refused with a message that names it")
+    func capacity() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CircuitBreakerRegistry<String>(capacity: 0) { CircuitBreaker($0) }
+        }
+        #expect(errorText(result).contains("capacity is 0, and must be at least 1"))
+    }
+}

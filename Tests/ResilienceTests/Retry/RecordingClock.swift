@@ -1,0 +1,23 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+
+/// A manual clock that moves itself to the end of every wait, and remembers how long each was.
+final class RecordingClock: TimeBase {
+    private let clock: ManualClock
+    private let recorded = Mutex<[Duration]>([])
+
+    init(_ clock: ManualClock = ManualClock()) { self.clock = clock }
+
+    var waits: [Duration] { recorded.withLock { $0 } }
+    var now: Instant { clock.now }
+
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        recorded.withLock { $0.append(clock.now.duration(to: deadline)) }
+        let alarm = clock.schedule(at: deadline, action)
+        clock.advance(to: deadline)
+        return alarm
+    }
+
+    func cancel(_ alarm: Alarm) { clock.cancel(alarm) }
+}

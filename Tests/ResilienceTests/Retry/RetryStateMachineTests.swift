@@ -1,0 +1,127 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+private let now = Instant.second(100)
+
+/// Two retries, 1 s after a failure that may pass, 5 s after a 429, and no Retry-After above a minute.
+private func configured(
+    maxRetries: Int = 2, backoff: Backoff = .constant(.seconds(1)), on verdicts: VerdictSet = [.transient, .throttled]
+) -> RetryConfiguration {
+    RetryConfiguration(
+        maxRetries: maxRetries, backoff: backoff, throttledBackoff: .constant(.seconds(5)), verdicts: verdicts,
+        retryAfterCeiling: .seconds(60), generator: SplitMix64(seed: 0))
+}
+
+@Suite struct RetryStateMachineTests {
+    private func decide(
+        _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: Instant = .distantFuture,
+        _ configuration: RetryConfiguration = configured()
+    ) -> RetryStateMachine.Decision {
+        var chance = SeededGenerator(seed: 1)
+        var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
+        return machine.failed(verdict, at: now, deadline: deadline, configuration, using: &chance)
+    }
+
+    @Test(
+        "what each verdict leads to",
+        arguments: [
+            (.transient, .retry(at: .second(101))), (.throttled, .retry(at: .second(105))),
+            (.permanent, .notMine), (.rejected, .notMine), (.cancelled, .notMine), (.uncertain, .notMine),
+        ] as [(Verdict, RetryStateMachine.Decision)])
+    func verdicts(verdict: Verdict, decision: RetryStateMachine.Decision) {
+        #expect(decide(verdict) == decision)
+    }
+
+    @Test(
+        "the last attempt's failure ends it",
+        arguments: [
+            (1, .retry(at: .second(101))), (2, .retry(at: .second(101))), (3, .giveUp(.attemptsExhausted)),
+            (4, .giveUp(.attemptsExhausted)), (.max, .giveUp(.attemptsExhausted)),
+        ] as [(Int, RetryStateMachine.Decision)])
+    func attempts(attempt: Int, decision: RetryStateMachine.Decision) {
+        #expect(decide(.transient, attempt: attempt) == decision)
+    }
+
+    @Test("with no retries allowed the first failure ends it")
+    func noRetries() {
+        #expect(decide(.transient, configured(maxRetries: 0)) == .giveUp(.attemptsExhausted))
+    }
+
+    @Test(
+        "a wait that the other side named is a floor, never fired before, and is not waited for above the ceiling",
+        arguments: [
+            (.seconds(30), .retry(at: .second(130))),
+            // Shorter than the backoff, absent or nonsense: the backoff holds.
+            (.seconds(2), .retry(at: .second(105))), (.zero, .retry(at: .second(105))),
+            (.seconds(-7), .retry(at: .second(105))), (Duration(attoseconds: .min), .retry(at: .second(105))),
+            (.seconds(60), .retry(at: .second(160))),
+            (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),
+            (.seconds(Int64.max), .giveUp(.retryAfterTooLong)),
+            (Duration(attoseconds: .max), .giveUp(.retryAfterTooLong)),
+            // Rounded up: not a nanosecond early.
+            (.seconds(30) + Duration(attoseconds: 1), .retry(at: Instant(nanoseconds: 130_000_000_001))),
+        ] as [(Duration, RetryStateMachine.Decision)])
+    func retryAfter(named: Duration, decision: RetryStateMachine.Decision) {
+        #expect(decide(.throttled(retryAfter: named)) == decision)
+    }
+
+    @Test(
+        "it never waits up to the deadline or past it",
+        arguments: [
+            (.second(102), .retry(at: .second(101))), (.second(101), .giveUp(.deadlineTooNear)),
+            (.second(99), .giveUp(.deadlineTooNear)), (.distantPast, .giveUp(.deadlineTooNear)),
+        ] as [(Instant, RetryStateMachine.Decision)])
+    func deadline(deadline: Instant, decision: RetryStateMachine.Decision) {
+        #expect(decide(.transient, deadline: deadline) == decision)
+    }
+
+    @Test("a wait without end is not begun")
+    func infiniteBackoff() {
+        let forever = configured(backoff: .constant(Duration(attoseconds: .max)))
+        #expect(decide(.transient, forever) == .giveUp(.deadlineTooNear))
+    }
+
+    @Test("it tries again only what it is told to")
+    func chosenVerdicts() {
+        let uncertain = configured(on: .uncertain)
+        #expect(decide(.uncertain, uncertain) == .retry(at: .second(101)))
+        #expect(decide(.transient, uncertain) == .notMine)
+        #expect(decide(.throttled, uncertain) == .notMine)
+    }
+
+    @Test("decorrelated jitter builds on the last delay, not on a wait that the other side named")
+    func previousDelay() {
+        var chance = SeededGenerator(seed: 3)
+        let configuration = configured(
+            backoff: .exponential(from: .seconds(1), cap: .seconds(100), jitter: .decorrelated))
+        var machine = RetryStateMachine(attempts: 1)
+        _ = machine.failed(.transient, at: now, deadline: .distantFuture, configuration, using: &chance)
+        #expect((1_000_000_000...3_000_000_000).contains(machine.previousDelay))
+        _ = machine.failed(
+            .throttled(retryAfter: .seconds(50)), at: now, deadline: .distantFuture, configuration, using: &chance)
+        #expect(machine.previousDelay == 5_000_000_000)
+    }
+
+    @Test("through any run of failures no wait is below its floor, above what is allowed, or past the deadline")
+    func walk() {
+        var random = SeededNumbers(seed: 21)
+        let jitters: [Backoff.Jitter] = [.none, .full, .equal, .decorrelated, .proportional(0.5)]
+        for _ in 0..<20_000 {
+            let configuration = configured(
+                maxRetries: random.pick([0, 1, 1_000_000, .max]),
+                backoff: .exponential(
+                    from: .nanoseconds(random.wideNatural()), cap: .seconds(20), jitter: random.pick(jitters)))
+            let named: Duration? = random.below(2) == 0 ? nil : .nanoseconds(random.wide())
+            let verdict = random.pick([Verdict.transient, .throttled(retryAfter: named)])
+            let deadline = random.pick([Instant.distantFuture, now + .nanoseconds(random.wide())])
+            var machine = RetryStateMachine(
+                attempts: 1 + random.below(1_000_000), previousDelay: random.wideNatural())
+            let answer = machine.failed(verdict, at: now, deadline: deadline, configuration, using: &random)
+            guard case .retry(let next) = answer else { continue }
+            let floor = max(.zero, verdict.retryAfter ?? .zero)
+            #expect(next >= now + floor && next < deadline && next <= now + max(.seconds(20), floor))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+@testable import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct ThrottleGateStateMachineTests {
+    @Test("while the gate is shut nobody goes, and the first one after it is the only probe")
+    func oneProbe() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        #expect(machine.ask(at: at(9)) == .held(until: at(10)))
+        #expect(machine.ask(at: at(10)) == .probe)
+        #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
+    }
+
+    @Test("a longer hold stays, a shorter one changes nothing")
+    func longest() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        machine.hold(until: at(5))
+        #expect(machine.gate == .held(until: at(10)))
+        machine.hold(until: at(12))
+        #expect(machine.gate == .held(until: at(12)) && machine.epoch == 1 && machine.holds == 1)
+    }
+
+    @Test("a probe that is well opens the gate, and forgets how often it was shut")
+    func recovery() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        #expect(machine.gate == .open && machine.holds == 0)
+        #expect(machine.ask(at: at(11)) == .go)
+    }
+
+    @Test("after a good probe calls go on at the rate, not with a burst")
+    func noBurstAfterRecovery() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 20)
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        #expect(machine.ask(at: at(11)) == .go)
+        #expect(machine.ask(at: at(11)) == .notBefore(at(12)))
+        #expect(machine.ask(at: at(12)) == .go)
+        #expect(machine.ask(at: at(12)) == .notBefore(at(13)))
+    }
+
+    @Test("a cancelled probe decides nothing: the next call is the probe")
+    func cancelledProbe() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        machine.probeEnded(decided: false, inEpoch: 1, at: at(11))
+        #expect(machine.ask(at: at(11)) == .probe)
+        #expect(machine.holds == 1)
+    }
+
+    @Test("a probe that never reports back loses its place when its lease ends")
+    func lease() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        #expect(machine.ask(at: at(69)) == .probing(until: at(70)))
+        #expect(machine.ask(at: at(70)) == .probe)
+    }
+
+    @Test("the news of a probe from an earlier hold is ignored")
+    func lateProbe() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        machine.hold(until: at(20))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(12))
+        #expect(machine.gate == .held(until: at(20)))
+        #expect(machine.ask(at: at(20)) == .probe)
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(20))
+        #expect(machine.ask(at: at(21)) == .probing(until: at(80)))
+    }
+
+    @Test("of late 429s, those admitted before the last hold are ignored once it is over")
+    func lateThrottled() {
+        var machine = gate()
+        #expect(machine.minds(throttledInEpoch: 0, wasProbe: false))
+        machine.hold(until: at(10))
+        #expect(machine.minds(throttledInEpoch: 0, wasProbe: false))
+        _ = machine.ask(at: at(10))
+        #expect(!machine.minds(throttledInEpoch: 0, wasProbe: false))
+        #expect(machine.minds(throttledInEpoch: 1, wasProbe: true))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        #expect(!machine.minds(throttledInEpoch: 0, wasProbe: false))
+        #expect(machine.minds(throttledInEpoch: 1, wasProbe: false))
+    }
+
+    @Test("random holds, asks and ends: never two living probes, never a call while shut", arguments: 0..<4)
+    func walk(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var machine = gate()
+        var now = Instant(nanoseconds: 0)
+        var shutUntil: Instant?
+        var probe: (epoch: UInt64, leaseEnds: Instant)?
+        for _ in 0..<50_000 {
+            now = now + .seconds(Int.random(in: 0...20, using: &random))
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0:
+                let until = now + .seconds(Int.random(in: -5...30, using: &random))
+                machine.hold(until: until)
+                shutUntil = probe == nil ? max(shutUntil ?? until, until) : until
+                probe = nil
+            case 1:
+                guard let ended = probe else { continue }
+                let decided = Bool.random(using: &random)
+                machine.probeEnded(decided: decided, inEpoch: ended.epoch, at: now)
+                probe = nil
+                shutUntil = decided ? nil : now
+            default:
+                let answer = machine.ask(at: now)
+                if let ended = probe, now < ended.leaseEnds {
+                    #expect(answer == .probing(until: ended.leaseEnds))
+                } else if probe == nil, shutUntil == nil {
+                    #expect(answer == .go)
+                } else if probe == nil, let shutUntil, now < shutUntil {
+                    #expect(answer == .held(until: shutUntil))
+                } else {
+                    #expect(answer == .probe)
+                    probe = (machine.epoch, now + ThrottleStateMachine.probeLease)
+                }
+            }
+        }
+    }
+
+    private func gate() -> ThrottleStateMachine { ThrottleStateMachine(rate: nil, burst: 1) }
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+}

@@ -1,0 +1,270 @@
+@testable import Resilience
+import ResilienceTesting
+import Testing
+
+/// One 429 holds everybody; then one probe finds out whether all may go on.
+@Suite(.timeLimit(.minutes(1))) struct ThrottleGateTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
+
+    @Test("a 429 holds everybody for as long as the server says")
+    func serverWait() async throws {
+        let gate = gate()
+        await throttled(gate, after: .seconds(7))
+        #expect(gate.heldUntil == clock.now + .seconds(7))
+        await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(7))) { try await gate.run {} }
+        clock.advance(by: .seconds(7))
+        try await gate.run {}
+        #expect(gate.heldUntil == nil)
+        #expect(recorder.count { $0 == Throttle.Event.held(for: .seconds(7)) } == 1)
+    }
+
+    @Test("a 429 without a wait holds for the backoff, longer each time in a row, and a good probe starts anew")
+    func backoff() async throws {
+        let gate = gate()
+        for seconds in [1, 2, 4] {
+            await throttled(gate)
+            #expect(gate.heldUntil == clock.now + .seconds(seconds))
+            clock.advance(by: .seconds(seconds))
+        }
+        try await gate.run {}
+        await throttled(gate)
+        #expect(gate.heldUntil == clock.now + .seconds(1))
+    }
+
+    @Test("a jittered backoff holds for no longer than it may, and does not hang")
+    func jittered() async {
+        let gate = Throttle.gate(
+            holdBackoff: .exponential(from: .seconds(5), cap: .seconds(60), jitter: .equal), timeBase: clock)
+        await throttled(gate)
+        let hold = gate.heldUntil.map { clock.now.duration(to: $0) } ?? .zero
+        #expect(hold >= .milliseconds(2500) && hold <= .seconds(5))
+    }
+
+    @Test("many 429s of one moment are one hold, not a longer one for each")
+    func oneMoment() async throws {
+        let gate = gate()
+        let first = try gate.acquire()
+        let second = try gate.acquire()
+        let third = try gate.acquire()
+        first.complete(.throttled)
+        second.complete(.throttled)
+        third.complete(.throttled)
+        #expect(gate.heldUntil == clock.now + .seconds(1))
+    }
+
+    @Test("after the hold one call probes, while the others are refused or wait for its end")
+    func oneProbe() async throws {
+        let gate = gate(maxWait: .seconds(30))
+        await throttled(gate, after: .seconds(5))
+        clock.advance(by: .seconds(5))
+        operation.hold()
+        async let probe: Void = gate.run { try await operation(1) }
+        await operation.waitForCalls(1)
+        async let second: Void = gate.run { try await operation(2) }
+        await clock.waitForSleepers(1)
+        #expect(throws: WouldWait.self) { _ = try gate.acquire() }
+        #expect(operation.callCount == 1 && gate.waiting == 1)
+        operation.release()
+        _ = try await (probe, second)
+        #expect(operation.callCount == 2 && gate.waiting == 0 && clock.sleepers.isEmpty)
+    }
+
+    @Test("with a rate, calls go on after a good probe at the rate and not with a burst")
+    func noBurst() async throws {
+        let throttle = Throttle(.perSecond(1), burst: 20, holdOnThrottled: true, timeBase: clock)
+        await throttled(throttle, after: .seconds(5))
+        clock.advance(by: .seconds(5))
+        try await throttle.run {}
+        try await throttle.run {}
+        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) { try await throttle.run {} }
+    }
+
+    @Test("a probe that is throttled holds everybody again, for longer, and those who waited wait on")
+    func throttledProbe() async throws {
+        let gate = gate(maxWait: .seconds(30))
+        await throttled(gate)
+        clock.advance(by: .seconds(1))
+        let core = PipelineCore(name: nil, timeBase: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
+        let probe = try gate.acquire()
+        var slot = Slot()
+        guard case .park(let waiter, _) = gate.enter(&call, &slot) else {
+            Issue.record("not parked")
+            return
+        }
+        probe.complete(.throttled)
+        #expect(await waiter.wait(until: .distantFuture, on: clock) == .resumed)
+        guard case .sleep(let end) = gate.enter(&call, &slot) else {
+            Issue.record("not asleep")
+            return
+        }
+        #expect(end == clock.now + .seconds(2) && gate.heldUntil == end)
+    }
+
+    @Test("a cancelled probe decides nothing: another call probes")
+    func cancelledProbe() async throws {
+        let gate = gate(maxWait: .seconds(30))
+        await throttled(gate)
+        clock.advance(by: .seconds(1))
+        operation.hold()
+        let probe = Task { try await gate.run { try await operation(1) } }
+        await operation.waitForCalls(1)
+        let second = Task { try await gate.run { try await operation(2) } }
+        await clock.waitForSleepers(1)
+        probe.cancel()
+        await #expect(throws: CancellationError.self) { try await probe.value }
+        await operation.waitForCalls(2)
+        #expect(gate.heldUntil == clock.now + .seconds(60))
+        operation.release()
+        try await second.value
+        #expect(gate.heldUntil == nil)
+    }
+
+    @Test("a probe that fails in another way opens the gate: the other side no longer asks for fewer calls")
+    func failedProbe() async {
+        let gate = gate()
+        await throttled(gate)
+        clock.advance(by: .seconds(1))
+        await #expect(throws: Outage()) { try await gate.run { throw Outage() } }
+        #expect(gate.heldUntil == nil)
+    }
+
+    @Test("a probe that a policy further in refuses decides nothing")
+    func refusedProbe() async throws {
+        let gate = gate()
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        await throttled(gate)
+        clock.advance(by: .seconds(1))
+        let inside = try bulkhead.acquire()
+        await #expect(throws: BulkheadFull.self) {
+            try await Pipeline {
+                gate; bulkhead
+            }.run {}
+        }
+        #expect(gate.heldUntil == clock.now)
+        inside.complete(.success)
+        try await gate.run {}
+        #expect(gate.heldUntil == nil)
+    }
+
+    @Test("a late 429 of a call admitted before the hold does not shut the gate that a probe has opened")
+    func late429() async throws {
+        let gate = gate()
+        let late = try gate.acquire()
+        await throttled(gate)
+        clock.advance(by: .seconds(1))
+        try await gate.run {}
+        late.complete(.throttled(retryAfter: .seconds(99)))
+        #expect(gate.heldUntil == nil)
+    }
+
+    @Test("a waiting call is refused when the gate is still shut at the end of its patience")
+    func patience() async throws {
+        let gate = gate(maxWait: .seconds(30))
+        gate.hold(for: .seconds(1))
+        clock.advance(by: .seconds(1))
+        let probe = try gate.acquire()
+        let waiting = Task { try await gate.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(30))
+        await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(30))) { try await waiting.value }
+        #expect(gate.waiting == 0 && operation.callCount == 0)
+        probe.complete(.success)
+    }
+
+    @Test("a hold that ends after a call's deadline is not waited for (P23)")
+    func deadline() async {
+        let gate = gate(maxWait: .seconds(60))
+        gate.hold(for: .seconds(5))
+        let pipeline = Pipeline {
+            Timeout(.seconds(5)); gate
+        }
+        await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(5))) { try await pipeline.run {} }
+    }
+
+    @Test("calls can be held by hand, and a longer hold stays")
+    func byHand() async throws {
+        let gate = gate(maxWait: .seconds(60))
+        gate.hold(for: .seconds(9))
+        gate.hold(for: .seconds(3))
+        #expect(gate.heldUntil == clock.now + .seconds(9))
+        async let turn: Void = gate.run {}
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(9))
+        try await turn
+        #expect(gate.heldUntil == nil)
+    }
+
+    @Test("no more calls wait at the gate than may", arguments: [0, 1])
+    func maxWaiting(limit: Int) async throws {
+        let gate = Throttle.gate(maxWait: .seconds(60), maxWaiting: limit, timeBase: clock)
+        gate.hold(for: .seconds(5))
+        let waiting = (0..<limit).map { _ in Task { try await gate.run {} } }
+        await clock.waitForSleepers(limit)
+        await #expect(throws: Throttled.self) { try await gate.run {} }
+        clock.advance(by: .seconds(5))
+        for task in waiting { try await task.value }
+    }
+
+    @Test("a call with a turn reserved before a hold waits for the gate, too")
+    func reservedBeforeHold() async throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        try await throttle.run {}
+        async let turn: Void = throttle.run { try await operation(1) }
+        await clock.waitForSleepers(1)
+        throttle.hold(for: .seconds(10))
+        let held = clock.now + .seconds(10)
+        clock.advance(by: .seconds(1))
+        await clock.waitForSleepers(1)
+        #expect(clock.sleepers == [held] && operation.callCount == 0 && throttle.waiting == 1)
+        clock.advance(to: held)
+        try await turn
+    }
+
+    @Test("a gate on many threads: one probe for each hold, however many wait")
+    func threads() async throws {
+        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        gate.hold(for: .seconds(5))
+        operation.hold()
+        let tasks = (0..<200).map { number in Task { try await gate.run { try await operation(number) } } }
+        await clock.waitForSleepers(200)
+        clock.advance(by: .seconds(5))
+        await clock.waitForSleepers(199)
+        await operation.waitForCalls(1)
+        #expect(operation.callCount == 1)
+        operation.release()
+        for task in tasks { try await task.value }
+        #expect(operation.callCount == 200 && gate.waiting == 0)
+    }
+
+    @Test("a call that gives up waiting for a probe leaves nothing behind, however long the probe takes")
+    func nothingLeft() async throws {
+        let gate = gate(maxWait: .seconds(30))
+        gate.hold(for: .seconds(0))
+        let core = PipelineCore(name: nil, timeBase: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
+        let probe = try gate.acquire()
+        var slot = Slot()
+        weak var parked: Waiter?
+        if case .park(let waiter, _) = gate.enter(&call, &slot) { parked = waiter }
+        #expect(parked != nil && gate.waiting == 1)
+        _ = gate.exit(&call, &slot, Outcome(.cancelled))
+        #expect(parked == nil && gate.waiting == 0)
+        probe.complete(.success)
+    }
+
+    private func gate(maxWait: Duration = .zero) -> Throttle {
+        Throttle.gate(maxWait: maxWait, timeBase: clock, observers: Observers(recorder))
+    }
+
+    /// One call that is answered with a 429.
+    private func throttled(_ throttle: Throttle, after wait: Duration? = nil) async {
+        await #expect(throws: Judged.self) {
+            try await throttle.run { throw Judged(verdict: .throttled(retryAfter: wait)) }
+        }
+    }
+}

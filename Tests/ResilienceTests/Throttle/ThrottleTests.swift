@@ -1,0 +1,170 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// The rate, with time, tasks and deadlines.
+@Suite(.timeLimit(.minutes(1))) struct ThrottleTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let journal = Journal()
+    let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
+
+    @Test("what is too much is refused at once, with the time until the next turn")
+    func refuses() async throws {
+        let throttle = throttle(burst: 2)
+        for number in 1...2 { try await throttle.run { try await operation(number) } }
+        clock.advance(by: .milliseconds(400))
+        let error = await #expect(throws: Throttled.self) { try await throttle.run { try await operation(3) } }
+        #expect(error == Throttled(throttle: "throttle", retryAfter: .milliseconds(600)))
+        #expect(operation.inputs == [1, 2])
+        clock.advance(by: .milliseconds(600))
+        try await throttle.run { try await operation(4) }
+    }
+
+    @Test("waiting calls get turns one after the other, spaced by the rate, first come first served")
+    func spacedTurns() async throws {
+        let throttle = throttle(maxWait: .seconds(10))
+        let start = clock.now
+        try await throttle.run {}
+        for number in 1...4 {
+            Task { try await throttle.run { try await operation(number) } }
+            await clock.waitForSleepers(number)
+        }
+        #expect(clock.sleepers == (1...4).map { start + .seconds($0) })
+        #expect(throttle.waiting == 4)
+        for number in 1...4 {
+            clock.advance(by: .seconds(1))
+            await operation.waitForCalls(number)
+        }
+        #expect(operation.inputs == [1, 2, 3, 4])
+    }
+
+    @Test("a call whose turn comes later than it may wait is refused at once")
+    func maxWait() async throws {
+        let throttle = throttle(maxWait: .seconds(2))
+        try await throttle.run {}
+        let waiting = (1...2).map { number in Task { try await throttle.run { try await operation(number) } } }
+        await clock.waitForSleepers(2)
+        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(3))) { try await throttle.run {} }
+        clock.advance(by: .seconds(2))
+        for task in waiting { try await task.value }
+    }
+
+    @Test("no call waits for a turn that comes after its deadline: it is refused at once (P23)")
+    func deadline() async throws {
+        let throttle = throttle(maxWait: .seconds(60))
+        let pipeline = Pipeline {
+            Timeout(.seconds(1)); throttle
+        }
+        try await pipeline.run {}
+        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
+            try await pipeline.run { try await operation(1) }
+        }
+        #expect(operation.callCount == 0 && throttle.waiting == 0 && clock.sleepers.isEmpty)
+        clock.advance(by: .milliseconds(1))
+        async let turn: Void = pipeline.run { try await operation(2) }
+        await clock.waitForSleepers(2)
+        clock.advance(by: .milliseconds(999))
+        try await turn
+    }
+
+    @Test("no more calls wait than may")
+    func maxWaiting() async throws {
+        let throttle = throttle(maxWait: .seconds(60), maxWaiting: 1)
+        try await throttle.run {}
+        async let turn: Void = throttle.run {}
+        await clock.waitForSleepers(1)
+        await #expect(throws: Throttled.self) { try await throttle.run {} }
+        clock.advance(by: .seconds(1))
+        try await turn
+        #expect(throttle.waiting == 0)
+    }
+
+    @Test("a cancelled waiter gives its share back to the next (P20)")
+    func givesBack() async throws {
+        let throttle = throttle(maxWait: .seconds(10))
+        try await throttle.run {}
+        let task = Task { try await throttle.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(throttle.waiting == 0 && operation.callCount == 0)
+        async let turn: Void = throttle.run {}
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(1))
+        try await turn
+    }
+
+    @Test("a cancelled waiter keeps its share if others wait behind it: nobody's turn is moved")
+    func keepsShare() async throws {
+        let throttle = throttle(maxWait: .seconds(10))
+        let start = clock.now
+        try await throttle.run {}
+        let first = Task { try await throttle.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        async let second: Void = throttle.run { try await operation(2) }
+        await clock.waitForSleepers(2)
+        first.cancel()
+        _ = await first.result
+        #expect(clock.sleepers == [start + .seconds(2)])
+        clock.advance(by: .seconds(2))
+        try await second
+        #expect(operation.inputs == [2] && throttle.waiting == 0)
+    }
+
+    @Test("a failed call has used its share")
+    func failure() async {
+        let throttle = throttle()
+        await #expect(throws: Outage()) { try await throttle.run { throw Outage() } }
+        await #expect(throws: Throttled.self) { try await throttle.run {} }
+    }
+
+    @Test("without holdOnThrottled a 429 is a failure like others: nobody is held")
+    func notHeld() async throws {
+        let throttle = throttle(burst: 2)
+        await #expect(throws: Judged.self) { try await throttle.run { throw Judged(verdict: .throttled) } }
+        #expect(throttle.heldUntil == nil)
+        try await throttle.run {}
+    }
+
+    @Test("a retry around a throttle takes a turn for every attempt")
+    func everyAttempt() async {
+        let throttle = Throttle(.perSecond(1), burst: 2, timeBase: clock)
+        let pipeline = Pipeline {
+            Retry(maxRetries: 5, backoff: .none); throttle
+        }
+        await #expect(throws: Throttled.self) {
+            try await pipeline.run {
+                journal.note("attempt")
+                throw Outage()
+            }
+        }
+        #expect(journal.lines.count == 2)
+    }
+
+    @Test("an observer may ask the throttle while it is told: nothing runs under the lock (P7)")
+    func observerAsks() async throws {
+        let throttle = throttle()
+        throttle.observers.add { _ in journal.note("\(throttle.waiting) wait, \(throttle.heldUntil == nil)") }
+        try await throttle.run {}
+        await #expect(throws: Throttled.self) { try await throttle.run {} }
+        #expect(journal.lines == ["0 wait, true"])
+        #expect(recorder.events(of: Throttle.Event.self) == [.refused(retryAfter: .seconds(1))])
+    }
+
+    @Test("on many threads at once no call gets more than burst and rate allow")
+    func threads() async {
+        let throttle = throttle(burst: 100)
+        let went = await withTaskGroup { group in
+            for _ in 0..<2_000 { group.addTask { (try? await throttle.run { 1 }) ?? 0 } }
+            return await group.reduce(0, +)
+        }
+        #expect(went == 100)
+    }
+
+    private func throttle(burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 100) -> Throttle {
+        Throttle(
+            .perSecond(1), burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, timeBase: clock,
+            observers: Observers(recorder))
+    }
+}

@@ -1,0 +1,148 @@
+import Resilience
+import Testing
+
+@Suite struct AlarmQueueTests {
+    private let fired = Journal()
+
+    private func action(_ name: String) -> AlarmQueue.Action {
+        { [fired] in fired.note(name) }
+    }
+
+    private func fireDue(_ queue: inout AlarmQueue, at now: Instant) {
+        while let action = queue.popDue(at: now) { action() }
+    }
+
+    @Test("alarms fire in the order of their deadlines, whatever the order they were set in")
+    func order() {
+        var queue = AlarmQueue()
+        for second in [5, 1, 4, 2, 3] { _ = queue.insert(at: .second(Int64(second)), action("\(second)")) }
+        #expect(queue.deadlines == (1...5).map { Instant.second($0) })
+        fireDue(&queue, at: .second(9))
+        #expect(fired.lines == ["1", "2", "3", "4", "5"])
+    }
+
+    @Test("alarms of one instant fire in the order they were set")
+    func ties() {
+        var queue = AlarmQueue()
+        for name in "abcdefgh" { _ = queue.insert(at: .second(1), action("\(name)")) }
+        fireDue(&queue, at: .second(1))
+        #expect(fired.lines.joined() == "abcdefgh")
+    }
+
+    @Test("an alarm fires at its deadline and not a nanosecond before")
+    func notEarly() {
+        var queue = AlarmQueue()
+        _ = queue.insert(at: .second(1), action("a"))
+        #expect(queue.popDue(at: Instant(nanoseconds: 999_999_999)) == nil)
+        #expect(queue.popDue(at: .second(1)) != nil)
+        #expect(queue.count == 0 && queue.earliest == nil)
+    }
+
+    @Test("an alarm taken back does not fire, and leaves nothing behind")
+    func takenBack() {
+        var queue = AlarmQueue()
+        let alarms = "abc".map { queue.insert(at: .second(1), action("\($0)")) }
+        #expect(queue.remove(alarms[1]) != nil)
+        #expect(queue.count == 2)
+        fireDue(&queue, at: .second(1))
+        #expect(fired.lines == ["a", "c"])
+    }
+
+    @Test("taking back an alarm that fired or was taken back before does not touch the one that has its place now")
+    func staleReceipt() {
+        var queue = AlarmQueue()
+        let first = queue.insert(at: .second(1), action("first"))
+        _ = queue.popDue(at: .second(1))
+        let second = queue.insert(at: .second(1), action("second"))
+        #expect(queue.remove(first) == nil)
+        #expect(queue.remove(second) != nil)
+        #expect(queue.remove(second) == nil)
+    }
+
+    @Test("a receipt of another queue is nothing here")
+    func foreignReceipt() {
+        var queue = AlarmQueue()
+        #expect(queue.remove(Alarm(slot: 7, generation: 0)) == nil)
+        #expect(queue.remove(Alarm(slot: -1, generation: 0)) == nil)
+    }
+
+    @Test("an alarm at the end of time or at its beginning is kept in order like any other")
+    func ends() {
+        var queue = AlarmQueue()
+        _ = queue.insert(at: .distantFuture, action("never"))
+        _ = queue.insert(at: .distantPast, action("at once"))
+        fireDue(&queue, at: .second(0))
+        #expect(fired.lines == ["at once"])
+        #expect(queue.earliest == .distantFuture)
+    }
+
+    @Test("what an alarm holds is let go of as soon as it is taken back")
+    func letsGo() {
+        final class Held: Sendable {}
+        func holding(_ held: Held) -> AlarmQueue.Action { { _ = held } }
+        var queue = AlarmQueue()
+        var held: Held? = Held()
+        weak let watched = held
+        let alarm = queue.insert(at: .second(1), holding(held!))
+        held = nil
+        #expect(watched != nil)
+        queue.remove(alarm)
+        #expect(watched == nil)
+    }
+
+    /// The simplest queue that is right: a list kept in order.
+    private struct Model {
+        var entries: [(deadline: Instant, number: Int)] = []
+
+        mutating func insert(_ deadline: Instant, _ number: Int) {
+            let place = entries.firstIndex { deadline < $0.deadline } ?? entries.count
+            entries.insert((deadline, number), at: place)
+        }
+
+        mutating func remove(_ number: Int) -> Bool {
+            guard let place = entries.firstIndex(where: { $0.number == number }) else { return false }
+            entries.remove(at: place)
+            return true
+        }
+
+        mutating func popDue(at now: Instant) -> Int? {
+            guard let first = entries.first, first.deadline <= now else { return nil }
+            return entries.removeFirst().number
+        }
+    }
+
+    @Test("it behaves like a sorted list through 120 000 random operations", arguments: [1, 2])
+    func agreesWithSortedList(seed: UInt64) {
+        var random = SeededNumbers(seed: seed)
+        var (queue, model) = (AlarmQueue(), Model())
+        var alarms: [Alarm] = []
+        let last = Box(-1)
+        var disagreements = 0
+        for step in 0..<60_000 {
+            // Few distinct deadlines, so that ties are frequent; it grows and shrinks in turns.
+            let growing = (step / 500).isMultiple(of: 2)
+            switch random.below(10) {
+            case 0..<(growing ? 5 : 2):
+                let (deadline, number) = (Instant.second(Int64(random.below(50))), alarms.count)
+                alarms.append(queue.insert(at: deadline) { last.value = number })
+                model.insert(deadline, number)
+            case 5..<8 where !alarms.isEmpty:
+                // Mostly recent ones; many of them have fired or were taken back before.
+                let number = max(0, alarms.count - 1 - random.below(300))
+                if (queue.remove(alarms[number]) != nil) != model.remove(number) { disagreements += 1 }
+            default:
+                let now = Instant.second(Int64(random.below(50)))
+                for _ in 0..<(growing ? 1 : 3) {
+                    last.value = -1
+                    queue.popDue(at: now)?()
+                    if last.value != model.popDue(at: now) ?? -1 { disagreements += 1 }
+                }
+            }
+            if queue.count != model.entries.count || queue.earliest != model.entries.first?.deadline {
+                disagreements += 1
+            }
+        }
+        #expect(disagreements == 0)
+        #expect(queue.deadlines == model.entries.map(\.deadline))
+    }
+}

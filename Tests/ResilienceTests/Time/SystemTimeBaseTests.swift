@@ -1,0 +1,109 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct SystemTimeBaseTests {
+    let base = SystemTimeBase()
+
+    /// When the alarm fired.
+    private func firing(at deadline: Instant) async -> Instant {
+        await withCheckedContinuation { continuation in
+            _ = base.schedule(at: deadline) { continuation.resume(returning: base.now) }
+        }
+    }
+
+    @Test("an alarm fires at its deadline or after it, never before", arguments: [0, 1, 2, 5])
+    func notEarly(milliseconds: Int) async {
+        let deadline = base.now + .milliseconds(milliseconds)
+        #expect(await firing(at: deadline) >= deadline)
+    }
+
+    @Test("a deadline that has passed fires as soon as possible", arguments: [Instant.distantPast, .second(0)])
+    func past(deadline: Instant) async {
+        #expect(await firing(at: deadline) > deadline)
+    }
+
+    @Test("alarms fire in the order of their deadlines, whatever the order they were set in")
+    func order() async {
+        let (start, fired) = (base.now, Journal())
+        await withCheckedContinuation { continuation in
+            for millisecond in [4, 1, 3, 2, 5] {
+                _ = base.schedule(at: start + .milliseconds(millisecond)) {
+                    fired.note("\(millisecond)")
+                    if millisecond == 5 { continuation.resume() }
+                }
+            }
+        }
+        #expect(fired.lines == ["1", "2", "3", "4", "5"])
+    }
+
+    @Test("an alarm taken back does not fire, and does not hold up a later one")
+    func cancelled() async {
+        let (start, fired) = (base.now, Journal())
+        let early = base.schedule(at: start + .milliseconds(2)) { fired.note("early") }
+        base.cancel(early)
+        _ = await firing(at: start + .milliseconds(4))
+        #expect(fired.lines.isEmpty)
+    }
+
+    @Test("an earlier alarm is not held up by one that is set for much later, or for the end of time")
+    func earlierAfterLater() async {
+        for later in [base.now + .seconds(3600), Instant(nanoseconds: .max - 1), .distantFuture] {
+            let alarm = base.schedule(at: later) {}
+            let deadline = base.now + .milliseconds(1)
+            #expect(await firing(at: deadline) >= deadline)
+            base.cancel(alarm)
+        }
+    }
+
+    @Test("a firing action may set and take back alarms")
+    func reentrant() async {
+        await withCheckedContinuation { continuation in
+            let later = base.schedule(at: base.now + .seconds(3600)) {}
+            _ = base.schedule(at: base.now) {
+                base.cancel(later)
+                _ = base.schedule(at: base.now + .milliseconds(1)) { continuation.resume() }
+            }
+        }
+    }
+
+    @Test("a thousand alarms set from many tasks all fire, each once and none early")
+    func many() async {
+        let early = Journal()
+        let fired = await withTaskGroup(of: Void.self) { group in
+            for index in 0..<1000 {
+                group.addTask {
+                    let deadline = base.now + .microseconds(index * 10)
+                    if await firing(at: deadline) < deadline { early.note("early") }
+                }
+            }
+            return await group.reduce(0) { count, _ in count + 1 }
+        }
+        #expect(fired == 1000)
+        #expect(early.lines.isEmpty)
+    }
+
+    @Test("readings never go back")
+    func monotonic() {
+        var last = base.now
+        for _ in 0..<100_000 {
+            let now = base.now
+            #expect(now >= last)
+            last = now
+        }
+    }
+
+    @Test("readings advance as the continuous clock does, from the machine's start: they are not the wall clock's")
+    func notTheWallClock() async {
+        let clock = ContinuousClock()
+        let outerStart = clock.now
+        let start = base.now
+        let innerStart = clock.now
+        _ = await firing(at: start + .milliseconds(2))
+        let inner = innerStart.duration(to: clock.now)
+        let elapsed = start.duration(to: base.now)
+        #expect(inner <= elapsed && elapsed <= outerStart.duration(to: clock.now))
+        // The wall clock is past fifty years; no machine has been up for twenty.
+        #expect(start < .second(20 * 365 * 86_400))
+    }
+}

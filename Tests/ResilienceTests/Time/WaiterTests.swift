@@ -1,0 +1,75 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct WaiterTests {
+    let clock = ManualClock()
+    let waiter = Waiter()
+
+    @Test("a wait ends when it is resumed, and takes its alarm back")
+    func resumed() async {
+        async let wake = waiter.wait(until: clock.now + .seconds(5), on: clock)
+        await clock.waitForSleepers(1)
+        waiter.resume()
+        #expect(await wake == .resumed)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("a wait ends at its deadline")
+    func expired() async {
+        async let wake = waiter.wait(until: clock.now + .seconds(5), on: clock)
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+        #expect(await wake == .expired)
+    }
+
+    @Test("a wait ends when its task is cancelled, and takes its alarm back")
+    func cancelled() async {
+        let task = Task { await waiter.wait(until: clock.now + .seconds(5), on: clock) }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        #expect(await task.value == .cancelled)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("a wait whose deadline has passed, or whose task is cancelled already, ends at once")
+    func atOnce() async {
+        #expect(await waiter.wait(until: .distantPast, on: clock) == .expired)
+        let cancelled = Task {
+            cancelCurrentTask()
+            return await Waiter().wait(until: .distantFuture, on: clock)
+        }
+        #expect(await cancelled.value == .cancelled)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("a resume that comes before the wait is not lost")
+    func resumedBefore() async {
+        waiter.resume()
+        #expect(await waiter.wait(until: .distantFuture, on: clock) == .resumed)
+    }
+
+    @Test("the first of several ends is the one that counts", arguments: [Waiter.Wake.resumed, .expired, .cancelled])
+    func firstWins(wake: Waiter.Wake) async {
+        waiter.end(wake)
+        waiter.resume()
+        waiter.end(.cancelled)
+        #expect(await waiter.wait(until: .distantFuture, on: clock) == wake)
+    }
+
+    @Test("a wait ended by many at once ends once")
+    func race() async {
+        let waiters = (0..<500).map { _ in Waiter() }
+        let ended = await withTaskGroup(of: Waiter.Wake.self) { group in
+            for waiter in waiters {
+                group.addTask { await waiter.wait(until: .distantFuture, on: clock) }
+                group.addTask {
+                    waiter.resume()
+                    return await waiter.wait(until: .distantFuture, on: clock)
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 == .resumed ? 1 : 0) }
+        }
+        #expect(ended == 1000)
+    }
+}

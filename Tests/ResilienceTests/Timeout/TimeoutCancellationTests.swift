@@ -1,0 +1,169 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+import Testing
+
+/// Whose cancellation it was, and which of two limits.
+@Suite(.timeLimit(.minutes(1))) struct TimeoutCancellationTests {
+    let clock = ManualClock()
+    let journal = Journal()
+    let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
+
+    @Test("the caller's cancellation reaches the inside and is not taken for the timeout's (P25)")
+    func callerCancels() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            ScriptedPolicy("a", journal); Timeout(.seconds(5))
+        }
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(journal.lines == ["a in", "a out cancelled round 1"])
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("the timeout's cancellation is not taken for the caller's: further out it is a failure that may pass (P25)")
+    func timeoutCancels() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            ScriptedPolicy("a", journal); Timeout(.seconds(5))
+        }
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+        await #expect(throws: TimedOut.self) { try await task.value }
+        #expect(journal.lines == ["a in", "a out transient round 1"])
+    }
+
+    @Test("a caller cancelled after the limit still gets TimedOut; one cancelled before it does not")
+    func bothCancel() async {
+        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(5)) }
+        let waiting = ScriptedOperation<Int, Int>(fallback: .failure(Outage()))
+        waiting.hold()
+        let late = Task { try await pipeline.run { try await Task { try await waiting(1) }.value } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+        late.cancel()
+        let early = Task { try await pipeline.run { try await Task { try await waiting(1) }.value } }
+        await clock.waitForSleepers(1)
+        early.cancel()
+        clock.advance(by: .seconds(5))
+        await waiting.waitForCalls(2)
+        waiting.release()
+        await #expect(throws: TimedOut.self) { try await late.value }
+        await #expect(throws: Outage.self) { try await early.value }
+    }
+
+    @Test("the inside of a caller that is cancelled already sees it from the first moment")
+    func alreadyCancelled() async throws {
+        let pipeline = Pipeline(timeBase: clock) {
+            Timeout("outer", .seconds(9)); Timeout("inner", .seconds(5))
+        }
+        let task = Task {
+            cancelCurrentTask()
+            return try await pipeline.run {
+                let atOnce = Task.isCancelled
+                await Elsewhere().visit()
+                return atOnce && Task.isCancelled
+            }
+        }
+        #expect(try await task.value)
+    }
+
+    @Test("an attempt that times out is tried again, and its own time begins anew")
+    func eachAttempt() async throws {
+        let pipeline = Pipeline(timeBase: clock) {
+            Timeout("total", .seconds(60))
+            Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
+            Timeout("attempt", .seconds(5))
+        }
+        let start = clock.now
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(2)
+        #expect(clock.sleepers == [start + .seconds(5), start + .seconds(60)])
+        clock.advance(by: .seconds(5))
+        await clock.waitForSleepers(2)
+        #expect(clock.sleepers == [start + .seconds(6), start + .seconds(60)])
+        clock.advance(by: .seconds(1))
+        await operation.waitForCalls(2)
+        await clock.waitForSleepers(2)
+        #expect(clock.sleepers == [start + .seconds(11), start + .seconds(60)])
+        operation.release()
+        #expect(try await task.value == 7)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("the total limit ends an attempt in the middle, and nothing is tried after it")
+    func total() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            Timeout("total", .seconds(7))
+            Retry(maxRetries: 9, backoff: .constant(.seconds(1)))
+            Timeout("attempt", .seconds(5))
+        }
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        for (sleepers, wait) in [(2, 5), (2, 1), (2, 1)] {
+            await clock.waitForSleepers(sleepers)
+            if wait == 1 { await operation.waitForCalls(1) }
+            clock.advance(by: .seconds(wait))
+        }
+        let error = await #expect(throws: TimedOut.self) { try await task.value }
+        #expect(error?.timeout == "total" && operation.callCount == 2 && clock.sleepers.isEmpty)
+    }
+
+    @Test("a retry that would begin past the total limit is not waited for: the last error comes at once (P23)")
+    func retryPastDeadline() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            Timeout("total", .seconds(7))
+            Retry(maxRetries: 9, backoff: .constant(.seconds(7)))
+        }
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("a call that times out while it waits for a retry tells the last error in TimedOut")
+    func timedOutInRetryWait() async {
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
+        let pipeline = Pipeline {
+            Timeout("total", .seconds(7))
+            ScriptedPolicy("a", out: [.again(.seconds(100))])
+            bulkhead
+        }
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(7))
+        let error = await #expect(throws: TimedOut.self) { try await task.value }
+        #expect((error?.underlying as? CancelledWhileWaiting)?.lastError is Outage)
+    }
+
+    @Test("a timeout races a caller's cancellation on real threads: each call ends once, with one of both")
+    func race() async {
+        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(5)) }
+        operation.hold()
+        for _ in 0..<300 {
+            let task = Task { try await pipeline.run { try await operation(1) } }
+            await clock.waitForSleepers(1)
+            async let passed: Void = clock.advance(by: .seconds(5))
+            task.cancel()
+            await passed
+            await #expect { try await task.value } throws: { $0 is TimedOut || $0 is CancellationError }
+        }
+        #expect(operation.running == 0 && clock.sleepers.isEmpty)
+    }
+}
+
+/// Counts the alarms that were set; none ever fires.
+final class AlarmCounter: TimeBase {
+    private let count = Atomic(0)
+
+    var alarms: Int { count.load(ordering: .relaxed) }
+    var now: Instant { Instant(nanoseconds: 1) }
+
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        Alarm(slot: count.add(1, ordering: .relaxed).newValue, generation: 0)
+    }
+
+    func cancel(_ alarm: Alarm) {}
+}

@@ -1,0 +1,132 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct TimeoutTests {
+    let clock = ManualClock()
+    let journal = Journal()
+    let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
+
+    @Test("what ends in time is returned or thrown as it is, and leaves no alarm behind")
+    func inTime() async throws {
+        let pipeline = pipeline(.seconds(5))
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .milliseconds(4999))
+        operation.release()
+        #expect(try await task.value == 7)
+        #expect(clock.sleepers.isEmpty)
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+    }
+
+    @Test("what never suspends ends before the limit is even set")
+    func synchronous() async throws {
+        let recorder = AlarmCounter()
+        #expect(try await Pipeline(timeBase: recorder) { Timeout(.seconds(5)) }.run { 7 } == 7)
+        #expect(recorder.alarms == 0)
+    }
+
+    @Test("at the limit the inside is cancelled, and the call throws TimedOut with what the inside threw")
+    func timedOut() async {
+        let pipeline = pipeline(.seconds(5))
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TimedOut.self) { try await task.value }
+        #expect(error?.timeout == "timeout" && error?.limit == .seconds(5) && error?.underlying is CancellationError)
+        #expect(error?.verdict == .transient && operation.running == 0)
+    }
+
+    @Test("an inside that succeeds at the limit has succeeded: its result is returned (P25)")
+    func boundary() async throws {
+        let pipeline = pipeline(.seconds(5))
+        let result = try await pipeline.run {
+            await Elsewhere().visit()
+            await atLimit()
+            return Task.isCancelled ? 7 : 0
+        }
+        #expect(result == 7)
+    }
+
+    @Test("an inside that ignores cancellation is waited for (P26)")
+    func ignoring() async throws {
+        let pipeline = pipeline(.seconds(5))
+        let waiting = ScriptedOperation<Int, Int>(fallback: .failure(Outage()))
+        waiting.hold()
+        let task = Task {
+            try await pipeline.run {
+                // A task of its own does not hear of the cancellation.
+                try await Task { try await waiting(1) }.value
+            }
+        }
+        await waiting.waitForCalls(1)
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(60))
+        #expect(waiting.running == 1)
+        waiting.release()
+        let error = await #expect(throws: TimedOut.self) { try await task.value }
+        #expect(error?.underlying is Outage)
+    }
+
+    @Test("the limit is the inside's deadline, and the nearest of several counts")
+    func deadline() async throws {
+        let start = clock.now
+        let outer = Pipeline(timeBase: clock) {
+            Timeout("far", .seconds(9)); Timeout("near", .seconds(5))
+        }
+        let inner = Pipeline(timeBase: clock) {
+            Timeout("near", .seconds(5)); Timeout("far", .seconds(9))
+        }
+        #expect(try await outer.run { (attempt: Attempt) in attempt.deadline } == start + .seconds(5))
+        #expect(try await inner.run { (attempt: Attempt) in attempt.deadline } == start + .seconds(5))
+        #expect(try await Pipeline {}.run { (attempt: Attempt) in attempt.deadline } == .distantFuture)
+    }
+
+    @Test("a limit too long to reckon with is no limit")
+    func endless() async throws {
+        let deadline = try await pipeline(.seconds(Int64.max)).run { (attempt: Attempt) in attempt.deadline }
+        #expect(deadline == .distantFuture)
+    }
+
+    @Test("a timeout is told to observers once, when it happens")
+    func events() async {
+        let recorder = EventRecorder()
+        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) { Timeout("slow", .seconds(5)) }
+        operation.hold()
+        let task = Task { try await pipeline.run { try await operation(1) } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+        _ = await task.result
+        #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(.seconds(5))])
+        #expect(recorder.events.first?.policy == "slow" && recorder.events.first?.time == clock.now)
+    }
+
+    @Test("task-local values and priority reach the inside")
+    func taskLocals() async throws {
+        let pipeline = pipeline(.seconds(5))
+        let seen = try await Self.$label.withValue("mine") { try await pipeline.run { Self.label } }
+        #expect(seen == "mine")
+        let priority = try await Task(priority: .high) { try await pipeline.run { Task.currentPriority } }.value
+        #expect(priority == .high)
+    }
+
+    @TaskLocal static var label = ""
+
+    @Test("a limit of zero or less is refused, and the message says so")
+    func badConfiguration() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Timeout(.zero)
+        }
+        #expect(text(result).contains("limit is 0"))
+    }
+
+    private func pipeline(_ limit: Duration) -> Pipeline { Pipeline(timeBase: clock) { Timeout(limit) } }
+
+    /// Moves time to the limit once it is set.
+    private func atLimit() async {
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+    }
+}

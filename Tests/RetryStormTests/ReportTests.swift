@@ -1,0 +1,137 @@
+#if Demo
+    import Foundation
+    import Testing
+
+    @testable import RetryStorm
+
+    @Suite struct ReportTests {
+        private func report() -> Report {
+            var report = Report(mutations: 1000, limit: .init(rate: 25, burst: 25), timeScale: 1)
+            report.naive = RunResult(
+                .init(requests: 12_345, throttled: 11_445, delivered: 900, duplicates: 0), lost: 100,
+                took: .milliseconds(37_204))
+            report.toolkit = RunResult(
+                .init(requests: 1039, throttled: 39, delivered: 1000, duplicates: 0), lost: 0, dead: 0,
+                took: .microseconds(40_123_499))
+            return report
+        }
+
+        @Test(arguments: [(1000, 39.0), (25, 0), (0, 0), (26, 0.04)])
+        func theBestPossibleIsTheBurstAtOnceAndTheRestAtTheRate(mutations: Int, seconds: Double) {
+            #expect(Report.Limit(rate: 25, burst: 25).bestSeconds(for: mutations) == seconds)
+        }
+
+        @Test func theTableHasTheRunsSideBySide() {
+            #expect(
+                "\(Table(report: report()))" == """
+                                     naive   toolkit
+                    ────────────────────────────────
+                    requests sent   12,345     1,039
+                    429s            11,445        39
+                    delivered          900     1,000
+                    duplicates           0         0
+                    lost               100         0
+                    drain time      37.2 s    40.1 s
+                    best possible   39.0 s    39.0 s
+                    time ÷ best          –      1.03
+                    """)
+            #expect(
+                Table(report: report()).conclusion == """
+                    As the app did it: 12.35 requests a mutation, 100 of 1,000 lost.
+                    Through the toolkit: 1.04 requests a mutation, 0 of 1,000 lost.
+                    """)
+        }
+
+        @Test func aRunAloneAndAnUnknownLimitLeaveOutWhatIsNotKnown() {
+            var report = report()
+            report.naive = nil
+            report.limit = nil
+            report.toolkit?.dead = 2
+            #expect(
+                "\(Table(report: report))" == """
+                                    toolkit
+                    ───────────────────────
+                    requests sent     1,039
+                    429s                 39
+                    delivered         1,000
+                    duplicates            0
+                    lost                  0
+                    set aside             2
+                    drain time       40.1 s
+                    """)
+        }
+
+        @Test func theJSONHasEveryKeyAlways() throws {
+            let object = try #require(
+                JSONSerialization.jsonObject(with: Data(report().json.utf8)) as? [String: Any])
+            #expect(
+                Set(object.keys) == [
+                    "mutations", "rate", "burst", "time_scale", "naive", "toolkit", "best_seconds",
+                ])
+            #expect(object["best_seconds"] as? Double == 39)
+            let toolkit = try #require(object["toolkit"] as? [String: Any])
+            #expect(
+                Set(toolkit.keys) == [
+                    "requests", "throttled", "delivered", "duplicates", "lost", "dead", "seconds",
+                ])
+            #expect(toolkit["seconds"] as? Double == 40.123)
+            var unknown = report()
+            unknown.naive = nil
+            unknown.limit = nil
+            let json = try unknown.json
+            for key in ["naive", "rate", "burst", "best_seconds"] { #expect(json.contains("\"\(key)\" : null")) }
+        }
+
+        @Test(arguments: [
+            (0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000"),
+            (.min, "-9,223,372,036,854,775,808"),
+        ])
+        func numbersAreGrouped(number: Int, text: String) { #expect(Table.grouped(number) == text) }
+
+        @Test(arguments: [
+            (0, 1, "0.0"), (0.049, 1, "0.0"), (0.05, 1, "0.1"), (9.999, 2, "10.00"), (-1.25, 1, "-1.3"), (7.5, 0, "8"),
+            (1e300, 1, "1e+300"), (.infinity, 1, "inf"), (.nan, 1, "nan"),
+        ])
+        func numbersAreRounded(number: Double, decimals: Int, text: String) {
+            #expect(Table.fixed(number, decimals) == text)
+        }
+    }
+
+    @Suite struct ProgressLineTests {
+        private let line = ProgressLine(
+            name: "toolkit", total: 1000, delivered: 250, requests: 261, throttled: 11, elapsed: .seconds(10))
+
+        @Test func tellsHowFarItIs() {
+            #expect("\(line)" == "toolkit ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 250/1000  261 requests  11 × 429  30 s left")
+            var paused = line
+            paused.pausedFor = .milliseconds(730)
+            #expect("\(paused)" == "toolkit ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 250/1000  261 requests  11 × 429  paused 0.7 s")
+        }
+
+        @Test(arguments: [(0, 0), (1000, 1000), (0, 5), (1_000_000, 1_000_000)])
+        func fitsATerminalWhateverTheCounts(total: Int, delivered: Int) {
+            let line = ProgressLine(
+                name: "naive", total: total, delivered: delivered, requests: .max, throttled: .max,
+                elapsed: .seconds(1e9), pausedFor: .seconds(1e9))
+            #expect("\(line)".count <= 79)
+        }
+
+        @Test func plainLinesComeAtEveryTenthAndAfterASilence() {
+            var cadence = PlainCadence()
+            func speaks(_ delivered: Int, _ seconds: Int64) -> Bool {
+                var line = line
+                line.delivered = delivered
+                line.elapsed = .seconds(seconds)
+                return cadence.speaks(line)
+            }
+            #expect(!speaks(0, 0))
+            #expect(!speaks(99, 1))
+            #expect(speaks(100, 2))
+            #expect(!speaks(199, 6))
+            #expect(speaks(199, 7))
+            #expect(speaks(999, 8))
+            #expect(!speaks(999, 9))
+            #expect(!speaks(1000, 99))
+        }
+    }
+#endif

@@ -1,0 +1,172 @@
+#if Demo
+    import Foundation
+    import Resilience
+    import ResilienceSync
+    import ResilienceTesting
+    import Testing
+
+    @testable import RetryStorm
+
+    /// Over real connections on loopback, in small.
+    @Suite struct StormTests {
+        @Test func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {
+            try await StormServer.serve(TokenBucket(rate: 200, burst: 30)) { server in
+                let client = MutationClient(url: server.url, connections: 1)
+                defer { client.close() }
+                let store = MemoryStore()
+                try store.append(MutationGenerator.mutations(60, seed: 1))
+                let end = try await ToolkitRun(client: client, store: store).drain()
+                #expect(end == .drained)
+                #expect(store.pendingCount() == 0 && store.deadCount() == 0)
+                let counts = server.counts
+                #expect(counts.delivered == 60)
+                #expect(counts.duplicates == 0)
+                #expect(Ledger.Counts(client.tally.counts) == counts)
+                // After a pause of a second the bucket is full again, and that is enough for the rest.
+                #expect(counts.requests <= 61)
+            }
+        }
+
+        @Test func theToolkitSendsThreeRequestsToAServerThatRefusesEverythingAndThenNoneUntilTheBreakEnds() async throws
+        {
+            let clock = ManualClock()
+            try await StormServer.serve(TokenBucket(rate: 1, burst: 0), timeBase: clock) { server in
+                let client = MutationClient(url: server.url, connections: 1)
+                defer { client.close() }
+                let store = MemoryStore()
+                try store.append(MutationGenerator.mutations(1000, seed: 1))
+                let run = ToolkitRun(client: client, store: store, timeBase: clock)
+                let recorder = EventRecorder()
+                run.queue.observers.add(recorder)
+                let drain = Task { try await run.drain() }
+                // Two pauses as the server asks for them, then the break.
+                for pause in 1...4 {
+                    await recorder.waitForEvents(pause)
+                    // The alarm that ends the pause.
+                    await clock.waitForSleepers(1)
+                    if pause < 4 { clock.advance(by: .seconds(1)) }
+                }
+                #expect(server.counts == .init(requests: 3, throttled: 3))
+                #expect(
+                    recorder.events(of: SyncEvent.self) == [
+                        .paused(for: .seconds(1)), .paused(for: .seconds(1)), .paused(for: .seconds(1)),
+                        .paused(for: .seconds(29)),
+                    ])
+                drain.cancel()
+                #expect(try await drain.value == .interrupted)
+                #expect(store.pendingCount() == 1000 && store.deadCount() == 0)
+                #expect(server.counts.requests == 3)
+            }
+        }
+
+        @Test func theNaiveAppSendsTwentyRequestsAMutationToAServerThatRefusesEverythingAndLosesAll() async throws {
+            try await StormServer.serve(TokenBucket(rate: 1, burst: 0)) { server in
+                let client = MutationClient(url: server.url, connections: 8)
+                defer { client.close() }
+                let run = NaiveRun(client: client, timeScale: 0.000_001)
+                let lost = try await run.drain(MutationGenerator.mutations(10, seed: 1))
+                #expect(lost == 10)
+                #expect(server.counts == .init(requests: 200, throttled: 200))
+            }
+        }
+
+        @Test func theNaiveAppDeliversWhatTheServerHasRoomFor() async throws {
+            try await StormServer.serve(TokenBucket(rate: 1, burst: 20)) { server in
+                let client = MutationClient(url: server.url, connections: 8)
+                defer { client.close() }
+                let run = NaiveRun(client: client, timeScale: 0.000_001)
+                let lost = try await run.drain(MutationGenerator.mutations(20, seed: 1))
+                #expect(lost == 0)
+                #expect(server.counts == .init(requests: 20, delivered: 20))
+            }
+        }
+
+        @Test func theWholeDemoEndsWithAReportOfBothRuns() async throws {
+            let limit = Report.Limit(rate: 1000, burst: 1000)
+            let plan = Plan(
+                source: .madeUp(count: 40, seed: 1), server: .ours(limit), database: nil, timeScale: 0.001,
+                runs: [.naive, .toolkit])
+            let ending = try await Storm(plan: plan, console: Console(standardError: true)).run()
+            #expect(ending.remark == nil)
+            for result in [ending.result.naive, ending.result.toolkit] {
+                #expect(result?.requests == 40 && result?.delivered == 40)
+                #expect(result?.lost == 0 && result?.duplicates == 0)
+            }
+        }
+
+        @Test func aServerThatIsNotThereLosesNothing() async throws {
+            // A port that was free a moment ago.
+            let url = try await StormServer.serve(TokenBucket(rate: 1, burst: 1)) { $0.url }
+            let path = FileManager.default.temporaryDirectory
+                .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
+            defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+            let plan = Plan(
+                source: .madeUp(count: 5, seed: 1), server: .at(url, nil), database: path, timeScale: 1,
+                runs: [.toolkit])
+            let failure = await #expect(throws: Storm.Failure.self) {
+                try await Storm(plan: plan, console: Console(standardError: true)).run()
+            }
+            #expect(failure?.message.hasPrefix("cannot reach \(url.absoluteString)") == true)
+            #expect(failure?.message.contains("0 of 5 delivered") == true)
+            #expect(failure?.exitCode == 1)
+            #expect(try await SQLiteStore(path: path).pendingCount() == 5)
+        }
+
+        @Test func anInterruptedRunSaysWhatIsDeliveredAndTheNextFinishes() async throws {
+            let path = FileManager.default.temporaryDirectory
+                .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
+            defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+            let clock = ManualClock()
+            try await StormServer.serve(TokenBucket(rate: 1, burst: 5), timeBase: clock) { server in
+                let plan = Plan(
+                    source: .madeUp(count: 12, seed: 1), server: .at(server.url, nil), database: path, timeScale: 1,
+                    runs: [.toolkit])
+                let run = Task { try await Storm(plan: plan, console: Console(standardError: true)).run() }
+                await clock.waitForAFewThings()
+                run.cancel()
+                let failure = await #expect(throws: Storm.Failure.self) { try await run.value }
+                #expect(failure?.exitCode == 130)
+                #expect(failure?.message.hasPrefix("interrupted: 5 of 12 delivered") == true)
+            }
+            let plan = Plan(
+                source: .madeUp(count: 40, seed: 2), server: .ours(.init(rate: 1000, burst: 1000)), database: path,
+                timeScale: 1, runs: [.toolkit])
+            let ending = try await Storm(plan: plan, console: Console(standardError: true)).run()
+            #expect(ending.result.toolkit?.delivered == 7)
+        }
+
+        @Test func aDatabaseWithPendingMutationsIsFinishedAndNoneAdded() async throws {
+            let path = FileManager.default.temporaryDirectory
+                .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
+            defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+            try await SQLiteStore(path: path).append(MutationGenerator.mutations(3, seed: 9))
+            let plan = Plan(
+                source: .madeUp(count: 40, seed: 1), server: .ours(.init(rate: 1000, burst: 1000)), database: path,
+                timeScale: 1, runs: [.toolkit])
+            let ending = try await Storm(plan: plan, console: Console(standardError: true)).run()
+            #expect(ending.result.mutations == 3 && ending.result.toolkit?.delivered == 3)
+            #expect(try await SQLiteStore(path: path).pendingCount() == 0)
+        }
+    }
+
+    @Suite struct ServerTroubleTests {
+        private let url = URL(filePath: "/x")
+
+        @Test(arguments: [301, 302, 307, 308, 401, 403, 404, 405, 410, 501])
+        func aStatusOfTheAddressIsNotTheMutationsFault(status: Int) {
+            #expect(ServerTrouble(status: status, verdict: .permanent, location: nil, at: url) != nil)
+        }
+
+        @Test(
+            arguments: [(400, .permanent), (422, .permanent), (429, .throttled), (403, .throttled), (500, .transient)]
+                as [(Int, Verdict)])
+        func anyOtherIsTheMutationsOrPasses(status: Int, verdict: Verdict) {
+            #expect(ServerTrouble(status: status, verdict: verdict, location: nil, at: url) == nil)
+        }
+
+        @Test func aRedirectNamesWhereTo() {
+            let trouble = ServerTrouble(status: 301, verdict: .success, location: "https://new/", at: url)
+            #expect(trouble?.description.contains("redirects to https://new/ (HTTP status 301)") == true)
+        }
+    }
+#endif
