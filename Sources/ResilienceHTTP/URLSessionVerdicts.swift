@@ -70,7 +70,13 @@
         /// For a pipeline whose calls are all `request`s through `URLSession`: judges thrown `URLError`s, and leaves
         /// the rest to ``Classifier/standard``, which would take any of them for transient, the lost POST as well.
         public static func urlSession(for request: RequestSemantics) -> Classifier {
-            Classifier { ($0 as? URLError)?.verdict(for: request) }
+            Classifier { error in
+                switch error {
+                case let error as URLError: error.verdict(for: request)
+                case is TimedOut: Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
+                default: nil
+                }
+            }
         }
     }
 #endif

@@ -1,5 +1,4 @@
 public import Resilience
-import Synchronization
 
 /// An observer that remembers every event, in order.
 ///
@@ -15,7 +14,7 @@ public final class EventRecorder: Observer {
         var watchers: [(events: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     public init() {}
 

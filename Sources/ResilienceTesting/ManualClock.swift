@@ -1,5 +1,4 @@
 public import Resilience
-import Synchronization
 
 /// A time base that stands still until a test moves it.
 ///
@@ -31,11 +30,11 @@ public final class ManualClock: TimeBase {
         }
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameter start: where it stands at first; an hour after zero, so that a test may look back.
     public init(startingAt start: Instant = Instant(nanoseconds: 3_600_000_000_000)) {
-        state = Mutex(State(now: start))
+        state = Locked(State(now: start))
     }
 
     public var now: Instant { state.withLock { $0.now } }

@@ -1,5 +1,4 @@
 import Resilience
-import Synchronization
 
 /// Stands in for the network: plays results call by call, and remembers every call.
 ///
@@ -20,13 +19,13 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
         var watchers: [(calls: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - results: played one a call.
     ///   - fallback: played when `results` are used up; without one such a call throws ``ScriptEnded``.
     public init(_ results: [Result<Output, any Error>] = [], fallback: Result<Output, any Error>? = nil) {
-        state = Mutex(State(results: results, fallback: fallback))
+        state = Locked(State(results: results, fallback: fallback))
     }
 
     /// Adds results to the end of the queue.

@@ -52,7 +52,7 @@
             parsing: .unconditional, help: "What the waits of the naive run are multiplied by, above 0 and up to 100.")
         var timeScale: Double = 1
 
-        @Option(help: "Run only one of the two: naive or toolkit.")
+        @Option(help: "Run only one of the two. The naive one works on a copy and leaves the database as it is.")
         var only: Plan.Run?
 
         @Flag(help: "Print the result as one JSON object; everything else goes to standard error.")

@@ -74,6 +74,13 @@
             #expect(RequestSemantics(request) == RequestSemantics(method: "POST", hasIdempotencyKey: true))
         }
 
+        @Test("a POST that timed out is uncertain, a GET is tried again")
+        func timedOut() {
+            let error = TimedOut(timeout: "attempt", limit: .seconds(1), underlying: CancellationError())
+            #expect(Classifier.urlSession(for: post).verdict(for: error) == .uncertain)
+            #expect(Classifier.urlSession(for: RequestSemantics(method: "GET")).verdict(for: error) == .transient)
+        }
+
         @Test("a pipeline's classifier knows a lost POST, and leaves other errors to the standard one")
         func classifier() {
             struct Other: Error {}

@@ -2,7 +2,6 @@ import Foundation
 import Resilience
 import ResilienceSync
 import ResilienceTesting
-import Synchronization
 
 /// What the other side can answer, other than "done".
 enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
@@ -165,7 +164,7 @@ struct HookedStore: MutationStore {
 
 /// Something that is known only later.
 final class Box<Value: Sendable>: Sendable {
-    private let contents = Mutex<Value?>(nil)
+    private let contents = Locked<Value?>(nil)
 
     var value: Value? {
         get { contents.withLock { $0 } }
@@ -175,9 +174,9 @@ final class Box<Value: Sendable>: Sendable {
 
 /// A wall clock that a test sets.
 final class WallClock: Sendable {
-    private let date: Mutex<Date>
+    private let date: Locked<Date>
 
-    init(_ date: Date = Date(timeIntervalSince1970: 1_700_000_000)) { self.date = Mutex(date) }
+    init(_ date: Date = Date(timeIntervalSince1970: 1_700_000_000)) { self.date = Locked(date) }
 
     var now: Date { date.withLock { $0 } }
     func set(_ new: Date) { date.withLock { $0 = new } }

@@ -1,6 +1,5 @@
 import Resilience
 import ResilienceTesting
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ManualClockTests {
@@ -8,7 +7,7 @@ import Testing
     let fired = Fired()
 
     final class Fired: Sendable {
-        private let entries = Mutex<[String]>([])
+        private let entries = Locked<[String]>([])
 
         var names: [String] { entries.withLock { $0 } }
 

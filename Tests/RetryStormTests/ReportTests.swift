@@ -106,6 +106,8 @@
             var paused = line
             paused.pausedFor = .milliseconds(730)
             #expect("\(paused)" == "toolkit ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 250/1000  261 requests  11 × 429  paused 0.7 s")
+            paused.isOver = true
+            #expect("\(paused)" == "toolkit ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 250/1000  261 requests  11 × 429  in 10.0 s")
         }
 
         @Test(arguments: [(0, 0), (1000, 1000), (0, 5), (1_000_000, 1_000_000)])

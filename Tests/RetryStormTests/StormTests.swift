@@ -116,13 +116,14 @@
             let path = FileManager.default.temporaryDirectory
                 .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
             defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
-            let clock = ManualClock()
-            try await StormServer.serve(TokenBucket(rate: 1, burst: 5), timeBase: clock) { server in
+            let (refusals, refused) = AsyncStream.makeStream(of: Void.self)
+            let bucket = TokenBucket(rate: 1, burst: 5)
+            try await StormServer.serve(bucket, timeBase: ManualClock(), onThrottled: { refused.finish() }) { server in
                 let plan = Plan(
                     source: .madeUp(count: 12, seed: 1), server: .at(server.url, nil), database: path, timeScale: 1,
                     runs: [.toolkit])
                 let run = Task { try await Storm(plan: plan, console: Console(standardError: true)).run() }
-                await clock.waitForAFewThings()
+                for await _ in refusals {}
                 run.cancel()
                 let failure = await #expect(throws: Storm.Failure.self) { try await run.value }
                 #expect(failure?.exitCode == 130)

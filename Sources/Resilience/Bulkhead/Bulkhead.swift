@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Lets a limited number of calls run at the same time; a bounded queue, first come first served, holds the next ones.
 ///
 /// ```swift
@@ -22,7 +20,7 @@ public final class Bulkhead: Policy {
 
     private let base: any TimeBase
     private let maxWait: Duration
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - limit: calls at the same time; 1 or more.
@@ -37,7 +35,7 @@ public final class Bulkhead: Policy {
         self.observers = observers
         self.maxWait = maxWait ?? .infinite
         base = timeBase
-        state = Mutex(State(machine: BulkheadStateMachine(limit: limit, queueLimit: queue)))
+        state = Locked(State(machine: BulkheadStateMachine(limit: limit, queueLimit: queue)))
     }
 
     // The slot's first word is where the call stands.

@@ -20,7 +20,7 @@ public final class CircuitBreaker: Policy {
     public let observers: Observers
 
     private let base: any TimeBase
-    private let circuit: Mutex<Circuit>
+    private let circuit: Locked<Circuit>
     /// A copy of ``Circuit/restingGeneration``: while it is not 0, calls that succeed take no lock.
     private let resting: Atomic<UInt64>
 
@@ -34,7 +34,7 @@ public final class CircuitBreaker: Policy {
         base = timeBase
         let circuit = Circuit(machine)
         resting = Atomic(circuit.restingGeneration)
-        self.circuit = Mutex(circuit)
+        self.circuit = Locked(circuit)
     }
 
     /// A breaker with three states; see ``ThreeStateCircuit``. Opens on the 5th failure in a row, for 60 s, unless told

@@ -14,12 +14,12 @@ public final class Observers: Sendable {
         var lastID: UInt64 = 0
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
     private let count: Atomic<Int>
 
     public init(_ observers: (any Observer)...) {
         let entries = observers.enumerated().map { Entry(id: UInt64($0.offset), observer: $0.element) }
-        state = Mutex(State(entries: entries, lastID: UInt64(entries.count)))
+        state = Locked(State(entries: entries, lastID: UInt64(entries.count)))
         count = Atomic(entries.count)
     }
 

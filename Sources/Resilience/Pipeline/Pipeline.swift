@@ -96,3 +96,12 @@ extension Policy {
         return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
     }
 }
+
+extension AroundPolicy {
+    /// Runs `operation` guarded by this policy alone: a pipeline of one, on the system's time base.
+    public nonisolated(nonsending) func run<R>(
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await Pipeline(name) { self }.run(operation)
+    }
+}

@@ -132,7 +132,9 @@ extension Walk {
 
     @inlinable func returned(_ verdict: Verdict, _ call: inout Call, _ frame: inout Frame) -> Step {
         call.reading = nil
-        return walkOut(&call, &frame, Outcome(verdict))
+        if case .success = verdict { return walkOut(&call, &frame, .success) }
+        // Nobody waits for a better result: what there is goes back as it is.
+        return walkOut(&call, &frame, Outcome(Task.isCancelled ? .cancelled : verdict))
     }
 
     @usableFromInline func threw(_ error: any Error, _ call: inout Call, _ frame: inout Frame) -> Step {

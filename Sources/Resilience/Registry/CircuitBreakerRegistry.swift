@@ -1,5 +1,3 @@
-import Synchronization
-
 /// One circuit breaker for each key: an endpoint, a host, a tenant.
 ///
 /// ```swift
@@ -20,7 +18,7 @@ public final class CircuitBreakerRegistry<Key: Hashable & Sendable>: Sendable {
 
     private let capacity: Int
     private let make: @Sendable (Key) -> CircuitBreaker
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - capacity: breakers kept before idle ones are forgotten; 1 or more.
@@ -30,7 +28,7 @@ public final class CircuitBreakerRegistry<Key: Hashable & Sendable>: Sendable {
         precondition(capacity >= 1, "CircuitBreakerRegistry: capacity is \(capacity), and must be at least 1")
         self.capacity = capacity
         self.make = make
-        state = Mutex(State(sweepsAbove: capacity))
+        state = Locked(State(sweepsAbove: capacity))
     }
 
     /// The breaker of this key, made now if it is new.

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Keeps calls to a rate, and holds them all when the other side asks for silence.
 ///
 /// ```swift
@@ -31,7 +29,8 @@ public final class Throttle: Policy {
     private let maxWait: Duration
     private let maxWaiting: Int
     private let holdBackoff: Backoff?
-    private let state: Mutex<State>
+    private let maxHold: Duration
+    private let state: Locked<State>
 
     /// - Parameters:
     ///   - rate: calls allowed in the long run.
@@ -41,15 +40,17 @@ public final class Throttle: Policy {
     ///   - holdOnThrottled: whether a ``Verdict/throttled(retryAfter:)`` holds everybody for as long as it says, or as
     ///     `holdBackoff` does if it says nothing.
     ///   - holdBackoff: how long to hold for the nth time in a row; not jittered, since one probe goes first.
+    ///   - maxHold: the longest hold, whatever the other side asks for.
     public convenience init(
         _ name: String, _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        timeBase: any TimeBase = .system, observers: Observers = Observers()
+        maxHold: Duration = .seconds(3600), timeBase: any TimeBase = .system, observers: Observers = Observers()
     ) {
         self.init(
             name, rate: rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting,
-            holdBackoff: holdOnThrottled ? holdBackoff : nil, timeBase: timeBase, observers: observers)
+            holdBackoff: holdOnThrottled ? holdBackoff : nil, maxHold: maxHold, timeBase: timeBase, observers: observers
+        )
     }
 
     /// As the other, named "throttle".
@@ -57,11 +58,11 @@ public final class Throttle: Policy {
         _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        timeBase: any TimeBase = .system, observers: Observers = Observers()
+        maxHold: Duration = .seconds(3600), timeBase: any TimeBase = .system, observers: Observers = Observers()
     ) {
         self.init(
             "throttle", rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
-            holdBackoff: holdBackoff, timeBase: timeBase, observers: observers)
+            holdBackoff: holdBackoff, maxHold: maxHold, timeBase: timeBase, observers: observers)
     }
 
     /// A throttle with no rate of its own: it holds everybody when the other side asks for fewer calls, or ``hold(for:)``
@@ -69,18 +70,19 @@ public final class Throttle: Policy {
     public static func gate(
         _ name: String = "gate", maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        timeBase: any TimeBase = .system, observers: Observers = Observers()
+        maxHold: Duration = .seconds(3600), timeBase: any TimeBase = .system, observers: Observers = Observers()
     ) -> Throttle {
         Throttle(
             name, rate: nil, burst: 1, maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff,
-            timeBase: timeBase, observers: observers)
+            maxHold: maxHold, timeBase: timeBase, observers: observers)
     }
 
     private init(
         _ name: String, rate: Rate?, burst: Int, maxWait: Duration, maxWaiting: Int, holdBackoff: Backoff?,
-        timeBase: any TimeBase, observers: Observers
+        maxHold: Duration, timeBase: any TimeBase, observers: Observers
     ) {
         precondition(maxWait >= .zero, "Throttle: maxWait is \(maxWait), and must not be negative")
+        precondition(maxHold >= .zero, "Throttle: maxHold is \(maxHold), and must not be negative")
         precondition(maxWaiting >= 0, "Throttle: maxWaiting is \(maxWaiting), and must not be negative")
         self.name = name
         self.rate = rate
@@ -88,9 +90,10 @@ public final class Throttle: Policy {
         self.maxWait = maxWait
         self.maxWaiting = maxWaiting
         self.holdBackoff = holdBackoff
+        self.maxHold = maxHold
         self.observers = observers
         base = timeBase
-        state = Mutex(State(machine: ThrottleStateMachine(rate: rate, burst: burst)))
+        state = Locked(State(machine: ThrottleStateMachine(rate: rate, burst: burst)))
     }
 
     /// Where a call stands; the low byte of the slot's first word. The epoch of its admission is above it. The second word
@@ -216,7 +219,7 @@ public final class Throttle: Policy {
                     if state.machine.minds(throttledInEpoch: epoch, wasProbe: wasProbe) {
                         var chance = SplitMix64.shared
                         let delay = named ?? holdBackoff.delay(beforeRetry: state.machine.holdsBefore, using: &chance)
-                        let until = now + max(delay, .zero)
+                        let until = now + min(max(delay, .zero), maxHold)
                         state.machine.hold(until: until)
                         heldUntil = until
                     }
@@ -240,6 +243,12 @@ public final class Throttle: Policy {
 
     /// Holds every call for this time from now, then lets one probe. A longer hold stays.
     public func hold(for duration: Duration) { hold(until: base.now + duration) }
+
+    /// Ends a hold before its time: the next call is the probe. Calls that wait for its end already keep their instant.
+    public func endHold() {
+        let now = base.now
+        state.withLock { $0.machine.endHold(at: now) }
+    }
 
     /// When the gate lets the next call through; nil when it is open.
     public var heldUntil: Instant? {

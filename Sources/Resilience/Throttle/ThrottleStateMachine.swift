@@ -106,6 +106,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
+    /// A hold is over before its time.
+    mutating func endHold(at now: Instant) {
+        if case .held(let until) = gate { gate = .held(until: min(until, now)) }
+    }
+
     /// The other side asked for fewer calls.
     /// - Parameter admitted: the epoch the call was admitted in.
     /// - Returns: whether the gate is to be held because of it.

@@ -1,5 +1,3 @@
-import Synchronization
-
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -24,7 +22,7 @@ public final class SystemTimeBase: TimeBase {
         var timer: Task<Void, Never>?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init() {}
 

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// One wait of one task: it ends once, by whichever comes first.
 ///
 /// A policy that parks a call hands out a waiter and keeps it; ``resume()`` lets the call go on. Resuming before the
@@ -21,7 +19,7 @@ public final class Waiter: Sendable {
         case ended(Wake)
     }
 
-    private let state = Mutex(State.idle)
+    private let state = Locked(State.idle)
 
     public init() {}
 

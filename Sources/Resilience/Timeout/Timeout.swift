@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Ends what takes too long, by cancelling it.
 ///
 /// ```swift
@@ -9,6 +7,9 @@ import Synchronization
 /// Cooperative: at the limit the inside is cancelled, and the call returns when the inside does. What ignores cancellation
 /// is waited for. An inside that succeeds all the same has succeeded: its result is returned. The limit is also the
 /// inside's deadline, so no policy in there waits longer than that.
+///
+/// A policy further in sees what the timeout cancels as cancelled, and does not count it; one further out sees
+/// ``TimedOut``, a transient failure. So put a breaker around the timeout of the attempt.
 ///
 /// The inside runs in one child task that keeps the caller's isolation, task-local values and priority.
 public struct Timeout: AroundPolicy {
@@ -60,6 +61,12 @@ public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
     public let limit: Duration
     /// What the cancelled inside threw.
     public let underlying: any Error
+
+    public init(timeout: String, limit: Duration, underlying: any Error) {
+        self.timeout = timeout
+        self.limit = limit
+        self.underlying = underlying
+    }
 
     public var verdict: Verdict { .transient }
     public var description: String { "Timed out after \(limit) (\(timeout))" }

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// One call under a timeout: its child task, and who ended it.
 final class TimeoutRace: Sendable {
     private struct State {
@@ -11,7 +9,7 @@ final class TimeoutRace: Sendable {
     /// The inside's.
     private let deadline: Instant
     private let timeBase: any TimeBase
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(expiry: Instant, deadline: Instant, timeBase: any TimeBase) {
         self.expiry = expiry

@@ -1,5 +1,4 @@
 public import Resilience
-import Synchronization
 
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
@@ -61,7 +60,7 @@ public final class SyncQueue: Sendable {
     private let configuration: SyncQueueConfiguration
     private let wallClock: @Sendable () -> Date
     private let send: Send
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// - Parameters:
     ///   - pipeline: guards every send. Its time base is the queue's.

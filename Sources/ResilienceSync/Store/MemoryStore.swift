@@ -1,4 +1,4 @@
-import Synchronization
+import Resilience
 
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
@@ -38,7 +38,7 @@ public final class MemoryStore: MutationStore {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     public init() {}
 

@@ -23,7 +23,7 @@
             var keys: Set<String> = []
         }
 
-        private let state = Mutex(State())
+        private let state = Locked(State())
 
         var counts: Counts { state.withLock { $0.counts } }
 

@@ -43,7 +43,9 @@
             do { result = .success(try await body()) } catch { result = .failure(error) }
             ticker.cancel()
             await ticker.value
-            print(isTerminal ? "\r\(line())\u{1B}[K" : "\(line())")
+            var last = line()
+            last.isOver = true
+            print(isTerminal ? "\r\(last)\u{1B}[K" : "\(last)")
             return try result.get()
         }
     }

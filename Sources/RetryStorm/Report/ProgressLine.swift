@@ -9,6 +9,8 @@
         var elapsed: Duration
         /// What is left of a pause; nil or zero if there is none.
         var pausedFor: Duration?
+        /// Whether the run has ended, one way or another.
+        var isOver = false
 
         /// Fits a terminal of 80 columns.
         var description: String {
@@ -16,7 +18,9 @@
                 "\(name)\(String(repeating: " ", count: max(0, 8 - name.count)))\(bar) \(delivered)/\(total)",
                 "\(requests) requests", "\(throttled) × 429",
             ]
-            if let pausedFor, pausedFor > .zero {
+            if isOver {
+                parts.append("in \(Table.seconds(elapsed / .seconds(1)))")
+            } else if let pausedFor, pausedFor > .zero {
                 parts.append("paused \(Table.seconds(pausedFor / .seconds(1)))")
             } else if let left {
                 parts.append("\(Table.fixed(left, 0)) s left")

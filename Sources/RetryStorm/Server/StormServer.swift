@@ -8,27 +8,32 @@
     /// A real HTTP server on loopback that admits so many requests a second, and answers the rest 429 with `Retry-After`.
     final class StormServer: Sendable {
         let url: URL
-        private let ledger: Mutex<Ledger>
+        private let ledger: Locked<Ledger>
         private let base: any TimeBase
+        private let onThrottled: (@Sendable () -> Void)?
 
         var counts: Ledger.Counts { ledger.withLock { $0.counts } }
 
-        private init(_ ledger: Ledger, port: UInt16, base: any TimeBase) throws {
+        private init(_ ledger: Ledger, port: UInt16, base: any TimeBase, _ onThrottled: (@Sendable () -> Void)?) throws
+        {
             guard let url = URL(string: "http://127.0.0.1:\(port)/mutations") else { throw NoAddress() }
             self.url = url
-            self.ledger = Mutex(ledger)
+            self.ledger = Locked(ledger)
             self.base = base
+            self.onThrottled = onThrottled
         }
 
         /// Runs a server on a free port for as long as `body` runs.
+        /// - Parameter onThrottled: told of every 429, before it is sent.
         static func serve<R>(
-            _ bucket: TokenBucket, timeBase: any TimeBase = .system, _ body: (StormServer) async throws -> R
+            _ bucket: TokenBucket, timeBase: any TimeBase = .system,
+            onThrottled: (@Sendable () -> Void)? = nil, _ body: (StormServer) async throws -> R
         ) async throws -> R {
             let http = HTTPServer(address: try sockaddr_in.inet(ip4: "127.0.0.1", port: 0), logger: .disabled)
             let running = Task { try await http.run() }
             try await http.waitUntilListening()
             guard case .ip4(_, let port) = await http.listeningAddress else { throw NoAddress() }
-            let server = try StormServer(Ledger(bucket), port: port, base: timeBase)
+            let server = try StormServer(Ledger(bucket), port: port, base: timeBase, onThrottled)
             await http.appendRoute("POST /mutations") { [server] request in await server.answer(request) }
             let result: Result<R, any Error>
             do { result = .success(try await body(server)) } catch { result = .failure(error) }
@@ -47,6 +52,7 @@
             case .accepted:
                 return HTTPResponse(statusCode: .created)
             case .throttled(let seconds):
+                onThrottled?()
                 var headers = HTTPHeaders()
                 headers[HTTPHeader("Retry-After")] = "\(seconds)"
                 return HTTPResponse(statusCode: .tooManyRequests, headers: headers)

@@ -95,7 +95,7 @@
     private final class QueueWatch: Observer {
         private let tally: Tally
         private let verdicts: GivingUp
-        private let refused = Mutex(0)
+        private let refused = Locked(0)
 
         init(tally: Tally, verdicts: GivingUp) {
             self.tally = tally
@@ -132,7 +132,7 @@
             var flight: Task<ToolkitRun.End, any Error>?
         }
 
-        private let state = Mutex(State())
+        private let state = Locked(State())
 
         var reason: String? { state.withLock { $0.reason } }
         var lastFailure: String { state.withLock { $0.lastFailure } }

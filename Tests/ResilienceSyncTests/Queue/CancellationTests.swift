@@ -1,7 +1,6 @@
 import Resilience
 import ResilienceSync
 import ResilienceTesting
-import Synchronization
 import Testing
 
 /// A flush of five mutations with which something interferes at its nth step: before or after any call of the store or
@@ -99,8 +98,8 @@ private struct Bench {
     private let state = Shared(State())
 
     private final class Shared: Sendable {
-        let mutex: Mutex<State>
-        init(_ state: State) { mutex = Mutex(state) }
+        let mutex: Locked<State>
+        init(_ state: State) { mutex = Locked(state) }
     }
 
     var acknowledged: [Mutation] { state.mutex.withLock { $0.acknowledged } }

@@ -1,7 +1,6 @@
 import Resilience
 import ResilienceSync
 import ResilienceTesting
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ClearTests {
@@ -110,7 +109,7 @@ import Testing
     func triggersMeanwhile(round: Int) async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation.many(20))
-        let flushes = Mutex<[Task<FlushReport, any Error>]>([])
+        let flushes = Locked<[Task<FlushReport, any Error>]>([])
         let count = try await queue.clear { _ in
             queue.trigger()
             flushes.withLock { $0.append(Task { try await queue.flush() }) }

@@ -1,7 +1,6 @@
 import Resilience
 import ResilienceSync
 import ResilienceTesting
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DrainTests {
@@ -20,7 +19,7 @@ import Testing
 
     @Test("while somebody drains, each wait is still followed by one attempt", arguments: 0..<20)
     func oneAttemptAWait(round: Int) async throws {
-        let times = Mutex<[Instant]>([])
+        let times = Locked<[Instant]>([])
         let (clock, server) = (fixture.clock, fixture.server)
         server.enqueue(.refused(.unavailable), .refused(.unavailable), .refused(.unavailable), .refused(.unavailable))
         let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {}) { mutation in

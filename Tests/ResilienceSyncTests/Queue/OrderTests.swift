@@ -1,7 +1,6 @@
 import Resilience
 import ResilienceSync
 import ResilienceTesting
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OrderTests {
@@ -100,8 +99,8 @@ import Testing
 
     @Test("random answers: per entity in order, each acknowledged once or set aside, none lost", arguments: 1...20)
     func walk(seed: UInt64) async throws {
-        let random = Mutex(SeededGenerator(seed: seed))
-        let acknowledged = Mutex<[Mutation]>([])
+        let random = Locked(SeededGenerator(seed: seed))
+        let acknowledged = Locked<[Mutation]>([])
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker },
             configuration: SyncQueueConfiguration(pageSize: 5)

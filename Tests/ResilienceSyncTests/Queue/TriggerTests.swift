@@ -1,7 +1,6 @@
 import Resilience
 import ResilienceSync
 import ResilienceTesting
-import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct TriggerTests {
@@ -148,7 +147,7 @@ import Testing
 private final class Late: Sendable {
     private let mutation: Mutation
     private let before: @Sendable () -> Void
-    private let queue = Mutex<SyncQueue?>(nil)
+    private let queue = Locked<SyncQueue?>(nil)
 
     init(_ mutation: Mutation, before: @escaping @Sendable () -> Void = {}) {
         self.mutation = mutation

@@ -89,17 +89,17 @@ import Testing
     }
 
     @Test("through any history it refuses exactly while time remains, and for no longer than the cap", arguments: 1...4)
-    mutating func walk(seed: UInt64) {
+    mutating func walk(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         var now = Instant.second(0)
         for _ in 0..<20_000 {
             now = now + .milliseconds(random.below(20_000))
             let remaining = gate.status(at: now).timeRemaining
-            #expect(remaining.map { $0 > .zero && $0 <= .seconds(300) } ?? true)
-            #expect(gate.admit(at: now) == (remaining.map { .refuse(retryAfter: $0) } ?? .allow(ticket: 0)))
+            try #require(remaining.map { $0 > .zero && $0 <= .seconds(300) } ?? true)
+            try #require(gate.admit(at: now) == (remaining.map { .refuse(retryAfter: $0) } ?? .allow(ticket: 0)))
             let verdict = random.pick([Verdict.throttled, .throttled, .transient, .success, .cancelled])
             gate.record(verdict, ticket: 0, at: now)
-            #expect(verdict != .success || remaining != nil || gate.isAtRest)
+            try #require(verdict != .success || remaining != nil || gate.isAtRest)
         }
     }
 }

@@ -1,13 +1,12 @@
 import Resilience
 import ResilienceTesting
-import Synchronization
 import Testing
 
 /// Carries a permit, which can't be copied, into another task.
 private final class Envelope: Sendable {
-    private let permit: Mutex<Permit?>
+    private let permit: Locked<Permit?>
 
-    init(_ permit: consuming Permit) { self.permit = Mutex(permit) }
+    init(_ permit: consuming Permit) { self.permit = Locked(permit) }
 
     func open() -> Permit? { permit.withLock { $0.take() } }
 }

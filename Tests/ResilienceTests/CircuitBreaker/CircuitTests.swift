@@ -88,7 +88,7 @@ private let now = Instant.second(0)
     @Test(
         "through any history, probes outside never exceed the limit and no stale result changes anything",
         arguments: 1...8)
-    func threeStates(seed: UInt64) {
+    func threeStates(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let limit = 1 + random.below(4)
         var circuit = Circuit(
@@ -102,24 +102,24 @@ private let now = Instant.second(0)
             case 0..<11:
                 let wasOpen = circuit.machine.status(at: now).state == .open
                 guard case .allow(let generation, let ticket, _) = circuit.admit(at: now) else { continue }
-                #expect(!wasOpen && generation == circuit.generation)
+                try #require(!wasOpen && generation == circuit.generation)
                 open.append(Admitted(generation: generation, ticket: ticket, leaseEnds: now + .seconds(5)))
             case 19 where random.below(50) == 0:
                 let before = circuit.generation
                 _ = circuit.reset(keepingGrowth: random.below(2) == 0)
-                #expect(circuit.restingGeneration == before + 1)
+                try #require(circuit.restingGeneration == before + 1)
             default:
                 guard !open.isEmpty else { continue }
                 let call = open.remove(at: random.below(open.count))
                 let before = (circuit.generation, circuit.machine.status(at: now))
                 let recording = circuit.record(
                     random.pick(verdicts), generation: call.generation, ticket: call.ticket, at: now)
-                #expect((recording == .late) == (call.generation != before.0))
-                if recording == .late { #expect(circuit.machine.status(at: now) == before.1) }
+                try #require((recording == .late) == (call.generation != before.0))
+                if recording == .late { try #require(circuit.machine.status(at: now) == before.1) }
             }
             let probes = open.count { $0.generation == circuit.generation && $0.ticket != 0 && now < $0.leaseEnds }
-            #expect(circuit.machine.state != .halfOpen || probes <= limit)
-            #expect((circuit.machine.status(at: now).timeRemaining ?? .zero) >= .zero)
+            try #require(circuit.machine.state != .halfOpen || probes <= limit)
+            try #require((circuit.machine.status(at: now).timeRemaining ?? .zero) >= .zero)
         }
     }
 

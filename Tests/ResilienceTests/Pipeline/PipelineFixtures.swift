@@ -1,5 +1,4 @@
 import Resilience
-import Synchronization
 
 /// An error that the classifier knows nothing of.
 struct Outage: Error, Equatable {
@@ -13,7 +12,7 @@ struct Judged: Error, Equatable, VerdictConvertible {
 
 /// What happened, in order.
 final class Journal: Sendable {
-    private let entries = Mutex<[String]>([])
+    private let entries = Locked<[String]>([])
 
     var lines: [String] { entries.withLock { $0 } }
 
@@ -44,12 +43,12 @@ final class ScriptedPolicy: Policy {
 
     let name: String
     private let journal: Journal?
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(_ name: String, in inward: [Inward] = [], out outward: [Outward] = [], _ journal: Journal? = nil) {
         self.name = name
         self.journal = journal
-        state = Mutex(State(inward: inward, outward: outward))
+        state = Locked(State(inward: inward, outward: outward))
     }
 
     /// Stays without an exit so far.
@@ -120,7 +119,7 @@ struct PlainAround: AroundPolicy {
 
 /// A clock on which no wait takes time: an alarm moves it on and fires at once.
 final class RushingClock: TimeBase {
-    private let reading = Mutex(Instant(nanoseconds: 1))
+    private let reading = Locked(Instant(nanoseconds: 1))
 
     var now: Instant { reading.withLock { $0 } }
 

@@ -1,11 +1,10 @@
 import Resilience
 import ResilienceTesting
-import Synchronization
 
 /// A manual clock that moves itself to the end of every wait, and remembers how long each was.
 final class RecordingClock: TimeBase {
     private let clock: ManualClock
-    private let recorded = Mutex<[Duration]>([])
+    private let recorded = Locked<[Duration]>([])
 
     init(_ clock: ManualClock = ManualClock()) { self.clock = clock }
 

@@ -105,7 +105,7 @@ private func configured(
     }
 
     @Test("through any run of failures no wait is below its floor, above what is allowed, or past the deadline")
-    func walk() {
+    func walk() throws {
         var random = SeededNumbers(seed: 21)
         let jitters: [Backoff.Jitter] = [.none, .full, .equal, .decorrelated, .proportional(0.5)]
         for _ in 0..<20_000 {
@@ -121,7 +121,7 @@ private func configured(
             let answer = machine.failed(verdict, at: now, deadline: deadline, configuration, using: &random)
             guard case .retry(let next) = answer else { continue }
             let floor = max(.zero, verdict.retryAfter ?? .zero)
-            #expect(next >= now + floor && next < deadline && next <= now + max(.seconds(20), floor))
+            try #require(next >= now + floor && next < deadline && next <= now + max(.seconds(20), floor))
         }
     }
 }

@@ -1,10 +1,10 @@
-import Synchronization
+import Resilience
 
 /// A value that several closures may read and write.
 final class Box<Value: Sendable>: Sendable {
-    private let state: Mutex<Value>
+    private let state: Locked<Value>
 
-    init(_ value: Value) { state = Mutex(value) }
+    init(_ value: Value) { state = Locked(value) }
 
     var value: Value {
         get { state.withLock { $0 } }

@@ -25,25 +25,29 @@ import Testing
 
     @Test("alarms fire in the order of their deadlines, whatever the order they were set in")
     func order() async {
-        let (start, fired) = (base.now, Journal())
-        await withCheckedContinuation { continuation in
+        let (start, fired) = (base.now + .milliseconds(20), Journal())
+        let setInTime = await withCheckedContinuation { continuation in
+            let inTime = Box(false)
             for millisecond in [4, 1, 3, 2, 5] {
                 _ = base.schedule(at: start + .milliseconds(millisecond)) {
                     fired.note("\(millisecond)")
-                    if millisecond == 5 { continuation.resume() }
+                    if millisecond == 5 { continuation.resume(returning: inTime.value) }
                 }
             }
+            inTime.value = base.now < start
         }
-        #expect(fired.lines == ["1", "2", "3", "4", "5"])
+        // On a machine so busy that setting them took longer than that, nothing is promised.
+        #expect(!setInTime || fired.lines == ["1", "2", "3", "4", "5"])
     }
 
-    @Test("an alarm taken back does not fire, and does not hold up a later one")
+    @Test("an alarm taken back before its time does not fire, and does not hold up a later one")
     func cancelled() async {
-        let (start, fired) = (base.now, Journal())
-        let early = base.schedule(at: start + .milliseconds(2)) { fired.note("early") }
+        let (deadline, fired) = (base.now + .milliseconds(5), Journal())
+        let early = base.schedule(at: deadline) { fired.note("early") }
         base.cancel(early)
-        _ = await firing(at: start + .milliseconds(4))
-        #expect(fired.lines.isEmpty)
+        let takenBackInTime = base.now < deadline
+        _ = await firing(at: deadline + .milliseconds(2))
+        #expect(!takenBackInTime || fired.lines.isEmpty)
     }
 
     @Test("an earlier alarm is not held up by one that is set for much later, or for the end of time")
@@ -84,11 +88,11 @@ import Testing
     }
 
     @Test("readings never go back")
-    func monotonic() {
+    func monotonic() throws {
         var last = base.now
         for _ in 0..<100_000 {
             let now = base.now
-            #expect(now >= last)
+            try #require(now >= last)
             last = now
         }
     }

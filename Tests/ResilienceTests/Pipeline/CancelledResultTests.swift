@@ -1,0 +1,20 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct CancelledResultTests {
+    @Test("a failing result in a cancelled task is handed back, not tried again and lost")
+    func failingResult() async throws {
+        let pipeline = Pipeline(timeBase: ManualClock()) { Retry(maxRetries: 3, backoff: .constant(.seconds(1))) }
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await pipeline.run(judging: { _ in .transient }) { attempt in attempt.number }
+        }
+        #expect(try await task.value == 1)
+    }
+
+    @Test("a timeout used alone runs the operation")
+    func timeoutAlone() async throws {
+        #expect(try await Timeout(.seconds(5)).run { 7 } == 7)
+    }
+}
