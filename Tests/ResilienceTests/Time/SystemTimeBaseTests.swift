@@ -23,7 +23,7 @@ import Testing
         #expect(await firing(at: deadline) > deadline)
     }
 
-    @Test("alarms fire in the order of their deadlines, whatever the order they were set in")
+    @Test("real alarms fire in the order of their deadlines, whatever the order they were set in")
     func order() async {
         let (start, fired) = (base.now + .milliseconds(20), Journal())
         let setInTime = await withCheckedContinuation { continuation in
