@@ -14,7 +14,7 @@ public struct Backoff: Sendable, Hashable {
         case equal
         /// Anything from the base to three times the last delay. Replaces the growth.
         case decorrelated
-        /// The delay, give or take this share of it (0…1).
+        /// The delay, give or take this share of it (0…1), and never above the cap: a constant delay is its own cap.
         case proportional(Double)
     }
 

@@ -88,7 +88,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func record(_ verdict: Verdict, ticket: UInt64, at now: Instant) {
         switch phase {
         case .closed:
-            if rule.record(rule.evidence(of: verdict), at: now) { open(at: now) }
+            let evidence = rule.evidence(of: verdict)
+            if evidence == .healthy { trips = 0 }
+            if rule.record(evidence, at: now) { open(at: now) }
         case .open:
             break
         case .halfOpen(var probes, let successes):
@@ -125,7 +127,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     public var isAtRest: Bool {
-        if case .closed = phase { rule.isAtRest } else { false }
+        if case .closed = phase { rule.isAtRest && trips == 0 } else { false }
     }
 
     public var description: String {

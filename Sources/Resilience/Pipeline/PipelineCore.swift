@@ -104,27 +104,3 @@
         }
     }
 }
-
-/// A policy behind a method table. A protocol existential would be copied, and so counted, at every step.
-@usableFromInline class Node: @unchecked Sendable {
-    // Unchecked for the compiler's sake alone: it has no state, and its one subclass holds one Sendable constant.
-
-    fileprivate init() {}
-
-    @usableFromInline func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
-    @usableFromInline func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
-
-    fileprivate static func holding(_ policy: some Policy) -> Node { Holding(policy) }
-
-    private final class Holding<P: Policy>: Node, @unchecked Sendable {
-        let policy: P
-
-        init(_ policy: P) { self.policy = policy }
-
-        override func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { policy.enter(&call, &slot) }
-
-        override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-            policy.exit(&call, &slot, outcome)
-        }
-    }
-}

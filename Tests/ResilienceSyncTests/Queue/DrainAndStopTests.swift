@@ -39,11 +39,11 @@ import Testing
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
         let queue = fixture.queue()
         try await queue.enqueue(Mutation.many(4))
-        try await fixture.whileTimePasses {
+        let ends = try await fixture.whileTimePasses {
             async let other = queue.drain()
-            #expect(try await queue.drain().end == .drained)
-            #expect(try await other.end == .drained)
+            return [try await queue.drain().end, try await other.end]
         }
+        #expect(ends == [.drained, .drained])
         #expect(try await queue.pendingCount() == 0)
         #expect(fixture.server.callCount == 5)
     }
