@@ -19,7 +19,8 @@
             #"{"id": "\#(id)", "entity": "e", "kind": "create", "payload": \#(payload)}"#
         }
 
-        @Test func readsOneMutationALine() throws {
+        @Test("reads one mutation a line")
+        func readsOneMutationALine() throws {
             let mutations = try read(line("1") + "\n" + line("2", payload: "[1]") + "\n")
             #expect(mutations.map(\.id) == ["1", "2"])
             #expect(mutations.map(\.entity) == ["e", "e"])
@@ -27,51 +28,59 @@
             #expect(mutations.map(\.payload) == [Data("{}".utf8), Data("[1]".utf8)])
         }
 
-        @Test(arguments: ["\u{FEFF}LINE", "LINE\r\n", "\n\nLINE\n \t\r\n\n", "  LINE  "])
+        @Test(
+            "blank lines and line ends do not matter",
+            arguments: ["\u{FEFF}LINE", "LINE\r\n", "\n\nLINE\n \t\r\n\n", "  LINE  "])
         func blankLinesAndLineEndsDoNotMatter(shape: String) throws {
             #expect(try read(shape.replacing("LINE", with: line())).count == 1)
         }
 
-        @Test(arguments: [
-            "null", "true", "false", "0", "-0.5e+10", "12345678901234567890123", "0.1", "1e999", #""é \u00e9 \n""#,
-            "[]",
-            "[1, [2, {}]]", #"{ "a" : {"a": 1} , "b":[ ]}"#,
-        ])
+        @Test(
+            "a payload is any value and stays as it is written",
+            arguments: [
+                "null", "true", "false", "0", "-0.5e+10", "12345678901234567890123", "0.1", "1e999", #""é \u00e9 \n""#,
+                "[]",
+                "[1, [2, {}]]", #"{ "a" : {"a": 1} , "b":[ ]}"#,
+            ])
         func aPayloadIsAnyValueAndStaysAsItIsWritten(payload: String) throws {
             #expect(try read(line(payload: payload)).first?.payload == Data(payload.utf8))
         }
 
-        @Test func namesMayBeEscapedAndOthersArePassedOver() throws {
+        @Test("names may be escaped and others are passed over")
+        func namesMayBeEscapedAndOthersArePassedOver() throws {
             let mutations = try read(
                 ##"{"\u0069d":"a\"b","x":[{}],"payload":1,"entity":"\u00e9","kind":"k"}"##)
             #expect(mutations.first?.id == "a\"b")
             #expect(mutations.first?.entity == "é")
         }
 
-        @Test(arguments: [
-            ("", "there is no mutation in it"), ("\n \n", "there is no mutation in it"),
-            ("x", "not a JSON object (column 1)"), ("[]", "not a JSON object (column 1)"),
-            ("{}", "\"id\" is missing"), (#"{"id":"1"}"#, "\"entity\" is missing"),
-            (#"{"id":"1","entity":"e"}"#, "\"kind\" is missing"),
-            (#"{"id":"1","entity":"e","kind":"k"}"#, "\"payload\" is missing"),
-            (#"{"id":1}"#, "\"id\" is not a string"), (#"{"id":""}"#, "\"id\" is empty"),
-            (#"{"id":"1","entity":null}"#, "\"entity\" is not a string"),
-            (#"{"id":"\ud800"}"#, "\"id\" is not a string that can be read"),
-            (#"{"id":"1","id":"2"}"#, "\"id\" is there twice (column 16)"),
-            (#"{"id":"1"} {}"#, "something follows the object (column 12)"),
-            (#"{"id":"1",}"#, "\"\"\" expected (column 11)"), (#"{"id" "1"}"#, "\":\" expected (column 7)"),
-            (#"{"id":tru}"#, "not a JSON value (column 7)"), (#"{"id":01}"#, "\",\" expected (column 8)"),
-            (#"{"id":1.}"#, "a digit expected (column 9)"), (#"{"id":"#, "ends too early (column 7)"),
-            (#"{"id":"1"#, "a string without an end (column 9)"),
-            (#"{"id":"\x"}"#, "unknown escape in a string (column 10)"),
-            (#"{"id":"\u12g4"}"#, "\\u without four hexadecimal digits (column 12)"),
-            ("{\"id\":\"\t\"}", "control character in a string (column 9)"),
-        ])
+        @Test(
+            "says what is wrong",
+            arguments: [
+                ("", "there is no mutation in it"), ("\n \n", "there is no mutation in it"),
+                ("x", "not a JSON object (column 1)"), ("[]", "not a JSON object (column 1)"),
+                ("{}", "\"id\" is missing"), (#"{"id":"1"}"#, "\"entity\" is missing"),
+                (#"{"id":"1","entity":"e"}"#, "\"kind\" is missing"),
+                (#"{"id":"1","entity":"e","kind":"k"}"#, "\"payload\" is missing"),
+                (#"{"id":1}"#, "\"id\" is not a string"), (#"{"id":""}"#, "\"id\" is empty"),
+                (#"{"id":"1","entity":null}"#, "\"entity\" is not a string"),
+                (#"{"id":"\ud800"}"#, "\"id\" is not a string that can be read"),
+                (#"{"id":"1","id":"2"}"#, "\"id\" is there twice (column 16)"),
+                (#"{"id":"1"} {}"#, "something follows the object (column 12)"),
+                (#"{"id":"1",}"#, "\"\"\" expected (column 11)"), (#"{"id" "1"}"#, "\":\" expected (column 7)"),
+                (#"{"id":tru}"#, "not a JSON value (column 7)"), (#"{"id":01}"#, "\",\" expected (column 8)"),
+                (#"{"id":1.}"#, "a digit expected (column 9)"), (#"{"id":"#, "ends too early (column 7)"),
+                (#"{"id":"1"#, "a string without an end (column 9)"),
+                (#"{"id":"\x"}"#, "unknown escape in a string (column 10)"),
+                (#"{"id":"\u12g4"}"#, "\\u without four hexadecimal digits (column 12)"),
+                ("{\"id\":\"\t\"}", "control character in a string (column 9)"),
+            ])
         func saysWhatIsWrong(text: String, reason: String) {
             #expect { try read(text) } throws: { ($0 as? MutationReader.BadInput)?.reason == reason }
         }
 
-        @Test func namesTheLine() {
+        @Test("names the line")
+        func namesTheLine() {
             var bad = MutationReader.BadInput(line: 4, reason: "not a JSON object (column 1)")
             #expect(throws: bad) { try read(line("1") + "\n\n" + line("2") + "\nx\n" + line("3")) }
             bad.file = "backlog.jsonl"
@@ -79,20 +88,23 @@
             #expect("\(MutationReader.BadInput(line: nil, reason: "empty", file: "f"))" == "f: empty")
         }
 
-        @Test func anIDMayBeThereOnce() {
+        @Test("an id may be there once")
+        func anIDMayBeThereOnce() {
             #expect(throws: MutationReader.BadInput(line: 3, reason: "id \"1\" is on line 1 already")) {
                 try read(line("1") + "\n" + line("2") + "\n" + line("1"))
             }
         }
 
-        @Test func aLineHasAnEnd() {
+        @Test("a line has an end")
+        func aLineHasAnEnd() {
             let longest = MutationReader.longestLine
             #expect(throws: MutationReader.BadInput(line: 2, reason: "longer than \(longest) bytes")) {
                 try read(line() + "\n" + String(repeating: " ", count: longest + 1))
             }
         }
 
-        @Test func nestingHasAnEnd() throws {
+        @Test("nesting has an end")
+        func nestingHasAnEnd() throws {
             func nested(_ depth: Int) -> String {
                 line(payload: String(repeating: "[", count: depth) + String(repeating: "]", count: depth))
             }
@@ -101,13 +113,15 @@
             #expect(throws: MutationReader.BadInput.self) { try read(nested(400_000)) }
         }
 
-        @Test func refusesWhatIsNotUTF8() {
+        @Test("refuses what is not UTF-8")
+        func refusesWhatIsNotUTF8() {
             #expect(throws: MutationReader.BadInput(line: 1, reason: "not UTF-8")) {
                 try read(Array(line().utf8) + [0xFF])
             }
         }
 
-        @Test func aKeyFitsIntoAHeaderAndDiffersWhereTheIDDoes() {
+        @Test("a key fits into a header and differs where the id does")
+        func aKeyFitsIntoAHeaderAndDiffersWhereTheIDDoes() {
             #expect(MutationReader.key(of: "evt-1") == "evt-1")
             #expect(MutationReader.key(of: "a\r\nX: é%") == "a%0D%0AX%3A%20%C3%A9%25")
             #expect(MutationReader.key(of: String(repeating: "a", count: 255)) != nil)
@@ -115,11 +129,12 @@
             #expect(MutationReader.key(of: String(repeating: "é", count: 43)) == nil)
         }
 
-        @Test func aFileThatIsNotThereIsAnError() {
+        @Test("a file that is not there is an error")
+        func aFileThatIsNotThereIsAnError() {
             #expect(throws: (any Error).self) { try MutationReader.read(path: "/nonexistent/backlog.jsonl") }
         }
 
-        @Test(arguments: 0..<200 as Range<UInt64>)
+        @Test("any bytes end in mutations or an error however they are cut", arguments: 0..<200 as Range<UInt64>)
         func anyBytesEndInMutationsOrAnErrorHoweverTheyAreCut(seed: UInt64) {
             var random = SeededGenerator(seed: seed)
             let pieces = [
@@ -157,14 +172,16 @@
     }
 
     @Suite struct MutationGeneratorTests {
-        @Test func theSameSeedMakesTheSameMutations() {
+        @Test("the same seed makes the same mutations")
+        func theSameSeedMakesTheSameMutations() {
             #expect(MutationGenerator.mutations(50, seed: 7) == MutationGenerator.mutations(50, seed: 7))
             #expect(
                 MutationGenerator.mutations(1, seed: 7)[0].idempotencyKey
                     != MutationGenerator.mutations(1, seed: 8)[0].idempotencyKey)
         }
 
-        @Test func noTwoHaveAnIDOrAKeyInCommonAndEveryPayloadIsJSON() throws {
+        @Test("no two have an id or a key in common and every payload is JSON")
+        func noTwoHaveAnIDOrAKeyInCommonAndEveryPayloadIsJSON() throws {
             let mutations = MutationGenerator.mutations(1000, seed: .max)
             #expect(Set(mutations.map(\.id)).count == 1000)
             #expect(Set(mutations.map(\.idempotencyKey)).count == 1000)
@@ -175,7 +192,8 @@
             }
         }
 
-        @Test func someChangeWhatIsThereAlready() {
+        @Test("some change what is there already")
+        func someChangeWhatIsThereAlready() {
             let mutations = MutationGenerator.mutations(1000, seed: 1)
             let updates = mutations.count { $0.kind == "update" }
             #expect((60...200).contains(updates))

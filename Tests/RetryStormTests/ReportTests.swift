@@ -16,12 +16,15 @@
             return report
         }
 
-        @Test(arguments: [(1000, 39.0), (25, 0), (0, 0), (26, 0.04)])
+        @Test(
+            "the best possible is the burst at once and the rest at the rate",
+            arguments: [(1000, 39.0), (25, 0), (0, 0), (26, 0.04)])
         func theBestPossibleIsTheBurstAtOnceAndTheRestAtTheRate(mutations: Int, seconds: Double) {
             #expect(Report.Limit(rate: 25, burst: 25).bestSeconds(for: mutations) == seconds)
         }
 
-        @Test func theTableHasTheRunsSideBySide() {
+        @Test("the table has the runs side by side")
+        func theTableHasTheRunsSideBySide() {
             #expect(
                 "\(Table(report: report()))" == """
                                      naive   toolkit
@@ -42,7 +45,8 @@
                     """)
         }
 
-        @Test func aRunAloneAndAnUnknownLimitLeaveOutWhatIsNotKnown() {
+        @Test("a run alone and an unknown limit leave out what is not known")
+        func aRunAloneAndAnUnknownLimitLeaveOutWhatIsNotKnown() {
             var report = report()
             report.naive = nil
             report.limit = nil
@@ -61,7 +65,8 @@
                     """)
         }
 
-        @Test func theJSONHasEveryKeyAlways() throws {
+        @Test("the JSON has every key always")
+        func theJSONHasEveryKeyAlways() throws {
             let object = try #require(
                 JSONSerialization.jsonObject(with: Data(report().json.utf8)) as? [String: Any])
             #expect(
@@ -82,16 +87,21 @@
             for key in ["naive", "rate", "burst", "best_seconds"] { #expect(json.contains("\"\(key)\" : null")) }
         }
 
-        @Test(arguments: [
-            (0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000"),
-            (.min, "-9,223,372,036,854,775,808"),
-        ])
+        @Test(
+            "numbers are grouped",
+            arguments: [
+                (0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000"),
+                (.min, "-9,223,372,036,854,775,808"),
+            ])
         func numbersAreGrouped(number: Int, text: String) { #expect(Table.grouped(number) == text) }
 
-        @Test(arguments: [
-            (0, 1, "0.0"), (0.049, 1, "0.0"), (0.05, 1, "0.1"), (9.999, 2, "10.00"), (-1.25, 1, "-1.3"), (7.5, 0, "8"),
-            (1e300, 1, "1e+300"), (.infinity, 1, "inf"), (.nan, 1, "nan"),
-        ])
+        @Test(
+            "numbers are rounded",
+            arguments: [
+                (0, 1, "0.0"), (0.049, 1, "0.0"), (0.05, 1, "0.1"), (9.999, 2, "10.00"), (-1.25, 1, "-1.3"),
+                (7.5, 0, "8"),
+                (1e300, 1, "1e+300"), (.infinity, 1, "inf"), (.nan, 1, "nan"),
+            ])
         func numbersAreRounded(number: Double, decimals: Int, text: String) {
             #expect(Table.fixed(number, decimals) == text)
         }
@@ -101,7 +111,8 @@
         private let line = ProgressLine(
             name: "toolkit", total: 1000, delivered: 250, requests: 261, throttled: 11, elapsed: .seconds(10))
 
-        @Test func tellsHowFarItIs() {
+        @Test("tells how far it is")
+        func tellsHowFarItIs() {
             #expect("\(line)" == "toolkit ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 250/1000  261 requests  11 × 429  30 s left")
             var paused = line
             paused.pausedFor = .milliseconds(730)
@@ -110,7 +121,7 @@
             #expect("\(paused)" == "toolkit ━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 250/1000  261 requests  11 × 429  in 10.0 s")
         }
 
-        @Test(arguments: [(0, 0), (1000, 1000), (0, 5), (1_000_000, 1_000_000)])
+        @Test("fits a terminal whatever the counts", arguments: [(0, 0), (1000, 1000), (0, 5), (1_000_000, 1_000_000)])
         func fitsATerminalWhateverTheCounts(total: Int, delivered: Int) {
             let line = ProgressLine(
                 name: "naive", total: total, delivered: delivered, requests: .max, throttled: .max,
@@ -118,7 +129,8 @@
             #expect("\(line)".count <= 79)
         }
 
-        @Test func plainLinesComeAtEveryTenthAndAfterASilence() {
+        @Test("plain lines come at every tenth and after a silence")
+        func plainLinesComeAtEveryTenthAndAfterASilence() {
             var cadence = PlainCadence()
             func speaks(_ delivered: Int, _ seconds: Int64) -> Bool {
                 var line = line

@@ -9,7 +9,8 @@
 
     /// Over real connections on loopback, in small.
     @Suite struct StormTests {
-        @Test func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {
+        @Test("the toolkit delivers everything once with few requests too many")
+        func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {
             try await StormServer.serve(TokenBucket(rate: 200, burst: 30)) { server in
                 let client = MutationClient(url: server.url, connections: 1)
                 defer { client.close() }
@@ -27,8 +28,8 @@
             }
         }
 
-        @Test func theToolkitSendsThreeRequestsToAServerThatRefusesEverythingAndThenNoneUntilTheBreakEnds() async throws
-        {
+        @Test("the toolkit sends three requests to a server that refuses everything and then none until the break ends")
+        func theToolkitSendsThreeRequestsToAServerThatRefusesEverythingAndThenNoneUntilTheBreakEnds() async throws {
             let clock = ManualClock()
             try await StormServer.serve(TokenBucket(rate: 1, burst: 0), timeBase: clock) { server in
                 let client = MutationClient(url: server.url, connections: 1)
@@ -59,7 +60,8 @@
             }
         }
 
-        @Test func theNaiveAppSendsTwentyRequestsAMutationToAServerThatRefusesEverythingAndLosesAll() async throws {
+        @Test("the naive app sends twenty requests a mutation to a server that refuses everything and loses all")
+        func theNaiveAppSendsTwentyRequestsAMutationToAServerThatRefusesEverythingAndLosesAll() async throws {
             try await StormServer.serve(TokenBucket(rate: 1, burst: 0)) { server in
                 let client = MutationClient(url: server.url, connections: 8)
                 defer { client.close() }
@@ -70,7 +72,8 @@
             }
         }
 
-        @Test func theNaiveAppDeliversWhatTheServerHasRoomFor() async throws {
+        @Test("the naive app delivers what the server has room for")
+        func theNaiveAppDeliversWhatTheServerHasRoomFor() async throws {
             try await StormServer.serve(TokenBucket(rate: 1, burst: 20)) { server in
                 let client = MutationClient(url: server.url, connections: 8)
                 defer { client.close() }
@@ -81,7 +84,8 @@
             }
         }
 
-        @Test func theWholeDemoEndsWithAReportOfBothRuns() async throws {
+        @Test("the whole demo ends with a report of both runs")
+        func theWholeDemoEndsWithAReportOfBothRuns() async throws {
             let limit = Report.Limit(rate: 1000, burst: 1000)
             let plan = Plan(
                 source: .madeUp(count: 40, seed: 1), server: .ours(limit), database: nil, timeScale: 0.001,
@@ -94,7 +98,8 @@
             }
         }
 
-        @Test func aServerThatIsNotThereLosesNothing() async throws {
+        @Test("a server that is not there loses nothing")
+        func aServerThatIsNotThereLosesNothing() async throws {
             // A port that was free a moment ago.
             let url = try await StormServer.serve(TokenBucket(rate: 1, burst: 1)) { $0.url }
             let path = FileManager.default.temporaryDirectory
@@ -112,7 +117,8 @@
             #expect(try await SQLiteStore(path: path).pendingCount() == 5)
         }
 
-        @Test func anInterruptedRunSaysWhatIsDeliveredAndTheNextFinishes() async throws {
+        @Test("an interrupted run says what is delivered and the next finishes")
+        func anInterruptedRunSaysWhatIsDeliveredAndTheNextFinishes() async throws {
             let path = FileManager.default.temporaryDirectory
                 .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
             defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
@@ -136,7 +142,8 @@
             #expect(ending.result.toolkit?.delivered == 7)
         }
 
-        @Test func aDatabaseWithPendingMutationsIsFinishedAndNoneAdded() async throws {
+        @Test("a database with pending mutations is finished and none added")
+        func aDatabaseWithPendingMutationsIsFinishedAndNoneAdded() async throws {
             let path = FileManager.default.temporaryDirectory
                 .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
             defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
@@ -153,19 +160,23 @@
     @Suite struct ServerTroubleTests {
         private let url = URL(filePath: "/x")
 
-        @Test(arguments: [301, 302, 307, 308, 401, 403, 404, 405, 410, 501])
+        @Test(
+            "a status of the address is not the mutations fault",
+            arguments: [301, 302, 307, 308, 401, 403, 404, 405, 410, 501])
         func aStatusOfTheAddressIsNotTheMutationsFault(status: Int) {
             #expect(ServerTrouble(status: status, verdict: .permanent, location: nil, at: url) != nil)
         }
 
         @Test(
+            "any other is the mutations or passes",
             arguments: [(400, .permanent), (422, .permanent), (429, .throttled), (403, .throttled), (500, .transient)]
                 as [(Int, Verdict)])
         func anyOtherIsTheMutationsOrPasses(status: Int, verdict: Verdict) {
             #expect(ServerTrouble(status: status, verdict: verdict, location: nil, at: url) == nil)
         }
 
-        @Test func aRedirectNamesWhereTo() {
+        @Test("a redirect names where to")
+        func aRedirectNamesWhereTo() {
             let trouble = ServerTrouble(status: 301, verdict: .success, location: "https://new/", at: url)
             #expect(trouble?.description.contains("redirects to https://new/ (HTTP status 301)") == true)
         }

@@ -7,7 +7,8 @@
     @Suite struct TokenBucketTests {
         private static let second: Int64 = 1_000_000_000
 
-        @Test func admitsTheBurstAtOnceAndThenOneAnInterval() {
+        @Test("admits the burst at once and then one an interval")
+        func admitsTheBurstAtOnceAndThenOneAnInterval() {
             var bucket = TokenBucket(rate: 10, burst: 3)
             func take(_ now: Int64) -> TokenBucket.Answer { bucket.take(at: now) }
             for _ in 0..<3 { #expect(take(0) == .admitted) }
@@ -17,7 +18,8 @@
             #expect(take(Self.second / 10) == .refused(retryAfterSeconds: 1))
         }
 
-        @Test func isExactWhereTheRateDoesNotDivideASecond() {
+        @Test("is exact where the rate does not divide a second")
+        func isExactWhereTheRateDoesNotDivideASecond() {
             var bucket = TokenBucket(rate: 3, burst: 1)
             func take(_ now: Int64) -> TokenBucket.Answer { bucket.take(at: now) }
             #expect(take(0) == .admitted)
@@ -25,7 +27,8 @@
             #expect(take(333_333_334) == .admitted)
         }
 
-        @Test func holdsNoMoreThanTheBurst() {
+        @Test("holds no more than the burst")
+        func holdsNoMoreThanTheBurst() {
             var bucket = TokenBucket(rate: 1000, burst: 2)
             func take(_ now: Int64) -> TokenBucket.Answer { bucket.take(at: now) }
             #expect(take(0) == .admitted)
@@ -34,7 +37,8 @@
             #expect(take(.max) == .refused(retryAfterSeconds: 1))
         }
 
-        @Test func withoutABurstItNeverAdmits() {
+        @Test("without a burst it never admits")
+        func withoutABurstItNeverAdmits() {
             var bucket = TokenBucket(rate: 1, burst: 0)
             func take(_ now: Int64) -> TokenBucket.Answer { bucket.take(at: now) }
             for now in [0, Self.second, 1000 * Self.second, .max] {
@@ -42,7 +46,8 @@
             }
         }
 
-        @Test func aClockThatGoesBackBringsNothing() {
+        @Test("a clock that goes back brings nothing")
+        func aClockThatGoesBackBringsNothing() {
             var bucket = TokenBucket(rate: 1, burst: 1)
             func take(_ now: Int64) -> TokenBucket.Answer { bucket.take(at: now) }
             #expect(take(5 * Self.second) == .admitted)
@@ -51,7 +56,9 @@
             #expect(take(6 * Self.second) == .admitted)
         }
 
-        @Test(arguments: 0..<50 as Range<UInt64>)
+        @Test(
+            "never admits more than burst and rate and always after the wait it named",
+            arguments: 0..<50 as Range<UInt64>)
         func neverAdmitsMoreThanBurstAndRateAndAlwaysAfterTheWaitItNamed(seed: UInt64) {
             var random = SeededGenerator(seed: seed)
             let rate = Int.random(in: 1...1000, using: &random)
@@ -78,7 +85,8 @@
     }
 
     @Suite struct LedgerTests {
-        @Test func aRepeatedKeyIsADuplicateAndHasItsEffectOnce() {
+        @Test("a repeated key is a duplicate and has its effect once")
+        func aRepeatedKeyIsADuplicateAndHasItsEffectOnce() {
             var ledger = Ledger(TokenBucket(rate: 1, burst: 3))
             func received(_ key: String?) -> Ledger.Reply { ledger.received(key: key, at: 0) }
             #expect(received("a") == .accepted)
@@ -88,7 +96,7 @@
             #expect(ledger.counts == .init(requests: 4, throttled: 1, delivered: 2, duplicates: 1))
         }
 
-        @Test(arguments: [nil, ""] as [String?])
+        @Test("a request without a key is refused and takes no token", arguments: [nil, ""] as [String?])
         func aRequestWithoutAKeyIsRefusedAndTakesNoToken(key: String?) {
             var ledger = Ledger(TokenBucket(rate: 1, burst: 1))
             func received(_ key: String?) -> Ledger.Reply { ledger.received(key: key, at: 0) }

@@ -27,7 +27,7 @@ public final class SyncQueue: Sendable {
     /// Sends one mutation; returns when the other side has acknowledged it.
     public typealias Send = @Sendable (Mutation) async throws -> Void
 
-    private struct State {
+    struct State {
         var machine = FlushStateMachine()
         var flight: Task<FlushReport, any Error>?
         var alarm: Alarm?
@@ -56,11 +56,11 @@ public final class SyncQueue: Sendable {
     public let pipeline: Pipeline
     /// Who is told what the queue does, with ``SyncEvent``.
     public let observers: Observers
-    private let store: any MutationStore
-    private let configuration: SyncQueueConfiguration
-    private let wallClock: @Sendable () -> Date
-    private let send: Send
-    private let state = Locked(State())
+    let store: any MutationStore
+    let configuration: SyncQueueConfiguration
+    let wallClock: @Sendable () -> Date
+    let send: Send
+    let state = Locked(State())
 
     /// - Parameters:
     ///   - pipeline: guards every send. Its time base is the queue's.
@@ -80,7 +80,7 @@ public final class SyncQueue: Sendable {
         self.send = send
     }
 
-    private var now: Instant { pipeline.timeBase.now }
+    var now: Instant { pipeline.timeBase.now }
 
     // MARK: Filling
 
@@ -169,7 +169,7 @@ public final class SyncQueue: Sendable {
 
     /// Waits while a condition holds.
     /// - Returns: false if the task was cancelled instead.
-    private func waitForChange(while condition: (borrowing State) -> Bool) async -> Bool {
+    func waitForChange(while condition: (borrowing State) -> Bool) async -> Bool {
         while true {
             let waiter = Waiter()
             let waits = state.withLock { state in
@@ -185,270 +185,11 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    private func tellWatchers() {
+    func tellWatchers() {
         for watcher in state.withLock({ $0.takeWatchers() }) { watcher.resume() }
     }
 
-    private enum Beginning {
-        case flight(Task<FlushReport, any Error>)
-        case paused(until: Instant)
-        case clearing
-        case stopped
-    }
-
-    private func begin() -> Beginning {
-        let now = now
-        return state.withLock { state in
-            if state.stopped { return .stopped }
-            switch state.machine.triggered(at: now) {
-            case .paused(let until):
-                return .paused(until: until)
-            case .clearing:
-                return .clearing
-            case .join:
-                // A flight is there as long as the machine is flushing.
-                return .flight(state.flight!)
-            case .start:
-                disarm(&state)
-                let flight = Task { try await self.fly() }
-                state.flight = flight
-                state.flights += 1
-                return .flight(flight)
-            }
-        }
-    }
-
-    /// Passes over the queue until one ends without a trigger having come meanwhile.
-    private func fly() async throws -> FlushReport {
-        var total = FlushReport()
-        while true {
-            let report: FlushReport
-            do {
-                report = try await pass()
-            } catch {
-                tell(.storeFailed(error: "\(error)"))
-                settle(failure: error)
-                throw error
-            }
-            total.add(report)
-            if settle(report) == .rest { return total }
-        }
-    }
-
-    private func settle(_ report: FlushReport) -> FlushStateMachine.After {
-        if report.end == .cancelled {
-            abandon(report)
-            return .rest
-        }
-        var pausedUntil: Instant?
-        if case .paused(let until) = report.end { pausedUntil = until }
-        let (after, flights) = state.withLock { state in
-            for key in state.drains.keys { state.drains[key]?.add(report) }
-            let after = state.machine.passEnded(pausedUntil: pausedUntil)
-            if after == .rest {
-                state.flight = nil
-                state.lastEnd = .success(report.end)
-            }
-            return (after, state.flights)
-        }
-        if after == .rest {
-            if let instant = report.end.goesOnAt { arm(at: instant, afterFlight: flights) }
-            if report.end == .drained { tell(.drained) }
-            tellWatchers()
-        }
-        return after
-    }
-
-    /// The flight was cancelled: what others expect of it, and what the queue would have done by itself, is still to be done.
-    private func abandon(_ report: FlushReport) {
-        let (triggersAgain, lastEnd, flights) = state.withLock { state in
-            for key in state.drains.keys { state.drains[key]?.add(report) }
-            state.flight = nil
-            return (state.machine.flushCancelled(), state.lastEnd, state.flights)
-        }
-        if triggersAgain {
-            trigger()
-        } else if case .success(let end) = lastEnd, let instant = end.goesOnAt {
-            arm(at: instant, afterFlight: flights)
-        }
-        tellWatchers()
-    }
-
-    private func settle(failure error: any Error) {
-        let retryAt = now + stallDelay()
-        let (triggersAgain, flights) = state.withLock { state in
-            state.flight = nil
-            state.lastEnd = .failure(error)
-            return (state.machine.flushCancelled(), state.flights)
-        }
-        if triggersAgain { trigger() } else { arm(at: retryAt, afterFlight: flights) }
-        tellWatchers()
-    }
-
-    /// The end of a pause starts a flush; nobody has to poke.
-    private func arm(at instant: Instant, afterFlight flights: Int) {
-        // Not under the lock: a time base may fire at once what is due already.
-        let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
-        let stale = state.withLock { state -> Alarm? in
-            // A flight that has begun since sets its own.
-            if state.stopped || state.flights != flights { return alarm }
-            defer { state.alarm = alarm }
-            return state.alarm
-        }
-        if let stale { pipeline.timeBase.cancel(stale) }
-    }
-
-    private func disarm(_ state: inout State) {
-        if let alarm = state.alarm.take() { pipeline.timeBase.cancel(alarm) }
-    }
-
-    // MARK: One pass
-
-    private func pass() async throws -> FlushReport {
-        var report = FlushReport()
-        if let until = try await storedPause() {
-            report.end = .paused(until: until)
-            return report
-        }
-        var position = Int64.min
-        var heldBack: Set<String> = []
-        while true {
-            let page = try await uncancelled { [position] in
-                try await self.store.pending(after: position, limit: self.configuration.pageSize)
-            }
-            guard !page.isEmpty else { break }
-            for stored in page {
-                position = stored.position
-                if heldBack.contains(stored.mutation.entity) { continue }
-                if Task.isCancelled {
-                    report.end = .cancelled
-                    return report
-                }
-                switch try await attempt(stored, &report) {
-                case .next: continue
-                case .holdBack: heldBack.insert(stored.mutation.entity)
-                case .end(let end):
-                    report.end = end
-                    return report
-                }
-                // Everything fails, and no breaker has said so: enough for this time.
-                if heldBack.count >= configuration.pageSize { break }
-            }
-            if heldBack.count >= configuration.pageSize { break }
-        }
-        report.end = heldBack.isEmpty ? .drained : .stalled(retryAt: now + stallDelay())
-        return report
-    }
-
-    private enum Sequel {
-        case next
-        case holdBack
-        case end(FlushReport.End)
-    }
-
-    private func attempt(_ stored: StoredMutation, _ report: inout FlushReport) async throws -> Sequel {
-        do {
-            try await pipeline.run { try await send(stored.mutation) }
-        } catch {
-            return try await failed(stored, error, &report)
-        }
-        try await uncancelled { try await self.store.remove(at: stored.position) }
-        report.delivered += 1
-        state.withLock { state in
-            state.throttles = 0
-            state.stalls = 0
-        }
-        tell(.delivered(id: stored.mutation.id))
-        return .next
-    }
-
-    private func failed(
-        _ stored: StoredMutation, _ error: any Error, _ report: inout FlushReport
-    ) async throws -> Sequel {
-        if Task.isCancelled { return .end(.cancelled) }
-        report.lastError = error
-        if configuration.isOffline(error) {
-            tell(.offline(error: "\(error)"))
-            return .end(.offline(retryAt: now + stallDelay()))
-        }
-        switch pipeline.verdict(for: error) {
-        case .throttled(let named):
-            return .end(try await pause(for: named ?? throttleDelay()))
-        case .rejected:
-            return .end(try await pause(for: (error as? any Rejection)?.retryAfter ?? throttleDelay()))
-        case .cancelled:
-            // By somebody else, and not the mutation's fault: the flush itself goes on.
-            return .holdBack
-        case .permanent:
-            return try await setAside(stored, error, &report)
-        case .transient, .uncertain, .success:
-            report.failed += 1
-            if stored.failures + 1 >= configuration.maxFailures { return try await setAside(stored, error, &report) }
-            try await uncancelled { try await self.store.countFailure(at: stored.position, error: "\(error)") }
-            tell(.failed(id: stored.mutation.id, failures: stored.failures + 1, error: "\(error)"))
-            return .holdBack
-        }
-    }
-
-    private func setAside(
-        _ stored: StoredMutation, _ error: any Error, _ report: inout FlushReport
-    ) async throws -> Sequel {
-        try await uncancelled { try await self.store.park(at: stored.position, error: "\(error)") }
-        report.died += 1
-        tell(.died(id: stored.mutation.id, error: "\(error)"))
-        return .next
-    }
-
-    /// Without it, a backoff of zero would have the queue try again and again at the same instant.
-    private static let shortestWait = Duration.milliseconds(1)
-
-    private func throttleDelay() -> Duration {
-        let throttles = state.withLock { state in
-            defer { state.throttles = min(state.throttles + 1, 1_000_000) }
-            return state.throttles
-        }
-        var generator = SplitMix64.shared
-        return configuration.throttledBackoff.delay(beforeRetry: throttles, using: &generator)
-    }
-
-    private func stallDelay() -> Duration {
-        let stalls = state.withLock { state in
-            defer { state.stalls = min(state.stalls + 1, 1_000_000) }
-            return state.stalls
-        }
-        var generator = SplitMix64.shared
-        return max(configuration.stalledBackoff.delay(beforeRetry: stalls, using: &generator), Self.shortestWait)
-    }
-
     // MARK: Pausing
-
-    private func pause(for asked: Duration) async throws -> FlushReport.End {
-        let length = max(min(asked, configuration.maxPause), Self.shortestWait)
-        let until = now + length
-        let date = wallClock().addingTimeInterval(length / .seconds(1))
-        try await keepPause(until: date)
-        tell(.paused(for: length))
-        return .paused(until: until)
-    }
-
-    private func keepPause(until date: Date?) async throws {
-        try await uncancelled { try await self.store.setPause(until: date) }
-    }
-
-    /// What is left of a pause from before a restart.
-    private func storedPause() async throws -> Instant? {
-        guard !state.withLock({ $0.knowsStoredPause }) else { return nil }
-        let date = try await uncancelled { try await self.store.pause() }
-        state.withLock { $0.knowsStoredPause = true }
-        guard let date else { return nil }
-        let left = date.timeIntervalSince(wallClock())
-        guard left > 0 else { return nil }
-        // A clock set back must not make it longer than any pause may be, not even over further restarts.
-        let longest = configuration.maxPause
-        guard left > longest / .seconds(1) else { return now + .seconds(left) }
-        try await keepPause(until: wallClock().addingTimeInterval(longest / .seconds(1)))
-        return now + longest
-    }
 
     /// Until when nothing is sent; nil if there is no pause.
     public var pausedUntil: Instant? {
@@ -462,7 +203,7 @@ public final class SyncQueue: Sendable {
         trigger()
     }
 
-    private func endPause() async throws {
+    func endPause() async throws {
         try await keepPause(until: nil)
         for case .policy(let policy) in pipeline.elements { (policy as? CircuitBreaker)?.reset() }
         state.withLock { state in
@@ -511,7 +252,7 @@ public final class SyncQueue: Sendable {
         return count
     }
 
-    private func nextPage(after position: Int64) async throws -> [StoredMutation]? {
+    func nextPage(after position: Int64) async throws -> [StoredMutation]? {
         let page = try await store.pending(after: position, limit: configuration.pageSize)
         return page.isEmpty ? nil : page
     }
@@ -526,18 +267,18 @@ public final class SyncQueue: Sendable {
         tellWatchers()
     }
 
-    private func cancelFlight() async {
+    func cancelFlight() async {
         guard let flight = state.withLock({ $0.flight }) else { return }
         flight.cancel()
         _ = await flight.result
     }
 
     /// Runs a store's operation to its end although the flush is cancelled: an acknowledgement in hand is not thrown away.
-    private func uncancelled<R: Sendable>(_ operation: @escaping @Sendable () async throws -> R) async throws -> R {
+    func uncancelled<R: Sendable>(_ operation: @escaping @Sendable () async throws -> R) async throws -> R {
         try await Task { try await operation() }.value
     }
 
-    private func tell(_ event: @autoclosure () -> SyncEvent) {
+    func tell(_ event: @autoclosure () -> SyncEvent) {
         guard !observers.isEmpty else { return }
         observers.send(Event(policy: name, pipeline: pipeline.name, time: now, detail: event()))
     }

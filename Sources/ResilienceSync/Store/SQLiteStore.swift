@@ -32,6 +32,7 @@
             self.removesFile = removesFile
             var configuration = Configuration()
             configuration.busyMode = .timeout(5)
+            try Self.checkHeader(path: path)
             do {
                 database = try DatabaseQueue(path: path, configuration: configuration)
                 try database.writeWithoutTransaction { db in
@@ -52,6 +53,14 @@
             guard removesFile else { return }
             try? database.close()
             for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+        }
+
+        /// SQLite takes a file of less than a page for an empty one, and would write over it.
+        private static func checkHeader(path: String) throws {
+            guard let head = try? FileHandle(forReadingAtPath: path)?.read(upToCount: 16), !head.isEmpty,
+                head != Data("SQLite format 3\0".utf8)
+            else { return }
+            throw SyncQueueError.unreadable(path: path, reason: "It is no SQLite file.")
         }
 
         private static func check(_ db: Database, path: String) throws {

@@ -106,8 +106,10 @@ private let now = Instant.second(0)
                 open.append(Admitted(generation: generation, ticket: ticket, leaseEnds: now + .seconds(5)))
             case 19 where random.below(50) == 0:
                 let before = circuit.generation
-                _ = circuit.reset(keepingGrowth: random.below(2) == 0)
-                try #require(circuit.restingGeneration == before + 1)
+                let keepsGrowth = random.below(2) == 0
+                _ = circuit.reset(keepingGrowth: keepsGrowth)
+                try #require(circuit.generation == before + 1 && circuit.machine.state == .closed)
+                try #require(keepsGrowth || circuit.restingGeneration == before + 1)
             default:
                 guard !open.isEmpty else { continue }
                 let call = open.remove(at: random.below(open.count))

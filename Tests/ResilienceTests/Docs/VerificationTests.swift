@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+/// Holds Docs/Verification.md to what it says.
+@Suite struct VerificationTests {
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func testSources() throws -> String {
+        let folder = root.appending(path: "Tests")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        return try (files?.allObjects ?? []).compactMap { $0 as? URL }
+            .filter { $0.pathExtension == "swift" && $0.lastPathComponent != "VerificationTests.swift" }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
+            .joined()
+    }
+
+    private static func rows() throws -> [(label: String, text: String)] {
+        let document = try String(
+            contentsOf: root.appending(path: "Docs/Verification.md"), encoding: .utf8)
+        return document.split(separator: "\n").filter { $0.hasPrefix("| ") }.map { line in
+            let cells = line.split(separator: "|", maxSplits: 1)
+            return (cells[0].trimmingCharacters(in: .whitespaces), String(cells.last ?? ""))
+        }
+    }
+
+    @Test("every test that Docs/Verification.md names is there, under that name")
+    func names() throws {
+        let sources = try Self.testSources()
+        for row in try Self.rows() {
+            for name in row.text.split(separator: "`").enumerated().filter({ $0.offset % 2 == 1 }).map(\.element) {
+                let isSuite = name.hasSuffix("Tests") || name == "ReadmeExamples"
+                let isElsewhere = name.hasPrefix(".ci/") || name.hasPrefix("Benchmarks/")
+                let isCode = ["Timeout", "ResilienceTesting"].contains(String(name))
+                if isElsewhere || isCode { continue }
+                let declaration = isSuite ? "struct \(name)" : "\"\(name)\""
+                #expect(sources.contains(declaration), "\(row.label) names \(name)")
+            }
+        }
+    }
+
+    @Test("every label from A1 to C8 and P1 to P31 has a row")
+    func labels() throws {
+        let labels = try Self.rows().flatMap {
+            $0.label.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+        let expected =
+            (1...12).map { "A\($0)" } + (1...15).map { "B\($0)" } + (1...8).map { "C\($0)" } + (1...31).map { "P\($0)" }
+        #expect(expected.filter { !labels.contains($0) } == [])
+    }
+}
