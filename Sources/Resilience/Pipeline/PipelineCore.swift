@@ -92,15 +92,25 @@
     @usableFromInline nonisolated(nonsending) func descend(
         _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
     ) async throws -> Verdict {
-        guard let inner else { return try await drive(&call, judging: { $0 }, innermost) }
-        return try await drive(&call, judging: { $0 }) { call in
-            guard let around else { return try await inner.descend(&call, innermost) }
-            let core = call.core
-            let attempt = call.attempt
-            return try await around.around(&call) { deadline in
-                var call = Call(core, attempt: attempt, deadline: deadline)
-                return try await inner.descend(&call, innermost)
-            }
+        // A stretch without policies needs no driver: a timeout is usually the first or the last of a list.
+        if nodes.isEmpty { return try await goOn(&call, innermost) }
+        return try await drive(&call, judging: { $0 }) { try await goOn(&$0, innermost) }
+    }
+
+    /// What comes inside of this stretch.
+    @inline(__always) private nonisolated(nonsending) func goOn(
+        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
+    ) async throws -> Verdict {
+        guard let inner else { return try await innermost(&call) }
+        guard let around else { return try await inner.descend(&call, innermost) }
+        let core = call.core
+        let attempt = call.attempt
+        return try await around.around(&call, isolation: #isolation) { deadline in
+            var call = Call(core, attempt: attempt, deadline: deadline)
+            if inner.isBare { return try await innermost(&call) }
+            return try await inner.descend(&call, innermost)
         }
     }
+
+    private var isBare: Bool { nodes.isEmpty && inner == nil }
 }

@@ -93,8 +93,12 @@ public struct Outcome: Sendable {
 public protocol AroundPolicy: Sendable, CustomStringConvertible {
     var name: String { get }
 
-    nonisolated(nonsending) func around(
-        _ call: inout Call, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+    /// - Parameters:
+    ///   - isolation: where the caller is; a task of your own that is to keep it captures this.
+    ///   - inside: what is further in.
+    func around(
+        _ call: inout Call, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict
 }
 

@@ -26,14 +26,37 @@ public struct Timeout: AroundPolicy {
     /// - Parameter limit: above zero.
     public init(_ limit: Duration) { self.init("timeout", limit) }
 
-    public nonisolated(nonsending) func around(
-        _ call: inout Call, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+    public func around(
+        _ call: inout Call, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict {
         let expiry = call.now + limit
-        let race = TimeoutRace(expiry: expiry, deadline: min(call.deadline, expiry), timeBase: call.timeBase)
+        let deadline = min(call.deadline, expiry)
+        let timeBase = call.timeBase
+        let race = TimeoutRace()
         do {
-            return try await race.run(inside, isolation: #isolation)
-        } catch  where race.timedOut {
+            return try await withoutActuallyEscaping(inside) { inside in
+                // Safe: the child runs in the caller's isolation, and the caller does nothing until the child has ended;
+                // the two never touch at the same time what the closure captured.
+                nonisolated(unsafe) let inside = inside
+                let callerWasCancelled = Task.isCancelled
+                let child = Task<Verdict, any Error>.startingHere {
+                    _ = isolation
+                    // The caller's cancellation reaches a task of its own only by hand.
+                    if callerWasCancelled { withUnsafeCurrentTask { $0?.cancel() } }
+                    defer { race.insideEnded() }
+                    return try await inside(deadline)
+                }
+                if race.state == .ended { return try await child.value }
+                let alarm = timeBase.schedule(at: expiry) { if race.limitPassed() { child.cancel() } }
+                defer { timeBase.cancel(alarm) }
+                return try await withTaskCancellationHandler {
+                    try await child.value
+                } onCancel: {
+                    if race.callerCancelled() { child.cancel() }
+                }
+            }
+        } catch let error where race.state == .expired {
             let error = TimedOut(timeout: name, limit: limit, underlying: error)
             call.reading = nil
             call.emit(Event.timedOut(limit), from: name)
@@ -70,4 +93,20 @@ public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
 
     public var verdict: Verdict { .transient }
     public var description: String { "Timed out after \(limit) (\(timeout))" }
+}
+
+extension Task where Failure == any Error {
+    /// A task that runs right here up to its first suspension, where the system can do that: what never suspends has ended
+    /// when this returns. Elsewhere an ordinary task.
+    ///
+    /// The attribute lets the closure keep its caller's isolation, as it would if it were handed to `Task` itself.
+    @inline(__always) fileprivate static func startingHere(
+        @_inheritActorContext _ operation: sending @escaping @isolated(any) () async throws -> Success
+    ) -> Task {
+        if #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            Task.immediate(operation: operation)
+        } else {
+            Task(operation: operation)
+        }
+    }
 }

@@ -107,8 +107,9 @@ struct PlainAround: AroundPolicy {
     var journal: Journal?
     var refusal: Outage?
 
-    nonisolated(nonsending) func around(
-        _ call: inout Call, _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+    func around(
+        _ call: inout Call, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict {
         journal?.note("\(name) in")
         defer { journal?.note("\(name) out") }
