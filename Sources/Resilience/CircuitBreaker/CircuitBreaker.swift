@@ -57,6 +57,7 @@ public final class CircuitBreaker: Policy {
     @inlinable public nonisolated(nonsending) func run<R>(
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
+        defer { withExtendedLifetime(self) {} }
         var call = Call(ownCore)
         return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
     }

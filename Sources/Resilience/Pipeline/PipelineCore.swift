@@ -1,6 +1,6 @@
 /// What stays the same for every call of one pipeline.
 @usableFromInline final class PipelineCore: Sendable {
-    let name: String?
+    @usableFromInline let name: String?
     let timeBase: any TimeBase
     let classifier: Classifier
     let observers: Observers
@@ -30,6 +30,8 @@
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
         judging judge: (R) -> Verdict, _ body: nonisolated(nonsending) (inout Call) async throws -> R
     ) async throws -> R {
+        // The call does not count its reference.
+        defer { withExtendedLifetime(self) {} }
         var call = Call(self)
         if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
         // A result must not pass through the around policies, whose code knows nothing of its type.
@@ -39,8 +41,10 @@
             result = returned
             return judge(returned)
         }
-        // Nobody answers with a verdict but the closure above, and it sets the result before.
-        return result!
+        guard let result else {
+            preconditionFailure("\(name ?? ""): an around policy returned a verdict without running its inside")
+        }
+        return result
     }
 }
 
