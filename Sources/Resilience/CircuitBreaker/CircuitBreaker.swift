@@ -128,8 +128,8 @@ public final class CircuitBreaker: Policy {
         return circuit.withLock { $0.machine.status(at: now) }
     }
 
-    /// Whether a call would be let through now, as far as state and time tell.
-    public var isAllowed: Bool { status.state != .open }
+    /// Whether a call would be let through now.
+    public var isAllowed: Bool { status.isAllowed }
     /// Whether calls are refused now. Turns false by itself when the break is over.
     public var isTripped: Bool { status.state == .open }
     public var state: CircuitState { status.state }

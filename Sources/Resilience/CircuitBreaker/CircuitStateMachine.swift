@@ -47,11 +47,18 @@ public struct CircuitStatus: Sendable, Hashable {
     public let failureLimit: Int?
     /// How long until it may be tested; nil when it is not open.
     public let timeRemaining: Duration?
+    /// Whether a call would be let through.
+    public let isAllowed: Bool
 
-    public init(state: CircuitState, failureCount: Int, failureLimit: Int? = nil, timeRemaining: Duration? = nil) {
+    /// - Parameter isAllowed: by default whatever is not open.
+    public init(
+        state: CircuitState, failureCount: Int, failureLimit: Int? = nil, timeRemaining: Duration? = nil,
+        isAllowed: Bool? = nil
+    ) {
         self.state = state
         self.failureCount = failureCount
         self.failureLimit = failureLimit
         self.timeRemaining = timeRemaining
+        self.isAllowed = isAllowed ?? (state != .open)
     }
 }

@@ -119,11 +119,19 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public func status(at now: Instant) -> CircuitStatus {
         var state = self.state
         var remaining: Duration?
-        if case .open(let until) = phase {
-            if now < until { remaining = now.duration(to: until) } else { state = .halfOpen }
+        var isAllowed = true
+        switch phase {
+        case .closed:
+            break
+        case .open(let until):
+            isAllowed = until <= now
+            if isAllowed { state = .halfOpen } else { remaining = now.duration(to: until) }
+        case .halfOpen(let probes, _):
+            isAllowed = probes.count { now < $0.leaseEnds } < maxProbes
         }
         return CircuitStatus(
-            state: state, failureCount: rule.failureCount, failureLimit: rule.failureLimit, timeRemaining: remaining)
+            state: state, failureCount: rule.failureCount, failureLimit: rule.failureLimit, timeRemaining: remaining,
+            isAllowed: isAllowed)
     }
 
     public var isAtRest: Bool {

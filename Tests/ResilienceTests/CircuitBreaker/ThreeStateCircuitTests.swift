@@ -74,7 +74,10 @@ private let now = Instant.second(100)
             (.breakOver, .halfOpen, 2, nil), (.halfOpen, .halfOpen, 2, nil),
         ] as [(CircuitStart, CircuitState, Int, Duration?)])
     func status(start: CircuitStart, state: CircuitState, failures: Int, remaining: Duration?) {
-        let expected = CircuitStatus(state: state, failureCount: failures, failureLimit: 2, timeRemaining: remaining)
+        // In the half-open one, the only probe is out.
+        let expected = CircuitStatus(
+            state: state, failureCount: failures, failureLimit: 2, timeRemaining: remaining,
+            isAllowed: start != .open && start != .halfOpen)
         #expect(start.circuit.status(at: now) == expected)
         #expect(start.circuit.isAtRest == (start == .closed))
     }

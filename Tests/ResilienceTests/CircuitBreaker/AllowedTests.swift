@@ -1,0 +1,22 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct AllowedTests {
+    @Test("a call is allowed exactly when it would be let through: not while open, nor while all probes are out")
+    func allowed() throws {
+        let clock = ManualClock()
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        #expect(breaker.isAllowed)
+        try breaker.acquire().complete(.transient)
+        #expect(!breaker.isAllowed)
+        clock.advance(by: .seconds(60))
+        #expect(breaker.isAllowed && breaker.state == .halfOpen)
+        let probe = try breaker.acquire()
+        #expect(!breaker.isAllowed && breaker.state == .halfOpen)
+        clock.advance(by: .seconds(60))
+        #expect(breaker.isAllowed)
+        probe.complete(.success)
+        #expect(breaker.isAllowed && breaker.state == .closed)
+    }
+}
