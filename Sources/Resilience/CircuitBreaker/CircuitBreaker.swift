@@ -15,11 +15,11 @@ import Synchronization
 /// it inside and every attempt counts.
 public final class CircuitBreaker: Policy {
     public let name: String
-    public var timeBase: (any TimeBase)? { base }
+    public var timeBase: (any TimeBase)? { ownCore.timeBase }
     /// Who is told what this breaker does, whichever pipeline it is in.
     public let observers: Observers
 
-    private let base: any TimeBase
+    /// For calls that come without a pipeline.
     @usableFromInline let ownCore: PipelineCore
     private let circuit: Locked<Circuit>
     /// A copy of ``Circuit/restingGeneration``: while it is not 0, calls that succeed take no lock.
@@ -32,7 +32,6 @@ public final class CircuitBreaker: Policy {
     ) {
         self.name = name
         self.observers = observers
-        base = timeBase
         ownCore = .bare(on: timeBase)
         let circuit = Circuit(machine)
         resting = Atomic(circuit.restingGeneration)
@@ -119,12 +118,12 @@ public final class CircuitBreaker: Policy {
         let transition = change { $0.reset(keepingGrowth: keepingGrowth) }
         guard transition != nil, !observers.isEmpty else { return }
         observers.send(
-            Resilience.Event(policy: name, pipeline: nil, time: base.now, detail: Event.reset))
+            Resilience.Event(policy: name, pipeline: nil, time: ownCore.timeBase.now, detail: Event.reset))
     }
 
     /// What a call would find now.
     public var status: CircuitStatus {
-        let now = base.now
+        let now = ownCore.timeBase.now
         return circuit.withLock { $0.machine.status(at: now) }
     }
 

@@ -1,6 +1,6 @@
 /// What stays the same for every call of one pipeline.
 @usableFromInline final class PipelineCore: Sendable {
-    @usableFromInline let name: String?
+    let name: String?
     let timeBase: any TimeBase
     let classifier: Classifier
     let observers: Observers
@@ -41,10 +41,12 @@
             result = returned
             return judge(returned)
         }
-        guard let result else {
-            preconditionFailure("\(name ?? ""): an around policy returned a verdict without running its inside")
-        }
+        guard let result else { insideWasSkipped() }
         return result
+    }
+
+    @usableFromInline func insideWasSkipped() -> Never {
+        preconditionFailure("\(name ?? ""): an around policy returned a verdict without running its inside")
     }
 }
 

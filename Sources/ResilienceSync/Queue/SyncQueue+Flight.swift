@@ -32,7 +32,7 @@ extension SyncQueue {
     }
 
     /// Passes over the queue until one ends without a trigger having come meanwhile.
-    func fly() async throws -> FlushReport {
+    private func fly() async throws -> FlushReport {
         var total = FlushReport()
         while true {
             let report: FlushReport
@@ -48,7 +48,7 @@ extension SyncQueue {
         }
     }
 
-    func settle(_ report: FlushReport) -> FlushStateMachine.After {
+    private func settle(_ report: FlushReport) -> FlushStateMachine.After {
         if report.end == .cancelled {
             abandon(report)
             return .rest
@@ -56,7 +56,7 @@ extension SyncQueue {
         var pausedUntil: Instant?
         if case .paused(let until) = report.end { pausedUntil = until }
         let (after, flights) = state.withLock { state in
-            for key in state.drains.keys { state.drains[key]?.add(report) }
+            state.tellDrains(report)
             let after = state.machine.passEnded(pausedUntil: pausedUntil)
             if after == .rest {
                 state.flight = nil
@@ -73,9 +73,9 @@ extension SyncQueue {
     }
 
     /// The flight was cancelled: what others expect of it, and what the queue would have done by itself, is still to be done.
-    func abandon(_ report: FlushReport) {
+    private func abandon(_ report: FlushReport) {
         let (triggersAgain, lastEnd, flights) = state.withLock { state in
-            for key in state.drains.keys { state.drains[key]?.add(report) }
+            state.tellDrains(report)
             state.flight = nil
             return (state.machine.flushCancelled(), state.lastEnd, state.flights)
         }
@@ -87,8 +87,8 @@ extension SyncQueue {
         tellWatchers()
     }
 
-    func settle(failure error: any Error) {
-        let retryAt = now + stallDelay()
+    private func settle(failure error: any Error) {
+        let retryAt = now + delay(counting: \.stalls, by: configuration.stalledBackoff)
         let (triggersAgain, flights) = state.withLock { state in
             state.flight = nil
             state.lastEnd = .failure(error)
@@ -99,7 +99,7 @@ extension SyncQueue {
     }
 
     /// The end of a pause starts a flush; nobody has to poke.
-    func arm(at instant: Instant, afterFlight flights: Int) {
+    private func arm(at instant: Instant, afterFlight flights: Int) {
         // Not under the lock: a time base may fire at once what is due already.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
         let stale = state.withLock { state -> Alarm? in

@@ -8,7 +8,6 @@ import Resilience
 
 /// One pass over what is pending, and what the end of each send means.
 extension SyncQueue {
-
     func pass() async throws -> FlushReport {
         var report = FlushReport()
         if let until = try await storedPause() {
@@ -17,7 +16,7 @@ extension SyncQueue {
         }
         var position = Int64.min
         var heldBack: Set<String> = []
-        while true {
+        paging: while true {
             let page = try await uncancelled { [position] in
                 try await self.store.pending(after: position, limit: self.configuration.pageSize)
             }
@@ -37,11 +36,12 @@ extension SyncQueue {
                     return report
                 }
                 // Everything fails, and no breaker has said so: enough for this time.
-                if heldBack.count >= configuration.pageSize { break }
+                if heldBack.count >= configuration.pageSize { break paging }
             }
-            if heldBack.count >= configuration.pageSize { break }
         }
-        report.end = heldBack.isEmpty ? .drained : .stalled(retryAt: now + stallDelay())
+        report.end =
+            heldBack.isEmpty
+            ? .drained : .stalled(retryAt: now + delay(counting: \.stalls, by: configuration.stalledBackoff))
         return report
     }
 
@@ -74,13 +74,13 @@ extension SyncQueue {
         report.lastError = error
         if configuration.isOffline(error) {
             tell(.offline(error: "\(error)"))
-            return .end(.offline(retryAt: now + stallDelay()))
+            return .end(.offline(retryAt: now + delay(counting: \.stalls, by: configuration.stalledBackoff)))
         }
         switch pipeline.verdict(for: error) {
         case .throttled(let named):
-            return .end(try await pause(for: named ?? throttleDelay()))
+            return .end(try await pause(for: named ?? throttleDelay))
         case .rejected:
-            return .end(try await pause(for: (error as? any Rejection)?.retryAfter ?? throttleDelay()))
+            return .end(try await pause(for: (error as? any Rejection)?.retryAfter ?? throttleDelay))
         case .cancelled:
             // By somebody else, and not the mutation's fault: the flush itself goes on.
             return .holdBack
@@ -107,27 +107,21 @@ extension SyncQueue {
     /// Without it, a backoff of zero would have the queue try again and again at the same instant.
     private static let shortestWait = Duration.milliseconds(1)
 
-    private func throttleDelay() -> Duration {
-        let throttles = state.withLock { state in
-            defer { state.throttles = min(state.throttles + 1, 1_000_000) }
-            return state.throttles
-        }
-        var generator = SplitMix64.shared
-        return configuration.throttledBackoff.delay(beforeRetry: throttles, using: &generator)
-    }
+    private var throttleDelay: Duration { delay(counting: \.throttles, by: configuration.throttledBackoff) }
 
-    func stallDelay() -> Duration {
-        let stalls = state.withLock { state in
-            defer { state.stalls = min(state.stalls + 1, 1_000_000) }
-            return state.stalls
+    /// The wait after one more of what is counted there.
+    func delay(counting count: any WritableKeyPath<State, Int> & Sendable, by backoff: Backoff) -> Duration {
+        let before = state.withLock { state in
+            defer { state[keyPath: count] = min(state[keyPath: count] + 1, 1_000_000) }
+            return state[keyPath: count]
         }
         var generator = SplitMix64.shared
-        return max(configuration.stalledBackoff.delay(beforeRetry: stalls, using: &generator), Self.shortestWait)
+        return max(backoff.delay(beforeRetry: before, using: &generator), Self.shortestWait)
     }
 
     // MARK: Pausing
 
-    func pause(for asked: Duration) async throws -> FlushReport.End {
+    private func pause(for asked: Duration) async throws -> FlushReport.End {
         let length = max(min(asked, configuration.maxPause), Self.shortestWait)
         let until = now + length
         let date = wallClock().addingTimeInterval(length / .seconds(1))
@@ -141,7 +135,7 @@ extension SyncQueue {
     }
 
     /// What is left of a pause from before a restart.
-    func storedPause() async throws -> Instant? {
+    private func storedPause() async throws -> Instant? {
         guard !state.withLock({ $0.knowsStoredPause }) else { return nil }
         let date = try await uncancelled { try await self.store.pause() }
         state.withLock { $0.knowsStoredPause = true }

@@ -46,6 +46,10 @@ public final class SyncQueue: Sendable {
         /// Who waits for a flight, or a clearing, to end.
         var watchers: [Waiter] = []
 
+        mutating func tellDrains(_ report: FlushReport) {
+            for key in drains.keys { drains[key]?.add(report) }
+        }
+
         mutating func takeWatchers() -> [Waiter] {
             defer { watchers = [] }
             return watchers

@@ -113,16 +113,17 @@
         }
 
         private func read<R: Sendable>(_ body: @escaping @Sendable (Database) throws -> R) async throws -> R {
-            do {
-                return try await database.read(body)
-            } catch let error as DatabaseError {
-                throw SyncQueueError.storeFailed(path: path, reason: Self.text(of: error))
-            }
+            try await explaining { try await database.read(body) }
         }
 
         private func write<R: Sendable>(_ body: @escaping @Sendable (Database) throws -> R) async throws -> R {
+            try await explaining { try await database.write(body) }
+        }
+
+        /// Says what failed in the queue's own terms.
+        private func explaining<R>(_ access: () async throws -> R) async throws -> R {
             do {
-                return try await database.write(body)
+                return try await access()
             } catch let error as DatabaseError {
                 throw SyncQueueError.storeFailed(path: path, reason: Self.text(of: error))
             }

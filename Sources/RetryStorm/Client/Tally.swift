@@ -1,6 +1,5 @@
 #if Demo
     import Resilience
-    import Synchronization
 
     /// What the client sees of its own requests, for the progress line and for a server that does not tell.
     final class Tally: Sendable {

@@ -3,7 +3,6 @@
     import FlyingSocks
     import Foundation
     import Resilience
-    import Synchronization
 
     /// A real HTTP server on loopback that admits so many requests a second, and answers the rest 429 with `Retry-After`.
     final class StormServer: Sendable {

@@ -3,7 +3,6 @@
     import Resilience
     import ResilienceHTTP
     import ResilienceSync
-    import Synchronization
 
     /// The same mutations through the toolkit: one queue, one pause for all, and nobody asks a server that has said no.
     struct ToolkitRun: Sendable {
