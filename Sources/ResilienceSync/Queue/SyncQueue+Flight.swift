@@ -88,7 +88,7 @@ extension SyncQueue {
     }
 
     private func settle(failure error: any Error) {
-        let retryAt = now + delay(counting: \.stalls, by: configuration.stalledBackoff)
+        let retryAt = now + stallDelay()
         let (triggersAgain, flights) = state.withLock { state in
             state.flight = nil
             state.lastEnd = .failure(error)

@@ -39,9 +39,7 @@ extension SyncQueue {
                 if heldBack.count >= configuration.pageSize { break paging }
             }
         }
-        report.end =
-            heldBack.isEmpty
-            ? .drained : .stalled(retryAt: now + delay(counting: \.stalls, by: configuration.stalledBackoff))
+        report.end = heldBack.isEmpty ? .drained : .stalled(retryAt: now + stallDelay())
         return report
     }
 
@@ -74,13 +72,13 @@ extension SyncQueue {
         report.lastError = error
         if configuration.isOffline(error) {
             tell(.offline(error: "\(error)"))
-            return .end(.offline(retryAt: now + delay(counting: \.stalls, by: configuration.stalledBackoff)))
+            return .end(.offline(retryAt: now + stallDelay()))
         }
         switch pipeline.verdict(for: error) {
         case .throttled(let named):
-            return .end(try await pause(for: named ?? throttleDelay))
+            return .end(try await pause(for: named ?? throttleDelay()))
         case .rejected:
-            return .end(try await pause(for: (error as? any Rejection)?.retryAfter ?? throttleDelay))
+            return .end(try await pause(for: (error as? any Rejection)?.retryAfter ?? throttleDelay()))
         case .cancelled:
             // By somebody else, and not the mutation's fault: the flush itself goes on.
             return .holdBack
@@ -107,10 +105,12 @@ extension SyncQueue {
     /// Without it, a backoff of zero would have the queue try again and again at the same instant.
     private static let shortestWait = Duration.milliseconds(1)
 
-    private var throttleDelay: Duration { delay(counting: \.throttles, by: configuration.throttledBackoff) }
+    private func throttleDelay() -> Duration { delay(counting: \.throttles, by: configuration.throttledBackoff) }
+
+    func stallDelay() -> Duration { delay(counting: \.stalls, by: configuration.stalledBackoff) }
 
     /// The wait after one more of what is counted there.
-    func delay(counting count: any WritableKeyPath<State, Int> & Sendable, by backoff: Backoff) -> Duration {
+    private func delay(counting count: any WritableKeyPath<State, Int> & Sendable, by backoff: Backoff) -> Duration {
         let before = state.withLock { state in
             defer { state[keyPath: count] = min(state[keyPath: count] + 1, 1_000_000) }
             return state[keyPath: count]
