@@ -1,0 +1,267 @@
+import Resilience
+
+/// Walks a state machine through every history up to a length, and through random ones beyond.
+///
+/// ```swift
+/// @Test("nobody passes without a coin")
+/// func turnstile() throws {
+///     let explorer = Explorer(Turnstile())
+///     let exploration = try explorer.exploreAll(depth: 12)
+///     #expect(exploration.transitions > 8_000)
+///     try explorer.exploreRandomly(walks: 100, length: 1_000, seed: 1)
+/// }
+/// ```
+///
+/// What it finds it throws as a ``CounterExample``: the shortest history that shows it, printed as a test to paste.
+public struct Explorer<Machine: ExplorableMachine> {
+    public typealias Input = Machine.Input
+
+    private let initial: Machine
+    private let code: String
+
+    /// - Parameters:
+    ///   - initial: a machine in its first state.
+    ///   - code: how it is made, for the test that a ``CounterExample`` prints.
+    public init(_ initial: Machine, code: String = "\(Machine.self)()") {
+        self.initial = initial
+        self.code = code
+    }
+
+    /// Walks every history of up to `depth` inputs.
+    ///
+    /// Without an ``ExplorableMachine/identity`` memory is small, and time grows with the number of inputs to the power of
+    /// `depth`. With one, each state is kept, and walked on from once.
+    /// - Throws: ``CounterExample``
+    @discardableResult
+    public func exploreAll(depth: Int) throws -> Exploration {
+        var search = Search(depth: depth)
+        if initial.identity == nil {
+            search.deep(initial, limit: depth)
+        } else {
+            search.broad(initial)
+        }
+        if let found = search.found { throw counterExample(found.trace, found.violation) }
+        return search.exploration
+    }
+
+    /// Walks histories of random inputs.
+    /// - Parameters:
+    ///   - length: the most inputs of each.
+    ///   - seed: the same seed walks the same histories.
+    /// - Throws: ``CounterExample``
+    @discardableResult
+    public func exploreRandomly(walks: Int, length: Int, seed: UInt64) throws -> Exploration {
+        var random = SeededGenerator(seed: seed)
+        var transitions = 0
+        for _ in 0..<walks {
+            var machine = initial
+            var trace: [Input] = []
+            while trace.count < length, let input = machine.inputs.randomElement(using: &random) {
+                trace.append(input)
+                transitions += 1
+                do {
+                    try machine.apply(input)
+                } catch {
+                    throw counterExample(trace, error)
+                }
+            }
+        }
+        return Exploration(transitions: transitions, states: nil, depth: length, isComplete: false)
+    }
+
+    // MARK: Shrinking
+
+    private func counterExample(_ trace: [Input], _ violation: any Error) -> CounterExample<Input> {
+        var (trace, violation) = thinned(trace, violation)
+        // What is left can't be thinned any more, but another history of the same inputs may be shorter.
+        if trace.count > 1 {
+            var search = Search(depth: trace.count - 1, allowed: Set(trace), budget: 100_000)
+            search.shallowFirst(initial)
+            if let found = search.found { (trace, violation) = found }
+        }
+        return CounterExample(code: code, trace: trace, violation: violation)
+    }
+
+    /// Leaves out inputs, by halves and at last one by one, as long as something still breaks: the "ddmin" of Zeller and
+    /// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
+    private func thinned(_ trace: [Input], _ violation: any Error) -> (trace: [Input], violation: any Error) {
+        var best = (trace: trace, violation: violation)
+        var length = max(1, trace.count / 2)
+        while true {
+            var start = 0
+            var improved = false
+            while start < best.trace.count {
+                let end = min(start + length, best.trace.count)
+                if let shorter = replay(best.trace[..<start] + best.trace[end...]),
+                    shorter.trace.count < best.trace.count
+                {
+                    best = shorter
+                    improved = true
+                } else {
+                    start = end
+                }
+            }
+            if length == 1, !improved { return best }
+            length = max(1, length / 2)
+        }
+    }
+
+    /// Applies those of the inputs that may come, up to the one that breaks something; nil if none does.
+    private func replay(_ inputs: ArraySlice<Input>) -> (trace: [Input], violation: any Error)? {
+        var machine = initial
+        var trace: [Input] = []
+        for input in inputs where machine.inputs.contains(input) {
+            trace.append(input)
+            do {
+                try machine.apply(input)
+            } catch {
+                return (trace, error)
+            }
+        }
+        return nil
+    }
+
+    // MARK: Searching
+
+    private struct Search {
+        let depth: Int
+        /// Only these inputs are tried; all if nil.
+        var allowed: Set<Input>?
+        /// The most transitions.
+        var budget = Int.max
+        var transitions = 0
+        var states: Int?
+        /// Whether nothing was left out for its depth.
+        var isComplete = true
+        var trace: [Input] = []
+        var found: (trace: [Input], violation: any Error)?
+
+        var exploration: Exploration {
+            Exploration(transitions: transitions, states: states, depth: depth, isComplete: isComplete)
+        }
+
+        /// One path after the other, each to its end.
+        mutating func deep(_ machine: Machine, limit: Int) {
+            for input in machine.inputs where allowed?.contains(input) ?? true {
+                guard trace.count < limit, transitions < budget else {
+                    isComplete = false
+                    return
+                }
+                var next = machine
+                trace.append(input)
+                transitions += 1
+                do {
+                    try next.apply(input)
+                } catch {
+                    found = (trace, error)
+                }
+                if found == nil { deep(next, limit: limit) }
+                trace.removeLast()
+                if found != nil { return }
+            }
+        }
+
+        /// Short paths before longer ones, so that the first found is among the shortest.
+        mutating func shallowFirst(_ machine: Machine) {
+            for limit in 1...depth where found == nil && transitions < budget { deep(machine, limit: limit) }
+        }
+
+        /// All states of one depth before those of the next, each state once.
+        mutating func broad(_ machine: Machine) {
+            /// How each state was reached first: from which, by what.
+            var origins: [(parent: Int, input: Input?)] = [(-1, nil)]
+            var seen: Set<Machine.Identity> = []
+            if let identity = machine.identity { seen.insert(identity) }
+            var layer = [(machine, 0)]
+            for _ in 0..<depth where !layer.isEmpty {
+                var next: [(Machine, Int)] = []
+                for (machine, index) in layer {
+                    for input in machine.inputs {
+                        var successor = machine
+                        transitions += 1
+                        do {
+                            try successor.apply(input)
+                        } catch {
+                            found = (Self.path(to: index, origins) + [input], error)
+                            return
+                        }
+                        guard let identity = successor.identity, seen.insert(identity).inserted else { continue }
+                        origins.append((index, input))
+                        next.append((successor, origins.count - 1))
+                    }
+                }
+                layer = next
+            }
+            states = seen.count
+            isComplete = layer.isEmpty
+        }
+
+        private static func path(to index: Int, _ origins: [(parent: Int, input: Input?)]) -> [Input] {
+            var path: [Input] = []
+            var index = index
+            while let input = origins[index].input {
+                path.append(input)
+                index = origins[index].parent
+            }
+            return path.reversed()
+        }
+    }
+}
+
+/// What an exploration has walked.
+public struct Exploration: Sendable, Hashable, CustomStringConvertible {
+    /// Inputs applied.
+    public let transitions: Int
+    /// Different states met; nil if the machine does not say which are the same.
+    public let states: Int?
+    /// The length of the longest history.
+    public let depth: Int
+    /// Whether every state that can be reached at all was met: then it holds for histories of any length.
+    public let isComplete: Bool
+
+    public var description: String {
+        let states = states.map { ", \($0) states" } ?? ""
+        return "\(transitions) transitions\(states), \(isComplete ? "complete" : "depth \(depth)")"
+    }
+}
+
+/// The shortest history found that breaks an invariant.
+public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringConvertible {
+    /// How the machine is made.
+    public let code: String
+    public let trace: [Input]
+    public let violation: any Error
+
+    public init(code: String, trace: [Input], violation: any Error) {
+        self.code = code
+        self.trace = trace
+        self.violation = violation
+    }
+
+    /// A test that fails in the same way. Assumes that an input which is not an enum describes itself as code.
+    public var test: String {
+        let lines = trace.map { "    try machine.apply(\(Self.text(of: $0)))" }
+        return """
+            @Test("\(Self.quoted("\(violation)"))")
+            func counterExample() throws {
+                var machine = \(code)
+            \(lines.joined(separator: "\n"))
+            }
+            """
+    }
+
+    public var description: String { "\(violation), after \(trace.count) inputs:\n\n\(test)" }
+
+    private static func text(of input: Input) -> String {
+        let isEnum = Mirror(reflecting: input).displayStyle == .enum
+        let text = isEnum ? ".\(input)" : String(reflecting: input)
+        // How a private type's name is printed: "(unknown context at $1234)." comes before it.
+        return text.split(separator: "(unknown context at ").enumerated().map { index, part in
+            index == 0 ? String(part) : part.split(separator: ").", maxSplits: 1).dropFirst().joined()
+        }.joined()
+    }
+
+    private static func quoted(_ text: String) -> String {
+        text.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"")
+    }
+}
