@@ -13,6 +13,13 @@ public protocol TimeBase: AnyObject, Sendable {
 
     /// Takes an alarm back. Nothing happens if it has fired already.
     func cancel(_ alarm: Alarm)
+
+    /// Where tasks that a policy has to make are to run; nil, the default, for anywhere.
+    var taskExecutor: (any TaskExecutor)? { get }
+}
+
+extension TimeBase {
+    public var taskExecutor: (any TaskExecutor)? { nil }
 }
 
 /// The receipt for a scheduled action.

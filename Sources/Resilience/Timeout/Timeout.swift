@@ -40,7 +40,7 @@ public struct Timeout: AroundPolicy {
                 // the two never touch at the same time what the closure captured.
                 nonisolated(unsafe) let inside = inside
                 let callerWasCancelled = Task.isCancelled
-                let child = Task<Verdict, any Error>.startingHere {
+                let child = Task<Verdict, any Error>.startingHere(on: timeBase.taskExecutor) {
                     _ = isolation
                     // The caller's cancellation reaches a task of its own only by hand.
                     if callerWasCancelled { withUnsafeCurrentTask { $0?.cancel() } }
@@ -101,12 +101,13 @@ extension Task where Failure == any Error {
     ///
     /// The attribute lets the closure keep its caller's isolation, as it would if it were handed to `Task` itself.
     @inline(__always) fileprivate static func startingHere(
+        on executor: (any TaskExecutor)?,
         @_inheritActorContext _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task {
         if #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            Task.immediate(operation: operation)
+            Task.immediate(executorPreference: executor, operation: operation)
         } else {
-            Task(operation: operation)
+            Task(executorPreference: executor, operation: operation)
         }
     }
 }

@@ -23,7 +23,7 @@ extension SyncQueue {
                 return .flight(state.flight!)
             case .start:
                 disarm(&state)
-                let flight = Task { try await self.fly() }
+                let flight = Task(executorPreference: pipeline.timeBase.taskExecutor) { try await self.fly() }
                 state.flight = flight
                 state.flights += 1
                 return .flight(flight)

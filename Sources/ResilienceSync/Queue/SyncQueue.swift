@@ -279,7 +279,7 @@ public final class SyncQueue: Sendable {
 
     /// Runs a store's operation to its end although the flush is cancelled: an acknowledgement in hand is not thrown away.
     func uncancelled<R: Sendable>(_ operation: @escaping @Sendable () async throws -> R) async throws -> R {
-        try await Task { try await operation() }.value
+        try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
     }
 
     func tell(_ event: @autoclosure () -> SyncEvent) {

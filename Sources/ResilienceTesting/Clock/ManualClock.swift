@@ -1,6 +1,6 @@
 public import Resilience
 
-/// A time base that stands still until a test moves it.
+/// A time base that stands still until a test moves it: by hand, or by ``run(seed:maxSteps:_:)``.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -20,6 +20,8 @@ public final class ManualClock: TimeBase {
         var now: Instant
         var alarms = AlarmQueue()
         var watchers: [Watcher] = []
+        var executor: SteppedExecutor?
+        var idlers: [CheckedContinuation<Void, Never>] = []
 
         /// Takes out the watchers that have seen enough.
         mutating func satisfied() -> [Watcher] {
@@ -91,5 +93,37 @@ public final class ManualClock: TimeBase {
         guard let next = state.withLock({ $0.alarms.earliest }) else { return false }
         advance(to: next)
         return true
+    }
+
+    // MARK: For ``run(seed:maxSteps:_:)``
+
+    /// Where tasks that policies make run; nil outside of a run.
+    public var taskExecutor: (any TaskExecutor)? { state.withLock { $0.executor } }
+
+    func begin(_ executor: SteppedExecutor) {
+        let isFree = state.withLock { state in
+            defer { state.executor = executor }
+            return state.executor == nil
+        }
+        precondition(isFree, "ManualClock: one run at a time")
+    }
+
+    func end(_ executor: SteppedExecutor) {
+        state.withLock { $0.executor = nil }
+        executor.end()
+    }
+
+    func addIdler(_ continuation: CheckedContinuation<Void, Never>) {
+        state.withLock { $0.idlers.append(continuation) }
+    }
+
+    /// Lets those go on who wait until all others wait; false if there are none.
+    func resumeIdlers() -> Bool {
+        let idlers = state.withLock { state in
+            defer { state.idlers = [] }
+            return state.idlers
+        }
+        for idler in idlers { idler.resume() }
+        return !idlers.isEmpty
     }
 }
