@@ -34,29 +34,28 @@ public struct Timeout: AroundPolicy {
         let deadline = min(call.deadline, expiry)
         let timeBase = call.timeBase
         let race = TimeoutRace()
+        // Both before the inside begins: its first step may be all of it, and take for ever.
+        let alarm = timeBase.schedule(at: expiry) { race.limitPassed() }
+        defer { timeBase.cancel(alarm) }
         do {
             return try await withoutActuallyEscaping(inside) { inside in
                 // Safe: the child runs in the caller's isolation, and the caller does nothing until the child has ended;
                 // the two never touch at the same time what the closure captured.
                 nonisolated(unsafe) let inside = inside
-                let callerWasCancelled = Task.isCancelled
-                let child = Task<Verdict, any Error>.startingHere(on: timeBase.taskExecutor) {
-                    _ = isolation
-                    // The caller's cancellation reaches a task of its own only by hand.
-                    if callerWasCancelled { withUnsafeCurrentTask { $0?.cancel() } }
-                    defer { race.insideEnded() }
-                    return try await inside(deadline)
-                }
-                if race.state == .ended { return try await child.value }
-                let alarm = timeBase.schedule(at: expiry) { if race.limitPassed() { child.cancel() } }
-                defer { timeBase.cancel(alarm) }
                 return try await withTaskCancellationHandler {
-                    try await child.value
+                    let child = Task<Verdict, any Error>.startingHere(on: timeBase.taskExecutor) {
+                        _ = isolation
+                        race.insideBegan()
+                        defer { race.insideEnded() }
+                        return try await inside(deadline)
+                    }
+                    race.keep(child)
+                    return try await child.value
                 } onCancel: {
-                    if race.callerCancelled() { child.cancel() }
+                    race.callerCancelled()
                 }
             }
-        } catch let error where race.state == .expired {
+        } catch let error where race.machine == .expired {
             let error = TimedOut(timeout: name, limit: limit, underlying: error)
             call.reading = nil
             call.emit(Event.timedOut(limit), from: name)

@@ -1,30 +1,52 @@
-import Synchronization
-
-/// Who ended one call under a timeout: the state machine, for several threads.
+/// Who ended one call under a timeout: the state machine, for several threads, and the task to cancel.
 final class TimeoutRace: Sendable {
-    private let word = Atomic(TimeoutStateMachine.running.rawValue)
-
-    var state: TimeoutStateMachine {
-        // Only what the machine's own cases gave is ever stored.
-        TimeoutStateMachine(rawValue: word.load(ordering: .acquiring))!
+    private struct State {
+        var machine = TimeoutStateMachine.running
+        /// The inside's task; nil before it runs.
+        var task: TaskReference?
+        /// Keeps it.
+        var handle: Task<Verdict, any Error>?
     }
 
-    func insideEnded() { change { $0.insideEnded() } }
+    /// A task as it knows itself. Its own handle exists only when its first step, which may take long, is over.
+    ///
+    /// Safe: of a task other than the current one only `cancel()` is used, which may come from anywhere. And it exists as
+    /// long as the race: while it runs its first step by itself, from then on by its handle.
+    private struct TaskReference: @unchecked Sendable {
+        let task: UnsafeCurrentTask
+    }
 
-    /// - Returns: whether the inside is to be cancelled.
-    func limitPassed() -> Bool { change { $0.limitPassed() } == .cancelInside }
+    private let state = Locked(State())
 
-    /// - Returns: whether the inside is to be cancelled.
-    func callerCancelled() -> Bool { change { $0.callerCancelled() } == .cancelInside }
+    var machine: TimeoutStateMachine { state.withLock { $0.machine } }
 
-    private func change<R>(_ input: (inout TimeoutStateMachine) -> R) -> R {
-        while true {
-            let before = state
-            var machine = before
-            let answer = input(&machine)
-            let (exchanged, _) = word.weakCompareExchange(
-                expected: before.rawValue, desired: machine.rawValue, ordering: .acquiringAndReleasing)
-            if exchanged { return answer }
+    /// Called in the inside's task, before anything else.
+    func insideBegan() {
+        withUnsafeCurrentTask { task in
+            guard let reference = task.map(TaskReference.init) else { return }
+            let isOver = state.withLock { state in
+                state.task = reference
+                return state.machine != .running
+            }
+            if isOver { reference.task.cancel() }
         }
+    }
+
+    func insideEnded() { state.withLock { $0.machine.insideEnded() } }
+
+    func keep(_ handle: Task<Verdict, any Error>) { state.withLock { $0.handle = handle } }
+
+    func limitPassed() { cancelInside { $0.limitPassed() } }
+
+    func callerCancelled() { cancelInside { $0.callerCancelled() } }
+
+    private func cancelInside(if input: (inout TimeoutStateMachine) -> TimeoutStateMachine.Answer) {
+        let task = state.withLock { state -> TaskReference? in
+            switch input(&state.machine) {
+            case .cancelInside: state.task
+            case .nothing: nil
+            }
+        }
+        task?.task.cancel()
     }
 }

@@ -41,13 +41,17 @@ extension ManualClock {
         for _ in 0..<maxSteps {
             if executor.step() || resumeIdlers() { continue }
             if let result = result.withLock({ $0 }) { return try result.get() }
-            if !advanceToNextSleeper() {
-                task.cancel()
-                throw RunFailure.everybodyWaits
-            }
+            if !advanceToNextSleeper() { throw giveUp(.everybodyWaits, task, executor) }
         }
+        throw giveUp(.noEnd(steps: maxSteps), task, executor)
+    }
+
+    private func giveUp(_ failure: RunFailure, _ task: Task<Void, Never>, _ executor: SteppedExecutor) -> RunFailure {
         task.cancel()
-        throw RunFailure.noEnd(steps: maxSteps)
+        // Enough for tasks that heed it.
+        for _ in 0..<10_000 where !executor.step() { break }
+        executor.abandon()
+        return failure
     }
 
     /// Returns once every other task of the ``run(seed:maxSteps:_:)`` waits. Moves no time.
@@ -66,7 +70,7 @@ extension ManualClock {
         await withCheckedContinuation { addIdler($0) }
     }
 
-    /// Why a ``run(seed:maxSteps:_:)`` was given up. Its tasks are cancelled.
+    /// Why a ``run(seed:maxSteps:_:)`` was given up. Its body was cancelled; what did not end then never goes on.
     public enum RunFailure: Error, Hashable, CustomStringConvertible {
         /// No task is ready, and none sleeps: nothing will ever wake one.
         case everybodyWaits

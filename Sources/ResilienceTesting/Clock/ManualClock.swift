@@ -42,13 +42,14 @@ public final class ManualClock: TimeBase {
     public var now: Instant { state.withLock { $0.now } }
 
     public func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
-        let (alarm, watchers) = state.withLock { state in
-            // What is due already fires at the next move too: whoever waits is woken in one place only.
+        let (alarm, watchers, firesNow) = state.withLock { state in
+            // What is due already fires by a move too: whoever waits is woken in one place only. In a run the move comes
+            // when all tasks wait, so that one which waits for no time at all is no end in itself.
             let alarm = state.alarms.insert(at: deadline, action)
-            return (alarm, state.satisfied())
+            return (alarm, state.satisfied(), deadline <= state.now && state.executor == nil)
         }
         for watcher in watchers { watcher.continuation.resume() }
-        if deadline <= now { advance(by: .zero) }
+        if firesNow { advance(by: .zero) }
         return alarm
     }
 

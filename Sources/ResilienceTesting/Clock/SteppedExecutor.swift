@@ -11,7 +11,15 @@ package final class SteppedExecutor: TaskExecutor {
     private struct State {
         var jobs: ArraySlice<Job> = []
         var random: SeededGenerator?
-        var hasEnded = false
+        var phase = Phase.running
+    }
+
+    private enum Phase {
+        case running
+        /// Nobody asks for steps any more: what is left over goes on as any task.
+        case ended
+        /// What is left over would go on for ever: it stays where it is.
+        case abandoned
     }
 
     private let state: Locked<State>
@@ -22,13 +30,11 @@ package final class SteppedExecutor: TaskExecutor {
     package func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), home: nil) }
 
     package func enqueue(_ job: UnownedJob, home: UnownedSerialExecutor?) {
-        let late = state.withLock { state in
-            if state.hasEnded { return true }
-            state.jobs.append(Job(job: job, home: home))
-            return false
+        let phase = state.withLock { state in
+            if state.phase == .running { state.jobs.append(Job(job: job, home: home)) }
+            return state.phase
         }
-        // Nobody asks for steps any more: what is left over goes on as any task.
-        if late { globalConcurrentExecutor.enqueue(job) }
+        if phase == .ended { globalConcurrentExecutor.enqueue(job) }
     }
 
     /// Runs one step; false if none is ready.
@@ -49,11 +55,16 @@ package final class SteppedExecutor: TaskExecutor {
         return true
     }
 
-    package func end() {
-        let rest = state.withLock { state in
-            state.hasEnded = true
+    package func end() { leave(for: .ended) }
+
+    package func abandon() { leave(for: .abandoned) }
+
+    private func leave(for phase: Phase) {
+        let rest = state.withLock { state -> ArraySlice<Job> in
+            guard state.phase == .running else { return [] }
+            state.phase = phase
             defer { state.jobs = [] }
-            return state.jobs
+            return phase == .ended ? state.jobs : []
         }
         for job in rest { globalConcurrentExecutor.enqueue(job.job) }
     }

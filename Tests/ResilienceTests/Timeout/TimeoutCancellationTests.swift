@@ -153,17 +153,3 @@ import Testing
         #expect(operation.running == 0 && clock.sleepers.isEmpty)
     }
 }
-
-/// Counts the alarms that were set; none ever fires.
-final class AlarmCounter: TimeBase {
-    private let count = Atomic(0)
-
-    var alarms: Int { count.load(ordering: .relaxed) }
-    var now: Instant { Instant(nanoseconds: 1) }
-
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
-        Alarm(slot: count.add(1, ordering: .relaxed).newValue, generation: 0)
-    }
-
-    func cancel(_ alarm: Alarm) {}
-}

@@ -20,11 +20,37 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("what never suspends ends before the limit is even set")
-    func synchronous() async throws {
-        let recorder = AlarmCounter()
-        #expect(try await Pipeline(timeBase: recorder) { Timeout(.seconds(5)) }.run { 7 } == 7)
-        #expect(recorder.alarms == 0)
+    @Test("an inside that never suspends sees the limit too, in the middle of its only step")
+    func busy() async {
+        let pipeline = pipeline(.seconds(5))
+        await #expect(throws: TimedOut.self) {
+            try await pipeline.run {
+                #expect(!Task.isCancelled)
+                clock.advance(by: .seconds(5))
+                #expect(Task.isCancelled)
+                try Task.checkCancellation()
+            }
+        }
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("an inside that never suspends sees its caller's cancellation too, in the middle of its only step")
+    func busyAndCancelled() async throws {
+        let pipeline = pipeline(.seconds(5))
+        let caller = Locked<Task<Void, any Error>?>(nil)
+        let start = Waiter()
+        let task = Task {
+            _ = await start.wait(until: .distantFuture, on: clock)
+            try await pipeline.run {
+                #expect(!Task.isCancelled)
+                caller.withLock { $0 }?.cancel()
+                #expect(Task.isCancelled)
+                try Task.checkCancellation()
+            }
+        }
+        caller.withLock { $0 = task }
+        start.resume()
+        await #expect(throws: CancellationError.self) { try await task.value }
     }
 
     @Test("at the limit the inside is cancelled, and the call throws TimedOut with what the inside threw")

@@ -1,0 +1,194 @@
+import Resilience
+
+/// An error that says itself what it means.
+struct Failure: Error, VerdictConvertible {
+    let verdict: Verdict
+}
+
+/// Somewhere else to be for a moment: touching it suspends whoever is not on it.
+actor Elsewhere {
+    private var visits = 0
+
+    func visit() { visits += 1 }
+}
+
+enum ContractMark {
+    @TaskLocal static var value = 0
+}
+
+/// Stays shut until it is opened; cancellation opens it for one.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiters: [Waiter] = []
+    }
+
+    private let state = Locked(State())
+
+    nonisolated(nonsending) func pass() async {
+        let waiter: Waiter? = state.withLock { state in
+            if state.isOpen { return nil }
+            let waiter = Waiter()
+            state.waiters.append(waiter)
+            return waiter
+        }
+        _ = await waiter?.wait(until: .distantFuture, on: .system)
+    }
+
+    func open() {
+        let waiters = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}
+
+final class Flag: Sendable {
+    private let state = Locked(false)
+
+    var isSet: Bool { state.withLock { $0 } }
+
+    func set() { state.withLock { $0 = true } }
+}
+
+/// A call in a task of its own.
+struct Caller<End: Sendable>: Sendable {
+    private let begun = Flag()
+    private let ended = Flag()
+    private let task: Task<End, Never>
+
+    init(on clock: ManualClock, _ body: @escaping @Sendable (_ begun: Flag) async -> End) {
+        task = Task(executorPreference: clock.taskExecutor) { [begun, ended] in
+            defer { ended.set() }
+            return await body(begun)
+        }
+    }
+
+    /// Whether its operation has begun.
+    var hasBegun: Bool { begun.isSet }
+    var hasEnded: Bool { ended.isSet }
+
+    func cancel() { task.cancel() }
+
+    func end() async -> End { await task.value }
+}
+
+/// Cancels a task, from wherever it is used.
+final class Canceller: Sendable {
+    private struct State {
+        var task: Task<Void, Never>?
+        var alarms: [Alarm] = []
+    }
+
+    private let clock: ManualClock
+    private let state = Locked(State())
+
+    init(_ clock: ManualClock) { self.clock = clock }
+
+    func setTask(_ task: Task<Void, Never>) { state.withLock { $0.task = task } }
+
+    func cancel() { state.withLock { $0.task }?.cancel() }
+
+    func cancel(after delay: Duration) {
+        let alarm = clock.schedule(at: clock.now + delay) { self.cancel() }
+        state.withLock { $0.alarms.append(alarm) }
+    }
+
+    /// Takes back what was to be cancelled later.
+    func end() {
+        for alarm in state.withLock({ $0.alarms }) { clock.cancel(alarm) }
+    }
+}
+
+/// Says when a call must have ended, and does nothing about it.
+struct DeadlineOnly: AroundPolicy {
+    let limit: Duration
+
+    init(_ limit: Duration) { self.limit = limit }
+
+    func around(
+        _ call: inout Call, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+    ) async throws -> Verdict {
+        try await inside(min(call.deadline, call.now + limit))
+    }
+}
+
+/// Goes round after every failure, a number of times.
+struct Rounds: Policy {
+    let limit: UInt64
+
+    init(_ limit: UInt64) { self.limit = limit }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        guard outcome.error != nil, outcome.verdict != .cancelled, slot.first < limit else { return .pass }
+        slot.first += 1
+        return .again(at: call.now + .seconds(1))
+    }
+}
+
+struct Refusing: Policy {
+    struct Refused: Rejection {
+        var retryAfter: Duration? { nil }
+        var description: String { "Refused." }
+    }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .refuse(Refused()) }
+}
+
+/// Has every call wait once.
+struct Sleeping: Policy {
+    let length: Duration
+
+    init(_ length: Duration) { self.length = length }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        if slot.first == 1 { return .proceed }
+        slot.first = 1
+        return .sleep(until: call.now + length)
+    }
+}
+
+/// An actor whose steps are part of a clock's run, and which knows whether it was left.
+actor ContractActor {
+    private final class Home: SerialExecutor {
+        let clock: ManualClock
+        let wasLeft = Flag()
+
+        init(_ clock: ManualClock) { self.clock = clock }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            (clock.taskExecutor as? SteppedExecutor)?.enqueue(UnownedJob(job), home: asUnownedSerialExecutor())
+        }
+
+        // Asked only when the runtime knows of no other way to be here.
+        func checkIsolated() { wasLeft.set() }
+    }
+
+    private let home: Home
+
+    init(_ clock: ManualClock) { home = Home(clock) }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { home.asUnownedSerialExecutor() }
+
+    nonisolated var wasLeft: Bool { home.wasLeft.isSet }
+
+    /// Notes whether this is here.
+    nonisolated func lookFromHere() { preconditionIsolated() }
+
+    func look() { lookFromHere() }
+
+    func call(_ stage: ContractStage<some Sendable>) async {
+        for fails in [false, true] {
+            _ = await stage.call { _ in
+                look()
+                await stage.sleep(.milliseconds(1))
+                look()
+                if fails { throw Failure(verdict: .transient) }
+            }
+            look()
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import Resilience
+
+/// One trial's policy and clock, and what its calls did.
+final class ContractStage<Subject: Sendable>: Sendable {
+    struct Tally {
+        var calls = 0
+        var operations = 0
+        var refused = 0
+        var cancelled = 0
+        var running = 0
+        var problems: [String] = []
+    }
+
+    let clock = ManualClock()
+    let subject: Subject
+    /// The policy alone.
+    let pipeline: Pipeline
+    let acquire: (@Sendable (Subject) throws -> PermitBox)?
+    private let permitsOut: (@Sendable (Subject) -> Int)?
+    private let state = Locked(Tally())
+
+    init(_ contract: PolicyContract<Subject>, _ permitsOut: (@Sendable (Subject) -> Int)?) {
+        subject = contract.make(clock)
+        pipeline = contract.guarding(subject, clock)
+        acquire = contract.acquire
+        self.permitsOut = permitsOut
+    }
+
+    var tally: Tally { state.withLock { $0 } }
+
+    func complain(_ problem: String) { state.withLock { $0.problems.append(problem) } }
+
+    func require(_ condition: Bool, _ problem: @autoclosure () -> String) {
+        if !condition { complain(problem()) }
+    }
+
+    /// The policy between others.
+    func pipeline(outside: [any Policy] = [], inside: [any Policy] = []) -> Pipeline {
+        let inner = pipeline
+        return Pipeline("contract", timeBase: clock) {
+            for policy in outside { policy }
+            inner
+            for policy in inside { policy }
+        }
+    }
+
+    // MARK: Calls
+
+    enum End {
+        case returned
+        case threw(any Error)
+
+        var failed: Bool {
+            switch self {
+            case .returned: false
+            case .threw: true
+            }
+        }
+    }
+
+    /// Makes a call, and looks at what everybody may expect of one: that it runs the operation once at a time, and returns
+    /// what the operation returned.
+    nonisolated(nonsending) func call(
+        through pipeline: Pipeline? = nil, returning verdict: Verdict = .success,
+        _ operation: nonisolated(nonsending) (Attempt) async throws -> Void = { _ in }
+    ) async -> End {
+        state.withLock { $0.calls += 1 }
+        var running = 0
+        var last = 0
+        let end: End
+        do {
+            let returned = try await (pipeline ?? self.pipeline).run(judging: { _ in verdict }) { attempt in
+                require(running == 0, "runs the operation of one call twice at the same time")
+                running += 1
+                begin()
+                defer {
+                    running -= 1
+                    state.withLock { $0.running -= 1 }
+                }
+                try await operation(attempt)
+                last += 1
+                return last
+            }
+            require(returned == last, "returns something else than the last attempt did")
+            end = .returned
+        } catch {
+            if error is any Rejection { state.withLock { $0.refused += 1 } }
+            end = .threw(error)
+        }
+        require(running == 0, "the call ends while its operation runs")
+        if Task.isCancelled { state.withLock { $0.cancelled += 1 } }
+        return end
+    }
+
+    private func begin() {
+        state.withLock { tally in
+            tally.operations += 1
+            tally.running += 1
+        }
+    }
+
+    nonisolated(nonsending) func sleep(_ duration: Duration) async {
+        _ = await Waiter().wait(until: clock.now + duration, on: clock)
+    }
+
+    /// Runs `body` in a task of its own, which it may cancel.
+    nonisolated(nonsending) func inTask(_ body: @escaping @Sendable (Canceller) async -> Void) async {
+        let canceller = Canceller(clock)
+        let task = Task(executorPreference: clock.taskExecutor) { await body(canceller) }
+        canceller.setTask(task)
+        await task.value
+        canceller.end()
+    }
+
+    /// Asks the policy what an observer might ask.
+    func look() { _ = permitsOut?(subject) }
+
+    // MARK: Afterwards
+
+    /// Nobody is inside any more: the policy must be as good as new, or become so.
+    func finish() {
+        requireEmpty()
+        clock.advance(by: .seconds(3_600))
+        do {
+            let passed = try clock.run { [self] in !(await call()).failed }
+            require(passed, "an hour later it lets no call through")
+        } catch {
+            complain("an hour later a call does not end: \(error)")
+        }
+        requireEmpty()
+    }
+
+    func requireEmpty() {
+        let permits = permitsOut?(subject) ?? 0
+        require(permits == 0, "\(permits) permits are out when nobody is inside")
+        let sleepers = clock.sleepers.count
+        require(sleepers == 0, "\(sleepers) alarms are set when nobody waits")
+        let running = tally.running
+        require(running == 0, "\(running) operations run when every call has ended")
+    }
+}

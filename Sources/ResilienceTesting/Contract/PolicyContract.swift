@@ -1,0 +1,140 @@
+public import Resilience
+
+/// Puts a policy through what calls can do to it, and says what it does wrong.
+///
+/// ```swift
+/// @Test func contract() async {
+///     let report = await PolicyContract { clock in Bulkhead(limit: 4, queue: 16, timeBase: clock) }
+///         .check(permitsOut: { $0.inUse + $0.queued })
+///     #expect(report.violations == [])
+/// }
+/// ```
+///
+/// It makes the policy anew for each trial, on a clock of its own, and tries: calls that succeed, that throw every sort of
+/// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; calls
+/// within calls; rounds of a retry around it and refusals further in; permits by hand; actors; thousands of calls at the
+/// same time, one step at a time in random orders and then on all threads.
+///
+/// After each trial nobody may be inside, no alarm may be left behind, and an hour later a call must get through. So make
+/// the policy with limits that let at least four calls in at once, and with waits of less than an hour.
+public struct PolicyContract<Subject: Sendable>: Sendable {
+    let make: @Sendable (ManualClock) -> Subject
+    let guarding: @Sendable (Subject, ManualClock) -> Pipeline
+    /// nil if permits by hand are not for it.
+    let acquire: (@Sendable (Subject) throws -> PermitBox)?
+    let home: @Sendable (Subject) -> (any TimeBase)?
+
+    /// - Parameter make: makes the policy, to live on this clock.
+    public init(_ make: @escaping @Sendable (ManualClock) -> Subject) where Subject: Policy {
+        self.make = make
+        guarding = { subject, clock in Pipeline("contract", timeBase: clock) { subject } }
+        acquire = { PermitBox(try $0.acquire()) }
+        home = { $0.timeBase }
+    }
+
+    /// - Parameter make: makes the policy.
+    public init(_ make: @escaping @Sendable (ManualClock) -> Subject) where Subject: AroundPolicy {
+        self.make = make
+        guarding = { subject, clock in Pipeline("contract", timeBase: clock) { subject } }
+        acquire = nil
+        home = { _ in nil }
+    }
+
+    /// Carries out all trials.
+    ///
+    /// - Parameters:
+    ///   - calls: in the last trial, at the same time and on all threads.
+    ///   - seed: for what is random. On all threads a seed does not decide everything.
+    ///   - permitsOut: what the policy has given out or keeps for calls under way; 0 when there are none. Without it only
+    ///     what can be seen from outside is checked.
+    public func check(
+        calls: Int = 10_000, seed: UInt64 = 1, permitsOut: (@Sendable (Subject) -> Int)? = nil
+    ) async -> ContractReport {
+        let clock = ManualClock()
+        if let base = home(make(clock)), base !== clock {
+            let violation = ContractViolation(trial: "made on a clock", problem: "it lives on another time base")
+            return ContractReport(violations: [violation])
+        }
+        var report = ContractReport()
+        var everyCallEnds = true
+        for trial in Self.trials(seed: seed) where acquire != nil || !trial.isByHand {
+            let stage = ContractStage(self, permitsOut)
+            do {
+                try stage.clock.run(seed: trial.seed, maxSteps: 50_000) { await trial.body(stage) }
+                stage.finish()
+            } catch ManualClock.RunFailure.everybodyWaits {
+                stage.complain("\(ManualClock.RunFailure.everybodyWaits)")
+                everyCallEnds = false
+            } catch {
+                // It would do the same in the other trials.
+                stage.complain("\(error)")
+                report.add(stage, trial: trial.name)
+                return report
+            }
+            report.add(stage, trial: trial.name)
+        }
+        // On all threads nothing can be given up.
+        guard everyCallEnds else { return report }
+        let stage = ContractStage(self, permitsOut)
+        await stage.storm(calls: calls, seed: seed)
+        stage.finish()
+        report.add(stage, trial: "\(calls) calls on all threads")
+        return report
+    }
+}
+
+/// What ``PolicyContract/check(calls:seed:permitsOut:)`` found.
+public struct ContractReport: Sendable, CustomStringConvertible {
+    public fileprivate(set) var violations: [ContractViolation] = []
+    /// Calls made, of all trials.
+    public fileprivate(set) var calls = 0
+    /// Operations begun.
+    public fileprivate(set) var operations = 0
+    /// Calls that the policy, or one around it, refused.
+    public fileprivate(set) var refused = 0
+    /// Calls that were cancelled, whatever became of them.
+    public fileprivate(set) var cancelled = 0
+
+    public var description: String {
+        let counts = "\(calls) calls, \(operations) operations, \(refused) refused, \(cancelled) cancelled"
+        return violations.isEmpty ? counts : violations.map { "\($0)\n" }.joined() + counts
+    }
+
+    fileprivate mutating func add(_ stage: ContractStage<some Sendable>, trial: String) {
+        let tally = stage.tally
+        calls += tally.calls
+        operations += tally.operations
+        refused += tally.refused
+        cancelled += tally.cancelled
+        for problem in tally.problems where !violations.contains(where: { $0.trial == trial && $0.problem == problem })
+        {
+            violations.append(ContractViolation(trial: trial, problem: problem))
+        }
+    }
+}
+
+/// Something that a policy must not do.
+public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
+    /// What was tried.
+    public let trial: String
+    public let problem: String
+
+    public init(trial: String, problem: String) {
+        self.trial = trial
+        self.problem = problem
+    }
+
+    public var description: String { "\(trial): \(problem)" }
+}
+
+/// A permit that can be kept in a list. Let go of, it is dropped without a report.
+final class PermitBox: Sendable {
+    private let permit: Locked<Permit?>
+
+    init(_ permit: consuming Permit) { self.permit = Locked(permit) }
+
+    func complete(_ verdict: Verdict) {
+        let permit = permit.withLock { $0.take() }
+        permit?.complete(verdict)
+    }
+}

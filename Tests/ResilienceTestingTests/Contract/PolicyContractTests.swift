@@ -1,0 +1,265 @@
+import Resilience
+@testable import ResilienceTesting
+import Testing
+
+/// The contract against policies that break it, each in one way.
+@Suite(.timeLimit(.minutes(2))) struct PolicyContractTests {
+    @Test("a policy that does nothing keeps the contract, and the report counts what was tried")
+    func nothing() async {
+        struct Nothing: Policy {}
+        let report = await PolicyContract { _ in Nothing() }.check(calls: 500)
+        #expect(report.violations == [])
+        #expect(report.calls > 4_500 && report.operations > 4_000 && report.cancelled > 500)
+        #expect("\(report)".hasSuffix("cancelled") && !"\(report)".contains("\n"))
+    }
+
+    @Test("a permit that is not given back on some way out is found", arguments: Leak.Way.allCases)
+    func leaks(way: Leak.Way) async {
+        let report = await PolicyContract { _ in Leak(way) }.check(calls: 100, permitsOut: { $0.inside })
+        #expect(report.violations.contains { $0.problem.hasSuffix("permits are out when nobody is inside") })
+    }
+
+    @Test("a permit lost is found without being told how many are out: in the end no call gets through")
+    func exhausted() async {
+        let report = await PolicyContract { _ in Leak(.cancelled, limit: 60) }.check(calls: 100)
+        #expect(report.violations.contains { $0.problem == "an hour later it lets no call through" })
+    }
+
+    @Test("a policy that parks a call and forgets it is found, not waited for")
+    func forgotten() async {
+        struct Forgetful: Policy {
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .park(Waiter(), until: .distantFuture) }
+        }
+        let report = await PolicyContract { _ in Forgetful() }.check(calls: 0)
+        #expect(report.violations.contains { $0.problem == "\(ManualClock.RunFailure.everybodyWaits)" })
+    }
+
+    @Test("a policy that goes round for ever is found, not waited for")
+    func endless() async {
+        struct Endless: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                outcome.verdict == .transient ? .again(at: call.now) : .pass
+            }
+        }
+        let report = await PolicyContract { _ in Endless() }.check(calls: 0)
+        #expect(report.violations.contains { $0.problem == "\(ManualClock.RunFailure.noEnd(steps: 50_000))" })
+    }
+
+    @Test("a wait past the call's deadline is found")
+    func deadline() async {
+        struct Patient: Policy {
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+                slot.first += 1
+                return slot.first == 2 ? .proceed : .sleep(until: call.now + .seconds(10))
+            }
+        }
+        await expect(
+            PolicyContract { _ in Patient() }, "a call waits past its deadline", in: "a deadline")
+    }
+
+    @Test("a policy that stays shut is found")
+    func shut() async {
+        final class Fuse: Policy {
+            let blown = Locked(false)
+
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+                blown.withLock { $0 } ? .refuse(Blown()) : .proceed
+            }
+
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                if outcome.verdict == .transient { blown.withLock { $0 = true } }
+                return .pass
+            }
+        }
+        struct Blown: Rejection {
+            var retryAfter: Duration? { nil }
+            var description: String { "Blown." }
+        }
+        await expect(PolicyContract { _ in Fuse() }, "an hour later it lets no call through", in: "calls that throw")
+    }
+
+    @Test("a policy on another time base than the one it was given is found")
+    func otherBase() async {
+        let report = await PolicyContract { _ in CircuitBreaker() }.check()
+        #expect(
+            report.violations == [
+                ContractViolation(trial: "made on a clock", problem: "it lives on another time base")
+            ])
+        #expect(report.calls == 0)
+    }
+
+    @Test("an around policy whose task loses its caller's cancellation or its task-local values is found")
+    func adrift() async {
+        let cancellation = "the operation does not see its caller's cancellation"
+        let locals = "the operation does not see its caller's task-local values"
+        let task = await PolicyContract { _ in Adrift(isDetached: false) }.check(calls: 0)
+        #expect(task.violations.contains { $0.problem == cancellation })
+        #expect(!task.violations.contains { $0.problem == locals })
+        let detached = await PolicyContract { _ in Adrift(isDetached: true) }.check(calls: 0)
+        #expect(detached.violations.contains { $0.problem == locals })
+    }
+
+    @Test("the actor that calls knows whether its operation runs on it")
+    func isolation() throws {
+        let clock = ManualClock()
+        let (stayed, left) = try clock.run {
+            let actor = ContractActor(clock)
+            await actor.look()
+            let stayed = !actor.wasLeft
+            actor.lookFromHere()
+            return (stayed, actor.wasLeft)
+        }
+        #expect(stayed && left)
+    }
+
+    @Test("an around policy that gives the inside more time than its caller has is found")
+    func laterDeadline() async {
+        struct Generous: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict { try await inside(.distantFuture) }
+        }
+        await expect(
+            PolicyContract { _ in Generous() }, "the operation's deadline is later than its caller's",
+            in: "a deadline")
+    }
+
+    @Test("an around policy that runs the inside again after a success is found")
+    func twice() async {
+        struct Twice: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict {
+                _ = try await inside(call.deadline)
+                return try await inside(call.deadline)
+            }
+        }
+        await expect(PolicyContract { _ in Twice() }, "the operation runs 2 times", in: "a call that succeeds")
+    }
+
+    @Test("an alarm that is left behind is found")
+    func alarm() async {
+        struct Alarming: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict {
+                _ = call.timeBase.schedule(at: call.now + .seconds(600)) {}
+                return try await inside(call.deadline)
+            }
+        }
+        await expect(
+            PolicyContract { _ in Alarming() }, "1 alarms are set when nobody waits", in: "a call that succeeds")
+    }
+
+    @Test("a result that is thrown away is found")
+    func thrownAway() async {
+        struct Ungrateful: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                Task.isCancelled && outcome.error == nil ? .replace(CancellationError(), as: .cancelled) : .pass
+            }
+        }
+        await expect(PolicyContract { _ in Ungrateful() }, "a result is thrown away", in: "cancelled in the operation")
+    }
+
+    private func expect<Subject>(
+        _ contract: PolicyContract<Subject>, _ problem: String, in trial: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        let report = await contract.check(calls: 0)
+        #expect(
+            report.violations.contains(ContractViolation(trial: trial, problem: problem)), "\(report)",
+            sourceLocation: sourceLocation)
+    }
+}
+
+/// Gives out permits, and on one way out keeps them.
+final class Leak: Policy {
+    enum Way: String, CaseIterable {
+        case cancelled, rejected, failed, throttled, parked, secondRound
+    }
+
+    struct Full: Rejection {
+        var retryAfter: Duration? { nil }
+        var description: String { "Full." }
+    }
+
+    private struct State {
+        var inside = 0
+        var parks = 0
+    }
+
+    private let way: Way
+    private let limit: Int
+    private let state = Locked(State())
+
+    init(_ way: Way, limit: Int = .max) {
+        self.way = way
+        self.limit = limit
+    }
+
+    var inside: Int { state.withLock { $0.inside } }
+
+    // The slot's words: whether the call holds a permit, whether it was parked, and the rounds.
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        let isFull = state.withLock { state in
+            if slot.first == 1 { return false }
+            if state.inside >= limit { return true }
+            state.inside += 1
+            return false
+        }
+        if isFull { return .refuse(Full()) }
+        slot.first = 1
+        if way == .parked, slot.second == 0 {
+            slot.second = 1
+            return .park(Waiter(), until: min(call.now + .seconds(1), call.deadline))
+        }
+        slot.third += 1
+        return .proceed
+    }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        let leaks =
+            switch way {
+            case .cancelled: outcome.verdict == .cancelled
+            case .rejected: outcome.verdict == .rejected
+            case .failed: outcome.verdict == .permanent
+            case .throttled: outcome.verdict.retryAfter.map { $0 < .zero } ?? false
+            case .parked: slot.third == 0
+            case .secondRound: slot.third == 2
+            }
+        if !leaks { state.withLock { $0.inside -= 1 } }
+        slot.first = 0
+        return .pass
+    }
+}
+
+/// Runs the inside in a task that knows little of its caller.
+private struct Adrift: AroundPolicy {
+    let isDetached: Bool
+
+    func around(
+        _ call: inout Call, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+    ) async throws -> Verdict {
+        let deadline = call.deadline
+        let executor = call.timeBase.taskExecutor
+        return try await withoutActuallyEscaping(inside) { inside in
+            // Safe: the task runs in its caller's isolation, and the caller waits for it.
+            nonisolated(unsafe) let inside = inside
+            let task =
+                isDetached
+                ? Task.detached(executorPreference: executor) {
+                    _ = isolation
+                    return try await inside(deadline)
+                }
+                : Task(executorPreference: executor) {
+                    _ = isolation
+                    return try await inside(deadline)
+                }
+            return try await task.value
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// Every policy of the package under the contract that users' policies are put to. A new one adds a line.
+@Suite(.timeLimit(.minutes(2))) struct ShippedPoliciesContractTests {
+    @Test("a retry keeps the contract")
+    func retry() async {
+        await expect(PolicyContract { _ in Retry(maxRetries: 3) }, calls: 10_000)
+        await expect(PolicyContract { _ in Retry.throttledOnly })
+        await expect(
+            PolicyContract { _ in Retry(maxRetries: 5, backoff: .constant(.zero), on: [.transient, .rejected]) })
+    }
+
+    @Test("a circuit breaker with three states keeps the contract")
+    func breaker() async {
+        await expect(PolicyContract { CircuitBreaker(timeBase: $0) }, calls: 10_000)
+        await expect(
+            PolicyContract { clock in
+                CircuitBreaker(
+                    circuit: ThreeStateCircuit(
+                        tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(1)), probes: 4,
+                        successesToClose: 2, probeLease: .seconds(5)),
+                    timeBase: clock)
+            })
+    }
+
+    @Test("a circuit breaker that is a backoff gate keeps the contract")
+    func gate() async {
+        await expect(PolicyContract { CircuitBreaker(circuit: BackoffGate(), timeBase: $0) }, calls: 10_000)
+    }
+
+    @Test("a bulkhead keeps the contract, with a queue and without")
+    func bulkhead() async {
+        await expect(PolicyContract { Bulkhead(limit: 4, timeBase: $0) }) { $0.inUse + $0.queued }
+        await expect(PolicyContract { Bulkhead(limit: 4, queue: 16, timeBase: $0) }, calls: 10_000) {
+            $0.inUse + $0.queued
+        }
+        await expect(PolicyContract { Bulkhead(limit: 8, queue: 100_000, maxWait: .seconds(1), timeBase: $0) }) {
+            $0.inUse + $0.queued
+        }
+    }
+
+    @Test("a throttle keeps the contract, whether it refuses or waits")
+    func throttle() async {
+        await expect(PolicyContract { Throttle(.perSecond(10), burst: 20, timeBase: $0) }) { $0.waiting }
+        await expect(
+            PolicyContract { Throttle(.perSecond(100), burst: 4, maxWait: .seconds(30), timeBase: $0) }, calls: 10_000
+        ) { $0.waiting }
+    }
+
+    @Test("a timeout keeps the contract")
+    func timeout() async {
+        await expect(PolicyContract { _ in Timeout(.milliseconds(20)) }, calls: 10_000)
+        await expect(PolicyContract { _ in Timeout(.seconds(60)) })
+    }
+
+    private func expect<Subject>(
+        _ contract: PolicyContract<Subject>, calls: Int = 1_000, permitsOut: (@Sendable (Subject) -> Int)? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        let report = await contract.check(calls: calls, permitsOut: permitsOut)
+        #expect(report.violations == [], sourceLocation: sourceLocation)
+        #expect(report.calls > 4_000 + calls, sourceLocation: sourceLocation)
+    }
+}
