@@ -50,6 +50,7 @@ let package = Package(
                     name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Demo"])),
             ]
         ),
+        .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .testTarget(name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting"]),
         .testTarget(name: "ResilienceHTTPTests", dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting"]),
         .testTarget(
