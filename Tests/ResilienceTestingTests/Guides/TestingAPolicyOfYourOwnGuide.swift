@@ -1,0 +1,152 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+import Testing
+
+// The code of Docs/TestingAPolicyOfYourOwn.md, word for word.
+
+struct QuotaStateMachine {
+    let limit: Int
+    let window: Duration
+    private(set) var used = 0
+    private(set) var windowNumber: UInt64 = 0
+    private(set) var windowEnds = Instant.distantPast
+
+    enum Answer: Equatable {
+        case go
+        case refuse(retryAfter: Duration)
+    }
+
+    init(limit: Int, window: Duration) {
+        self.limit = limit
+        self.window = window
+    }
+
+    mutating func ask(at now: Instant) -> Answer {
+        if windowEnds <= now {
+            used = 0
+            windowNumber += 1
+            windowEnds = now + window
+        }
+        guard used < limit else { return .refuse(retryAfter: now.duration(to: windowEnds)) }
+        used += 1
+        return .go
+    }
+
+    /// A call did not reach the other side after all.
+    mutating func giveBack(windowNumber: UInt64) {
+        if windowNumber == self.windowNumber { used -= 1 }
+    }
+}
+
+final class Quota: Policy {
+    let name = "quota"
+    var timeBase: (any TimeBase)? { base }
+    private let base: any TimeBase
+    private let machine: Mutex<QuotaStateMachine>
+
+    init(limit: Int, window: Duration, timeBase: any TimeBase = .system) {
+        base = timeBase
+        machine = Mutex(QuotaStateMachine(limit: limit, window: window))
+    }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        let now = call.now
+        let (answer, number) = machine.withLock { ($0.ask(at: now), $0.windowNumber) }
+        switch answer {
+        case .go:
+            slot.first = number
+            return .proceed
+        case .refuse(let retryAfter):
+            return .refuse(QuotaUsedUp(retryAfter: retryAfter))
+        }
+    }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        if outcome.verdict == .rejected { machine.withLock { $0.giveBack(windowNumber: slot.first) } }
+        return .pass
+    }
+}
+
+struct QuotaUsedUp: Rejection {
+    let retryAfter: Duration?
+    var description: String { "The quota is used up." }
+}
+
+@Suite struct QuotaStateMachineTests {
+    var machine = QuotaStateMachine(limit: 2, window: .seconds(60))
+    let start = Instant(nanoseconds: 0)
+
+    @Test("a third call in the window is refused, and told when the window ends")
+    mutating func third() {
+        #expect(machine.ask(at: start) == .go)
+        #expect(machine.ask(at: start + .seconds(10)) == .go)
+        #expect(machine.ask(at: start + .seconds(20)) == .refuse(retryAfter: .seconds(40)))
+        #expect(machine.ask(at: start + .seconds(60)) == .go)
+    }
+}
+
+struct ExploredQuota: ExplorableMachine {
+    enum Input { case ask, wait, giveBackFirst }
+
+    var machine = QuotaStateMachine(limit: 2, window: .seconds(3))
+    var now = Instant(nanoseconds: 0)
+    /// The model: the window of every call that is counted, and those whose end is still to come.
+    var counted: [UInt64] = []
+    var inside: [UInt64] = []
+
+    var inputs: [Input] { inside.isEmpty ? [.ask, .wait] : [.ask, .wait, .giveBackFirst] }
+
+    mutating func apply(_ input: Input) throws {
+        switch input {
+        case .wait:
+            now = now + .seconds(1)
+        case .ask:
+            if machine.ask(at: now) == .go {
+                counted.append(machine.windowNumber)
+                inside.append(machine.windowNumber)
+            }
+        case .giveBackFirst:
+            let number = inside.removeFirst()
+            machine.giveBack(windowNumber: number)
+            counted.remove(at: counted.firstIndex(of: number)!)
+        }
+        let inThisWindow = counted.count { $0 == machine.windowNumber }
+        try require(machine.used, is: inThisWindow, "the count")
+        try require(inThisWindow <= 2, "\(inThisWindow) calls in one window")
+    }
+}
+
+@Suite struct QuotaExplorationTests {
+    @Test("no history of ten inputs gets more calls into a window than allowed, and long ones neither")
+    func all() throws {
+        let explorer = Explorer(ExploredQuota())
+        #expect(try explorer.exploreAll(depth: 10).transitions > 20_000)
+        try explorer.exploreRandomly(walks: 20, length: 1_000, seed: 1)
+    }
+}
+
+@Suite struct QuotaTests {
+    @Test("a quota keeps the contract of a policy")
+    func contract() async {
+        let report = await PolicyContract { clock in Quota(limit: 4, window: .seconds(60), timeBase: clock) }
+            .check()
+        #expect(report.violations == [])
+    }
+
+    @Test("a call that is refused further in does not use the quota up")
+    func refusedFurtherIn() async {
+        let clock = ManualClock()
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            Quota(limit: 2, window: .seconds(60), timeBase: clock)
+            bulkhead
+        }
+        let permit = try? bulkhead.acquire()
+        for _ in 0..<10 {
+            await #expect(throws: BulkheadFull.self) { try await pipeline.run {} }
+        }
+        permit?.complete(.success)
+        await #expect(throws: Never.self) { try await pipeline.run {} }
+    }
+}

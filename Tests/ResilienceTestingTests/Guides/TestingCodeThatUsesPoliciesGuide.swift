@@ -1,0 +1,104 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+// The code of Docs/TestingCodeThatUsesPolicies.md, word for word.
+
+struct Unavailable: Error, Equatable {}
+
+struct Activities: Sendable {
+    let pipeline: Pipeline
+    let breaker: CircuitBreaker
+    let fetch: @Sendable (String) async throws -> [String]
+
+    init(timeBase: any TimeBase = .system, fetch: @escaping @Sendable (String) async throws -> [String]) {
+        let breaker = CircuitBreaker("activities", tripping: .consecutiveFailures(3), timeBase: timeBase)
+        self.breaker = breaker
+        pipeline = Pipeline("activities", timeBase: timeBase) {
+            Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
+            breaker
+            Timeout(.seconds(5))
+        }
+        self.fetch = fetch
+    }
+
+    func page(_ path: String) async throws -> [String] {
+        try await pipeline.run { try await fetch(path) }
+    }
+}
+
+@Suite struct ActivitiesTests {
+    let clock = ManualClock()
+
+    @Test("a page that fails twice comes on the third attempt, two seconds later")
+    func retries() throws {
+        let fetch = ScriptedOperation<String, [String]>([
+            .failure(Unavailable()), .failure(Unavailable()), .success(["run"]),
+        ])
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        let start = clock.now
+        #expect(try clock.run { try await activities.page("/1") } == ["run"])
+        #expect(fetch.inputs == ["/1", "/1", "/1"])
+        #expect(start.duration(to: clock.now) == .seconds(2))
+    }
+
+    @Test("a fetch that hangs is tried again after five seconds")
+    func hangs() throws {
+        let fetch = ScriptedOperation<String, [String]>(fallback: .success([]))
+        fetch.hold()
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        try clock.run { [clock] in
+            async let page = activities.page("/1")
+            await clock.runUntilIdle()
+            #expect(clock.sleepers == [clock.now + .seconds(5)])
+            clock.advance(by: .seconds(5))
+            await clock.runUntilIdle()
+            fetch.release()
+            _ = try await page
+        }
+        #expect(fetch.callCount == 2)
+    }
+
+    @Test("three failures open the breaker, and everybody is told in this order")
+    func opens() throws {
+        let recorder = EventRecorder()
+        let fetch = ScriptedOperation<String, [String]>(fallback: .failure(Unavailable()))
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        activities.breaker.observers.add(recorder)
+        #expect(throws: Unavailable.self) { try clock.run { try await activities.page("/1") } }
+        #expect(throws: CircuitOpen.self) { try clock.run { try await activities.page("/1") } }
+        #expect(
+            recorder.contains(
+                inOrder: [
+                    CircuitBreaker.Event.failure(3, of: 3), .opened(for: .seconds(60)),
+                    .refused(retryAfter: .seconds(60)),
+                ]))
+        #expect(recorder.count { $0 == CircuitBreaker.Event.opened(for: .seconds(60)) } == 1)
+    }
+
+    @Test(
+        "in whatever order ten tasks take their steps, three calls get to a service that is down", arguments: 0..<50)
+    func interleavings(seed: UInt64) throws {
+        let fetch = ScriptedOperation<String, [String]>(fallback: .failure(Unavailable()))
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        try clock.run(seed: seed) {
+            await withTaskGroup(of: Void.self) { group in
+                for page in 0..<10 { group.addTask { _ = try? await activities.page("/\(page)") } }
+            }
+        }
+        #expect(fetch.callCount == 3)
+        #expect(activities.breaker.isTripped)
+    }
+
+    @Test("a cancelled page lets go of everything")
+    func cancelled() async throws {
+        let fetch = ScriptedOperation<String, [String]>()
+        fetch.hold()
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        let task = Task { try await activities.page("/1") }
+        await fetch.waitForCalls(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(fetch.running == 0 && clock.sleepers.isEmpty)
+    }
+}
