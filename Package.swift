@@ -18,6 +18,7 @@ let package = Package(
             description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
             enabledTraits: ["SQLite"]
         ),
+        .trait(name: "StubServer", description: "The testing kit's HTTP server on loopback, on FlyingFox's sockets."),
     ],
     // Every product of these is behind a trait below: with the default traits none of them is fetched.
     dependencies: [
@@ -40,7 +41,13 @@ let package = Package(
         .systemLibrary(
             name: "CSQLiteSystem", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"])]),
-        .target(name: "ResilienceTesting", dependencies: ["Resilience"]),
+        .target(
+            name: "ResilienceTesting",
+            dependencies: [
+                "Resilience",
+                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["StubServer"])),
+            ]
+        ),
         .executableTarget(
             name: "RetryStorm",
             dependencies: [
@@ -60,7 +67,13 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
         ),
-        .testTarget(name: "ResilienceTestingTests", dependencies: ["Resilience", "ResilienceTesting"]),
+        .testTarget(
+            name: "ResilienceTestingTests",
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceTesting",
+                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["StubServer"])),
+            ]
+        ),
         .testTarget(
             name: "RetryStormTests", dependencies: ["RetryStorm", "Resilience", "ResilienceSync", "ResilienceTesting"]),
     ],

@@ -33,8 +33,21 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
         state.withLock { $0.results.append(contentsOf: results) }
     }
 
+    /// Played when the queue is used up; without one such a call throws ``ScriptEnded``.
+    public var fallback: Result<Output, any Error>? {
+        get { state.withLock { $0.fallback } }
+        set { state.withLock { $0.fallback = newValue } }
+    }
+
     /// Plays the next result.
     public nonisolated(nonsending) func callAsFunction(_ input: Input) async throws -> Output {
+        try await callAsFunction(input) { _ in }
+    }
+
+    /// Plays the next result; the call stays inside until `body`, which is given an output, has returned.
+    package nonisolated(nonsending) func callAsFunction(
+        _ input: Input, _ body: nonisolated(nonsending) (Output) async throws -> Void
+    ) async throws -> Output {
         let (result, number, watchers) = state.withLock { state in
             state.inputs.append(input)
             state.running += 1
@@ -48,7 +61,9 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
         for watcher in watchers { watcher.continuation.resume() }
         defer { state.withLock { $0.running -= 1 } }
         try await waitWhileHeld()
-        return try result?.get() ?? { throw ScriptEnded(call: number) }()
+        guard let output = try result?.get() else { throw ScriptEnded(call: number) }
+        try await body(output)
+        return output
     }
 
     private nonisolated(nonsending) func waitWhileHeld() async throws {

@@ -25,6 +25,15 @@ import Testing
         #expect(results == [1, 9, 9])
     }
 
+    @Test("the fallback can be changed, and taken away")
+    func changedFallback() async throws {
+        let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
+        operation.fallback = .success(2)
+        #expect(try await operation() == 2)
+        operation.fallback = nil
+        await #expect(throws: ScriptEnded(call: 2)) { try await operation() }
+    }
+
     @Test("a call beyond the script without a fallback fails, and says which it was")
     func ended() async throws {
         let operation = ScriptedOperation<Void, Int>([.success(1)])

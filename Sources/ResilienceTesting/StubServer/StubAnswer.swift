@@ -1,0 +1,79 @@
+#if StubServer
+    public import Foundation
+
+    /// What a ``StubServer`` does with one request.
+    public struct StubAnswer: Sendable, Hashable {
+        enum Ending { case complete, close, reset }
+
+        /// Nil sends nothing.
+        var status: Int?
+        var headers: [String: String] = [:]
+        var body = Data()
+        var ending = Ending.complete
+        var delay = Duration.zero
+
+        /// A response, with a `Content-Length` unless `headers` have one. A 1xx, 204 or 304 and the answer to a HEAD are
+        /// sent without the body. `Connection: close` is kept to.
+        public static func status(_ status: Int, headers: [String: String] = [:], body: Data = Data()) -> StubAnswer {
+            StubAnswer(status: status, headers: headers, body: body)
+        }
+
+        /// A response with a text, of no content type unless `headers` have one.
+        public static func status(_ status: Int, headers: [String: String] = [:], body: String) -> StubAnswer {
+            .status(status, headers: headers, body: Data(body.utf8))
+        }
+
+        /// A response with the content type `application/json`.
+        public static func json(_ status: Int, _ json: String) -> StubAnswer {
+            .status(status, headers: ["Content-Type": "application/json"], body: json)
+        }
+
+        /// A 200 that ends in the middle: the connection is closed after so many bytes of a longer body.
+        public static func closeMidBody(after bytes: Int) -> StubAnswer { .midBody(bytes, .close) }
+
+        /// A 200 that ends in the middle: the connection is reset after so many bytes of a longer body.
+        public static func resetMidBody(after bytes: Int) -> StubAnswer { .midBody(bytes, .reset) }
+
+        /// The connection is closed before an answer.
+        ///
+        /// A client may take a connection that has carried an answer before for an idle one that has just ended, and send
+        /// the request again on a new one without telling you; `URLSession` does. To see the failure, give the answer before
+        /// the header `Connection: close`.
+        public static let closeWithoutAnswer = StubAnswer(ending: .close)
+
+        /// The connection is reset before an answer; otherwise as ``closeWithoutAnswer``.
+        public static let resetWithoutAnswer = StubAnswer(ending: .reset)
+
+        /// The same, begun so much later by the server's time base.
+        public func delayed(by delay: Duration) -> StubAnswer {
+            var answer = self
+            answer.delay = delay
+            return answer
+        }
+
+        private static func midBody(_ bytes: Int, _ ending: Ending) -> StubAnswer {
+            let body = Data(repeating: UInt8(ascii: "x"), count: max(bytes, 0))
+            return StubAnswer(
+                status: 200, headers: ["Content-Length": "\(body.count + 1)"], body: body, ending: ending)
+        }
+
+        var endsConnection: Bool {
+            ending != .complete || headers.contains { $0.lowercased() == "connection" && $1.lowercased() == "close" }
+        }
+
+        /// What goes over the wire.
+        func bytes(for method: String, isLast: Bool) -> Data {
+            guard let status else { return Data() }
+            let hasNoLength = status < 200 || status == 204
+            let hasNoBody = hasNoLength || status == 304 || method == "HEAD"
+            var fields = headers
+            if !hasNoLength, !fields.keys.contains(where: { $0.lowercased() == "content-length" }) {
+                fields["Content-Length"] = "\(body.count)"
+            }
+            if isLast { fields["Connection"] = "close" }
+            let lines = fields.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)\r\n" }
+            let head = Data("HTTP/1.1 \(status) \r\n\(lines.joined())\r\n".utf8)
+            return hasNoBody ? head : head + body
+        }
+    }
+#endif
