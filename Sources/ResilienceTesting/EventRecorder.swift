@@ -11,7 +11,7 @@ public import Resilience
 public final class EventRecorder: Observer {
     private struct State {
         var events: [Event] = []
-        var watchers: [(events: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [(events: Int, waiter: Waiter)] = []
     }
 
     private let state = Locked(State())
@@ -26,7 +26,7 @@ public final class EventRecorder: Observer {
             state.watchers.removeAll { $0.events <= count }
             return watchers
         }
-        for watcher in watchers { watcher.continuation.resume() }
+        for watcher in watchers { watcher.waiter.resume() }
     }
 
     /// Everything so far.
@@ -68,16 +68,15 @@ public final class EventRecorder: Observer {
         return rest.isEmpty
     }
 
-    /// Returns once at least `count` events have come.
+    /// Returns once at least `count` events have come, or the task is cancelled.
     public nonisolated(nonsending) func waitForEvents(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let enough = state.withLock { state in
-                if state.events.count >= count { return true }
-                state.watchers.append((count, continuation))
-                return false
-            }
-            if enough { continuation.resume() }
+        let waiter = Waiter()
+        let enough = state.withLock { state in
+            if state.events.count >= count { return true }
+            state.watchers.append((count, waiter))
+            return false
         }
+        if !enough { _ = await waiter.wait(until: .distantFuture, on: .system) }
     }
 
     /// Forgets everything.

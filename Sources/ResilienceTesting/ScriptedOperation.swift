@@ -16,7 +16,7 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
         var mostRunning = 0
         var holds = false
         var held: [Waiter] = []
-        var watchers: [(calls: Int, continuation: CheckedContinuation<Void, Never>)] = []
+        var watchers: [(calls: Int, waiter: Waiter)] = []
     }
 
     private let state: Locked<State>
@@ -58,7 +58,7 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
             state.watchers.removeAll { $0.calls <= number }
             return (result, number, watchers)
         }
-        for watcher in watchers { watcher.continuation.resume() }
+        for watcher in watchers { watcher.waiter.resume() }
         defer { state.withLock { $0.running -= 1 } }
         try await waitWhileHeld()
         guard let output = try result?.get() else { throw ScriptEnded(call: number) }
@@ -93,16 +93,15 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
         for waiter in released { waiter.resume() }
     }
 
-    /// Returns once at least `count` calls have begun.
+    /// Returns once at least `count` calls have begun, or the task is cancelled.
     public nonisolated(nonsending) func waitForCalls(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let enough = state.withLock { state in
-                if state.inputs.count >= count { return true }
-                state.watchers.append((count, continuation))
-                return false
-            }
-            if enough { continuation.resume() }
+        let waiter = Waiter()
+        let enough = state.withLock { state in
+            if state.inputs.count >= count { return true }
+            state.watchers.append((count, waiter))
+            return false
         }
+        if !enough { _ = await waiter.wait(until: .distantFuture, on: .system) }
     }
 
     /// The argument of every call, in order.

@@ -11,24 +11,19 @@ public import Resilience
 /// try await result
 /// ```
 public final class ManualClock: TimeBase {
-    private struct Watcher {
-        let count: Int
-        let continuation: CheckedContinuation<Void, Never>
-    }
-
     private struct State {
         var now: Instant
         var alarms = AlarmQueue()
-        var watchers: [Watcher] = []
+        var watchers: [(count: Int, waiter: Waiter)] = []
         var executor: SteppedExecutor?
         var idlers: [CheckedContinuation<Void, Never>] = []
 
         /// Takes out the watchers that have seen enough.
-        mutating func satisfied() -> [Watcher] {
+        mutating func satisfied() -> [Waiter] {
             let pending = alarms.count
             let done = watchers.filter { $0.count <= pending }
             watchers.removeAll { $0.count <= pending }
-            return done
+            return done.map(\.waiter)
         }
     }
 
@@ -48,7 +43,7 @@ public final class ManualClock: TimeBase {
             let alarm = state.alarms.insert(at: deadline, action)
             return (alarm, state.satisfied(), deadline <= state.now && state.executor == nil)
         }
-        for watcher in watchers { watcher.continuation.resume() }
+        for watcher in watchers { watcher.resume() }
         if firesNow { advance(by: .zero) }
         return alarm
     }
@@ -58,15 +53,15 @@ public final class ManualClock: TimeBase {
     /// When each pending sleep, wait or timeout is due, earliest first.
     public var sleepers: [Instant] { state.withLock { $0.alarms.deadlines } }
 
-    /// Returns once at least `count` sleeps, waits or timeouts are pending. Does not move time.
+    /// Returns once at least `count` sleeps, waits or timeouts are pending, or the task is cancelled. Does not move time.
     public nonisolated(nonsending) func waitForSleepers(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let watchers = state.withLock { state in
-                state.watchers.append(Watcher(count: count, continuation: continuation))
-                return state.satisfied()
-            }
-            for watcher in watchers { watcher.continuation.resume() }
+        let waiter = Waiter()
+        let watchers = state.withLock { state in
+            state.watchers.append((count, waiter))
+            return state.satisfied()
         }
+        for watcher in watchers { watcher.resume() }
+        _ = await waiter.wait(until: .distantFuture, on: self)
     }
 
     /// Moves time on, firing what falls due on the way, in order and each at its own instant.

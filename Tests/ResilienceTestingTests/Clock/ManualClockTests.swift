@@ -137,3 +137,15 @@ import Testing
 
     private func seconds(since start: Instant) -> Int64 { start.duration(to: clock.now).components.seconds }
 }
+
+@Suite(.timeLimit(.minutes(1))) struct CancelledWaitsTests {
+    @Test("a test that waits for what does not come can be cancelled, and does not hang")
+    func cancelled() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await ManualClock().waitForSleepers(1) }
+            group.addTask { await EventRecorder().waitForEvents(1) }
+            group.addTask { await ScriptedOperation<Void, Void>().waitForCalls(1) }
+            group.cancelAll()
+        }
+    }
+}
