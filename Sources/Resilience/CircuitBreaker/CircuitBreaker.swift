@@ -95,9 +95,9 @@ public final class CircuitBreaker: Policy {
     @inline(never) private func record(_ verdict: Verdict, _ call: inout Call, _ slot: Slot) {
         let now = call.now
         let (recording, failures, status) = change { circuit in
-            let before = circuit.machine.status(at: now).failureCount
+            let before = circuit.status(at: now).failureCount
             let recording = circuit.record(verdict, generation: slot.first, ticket: slot.second, at: now)
-            let status = circuit.machine.status(at: now)
+            let status = circuit.status(at: now)
             return (recording, status.failureCount > before, status)
         }
         switch recording {
@@ -124,7 +124,7 @@ public final class CircuitBreaker: Policy {
     /// What a call would find now.
     public var status: CircuitStatus {
         let now = ownCore.timeBase.now
-        return circuit.withLock { $0.machine.status(at: now) }
+        return circuit.withLock { $0.status(at: now) }
     }
 
     /// Whether a call would be let through now.

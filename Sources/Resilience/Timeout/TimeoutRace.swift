@@ -36,17 +36,18 @@ final class TimeoutRace: Sendable {
 
     func keep(_ handle: Task<Verdict, any Error>) { state.withLock { $0.handle = handle } }
 
-    func limitPassed() { cancelInside { $0.limitPassed() } }
+    /// - Returns: whether this is what ended it: the inside is cancelled.
+    @discardableResult
+    func limitPassed() -> Bool { cancelInside { $0.limitPassed() } }
 
-    func callerCancelled() { cancelInside { $0.callerCancelled() } }
+    /// - Returns: whether this is what ended it: the inside is cancelled.
+    @discardableResult
+    func callerCancelled() -> Bool { cancelInside { $0.callerCancelled() } }
 
-    private func cancelInside(if input: (inout TimeoutStateMachine) -> TimeoutStateMachine.Answer) {
-        let task = state.withLock { state -> TaskReference? in
-            switch input(&state.machine) {
-            case .cancelInside: state.task
-            case .nothing: nil
-            }
-        }
+    private func cancelInside(if input: (inout TimeoutStateMachine) -> TimeoutStateMachine.Answer) -> Bool {
+        let (answer, task) = state.withLock { (input(&$0.machine), $0.task) }
+        guard answer == .cancelInside else { return false }
         task?.task.cancel()
+        return true
     }
 }

@@ -65,12 +65,18 @@ public final class ManualClock: TimeBase {
     }
 
     /// Moves time on, firing what falls due on the way, in order and each at its own instant.
-    public func advance(by duration: Duration) { advance(to: now + duration) }
+    public func advance(by duration: Duration) { advance { $0 + duration } }
 
     /// Moves time on to `target`; an earlier one moves nothing.
-    public func advance(to target: Instant) {
+    public func advance(to target: Instant) { advance { _ in target } }
+
+    /// - Parameter target: told the time before the first step, in that step, so that moves made at once add up.
+    private func advance(to target: (Instant) -> Instant) {
+        var end: Instant?
         while true {
             let action: AlarmQueue.Action? = state.withLock { state in
+                let target = end ?? target(state.now)
+                end = target
                 guard let next = state.alarms.earliest, next <= max(target, state.now) else {
                     state.now = max(state.now, target)
                     return nil

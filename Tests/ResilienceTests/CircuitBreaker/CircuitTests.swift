@@ -37,6 +37,16 @@ private let now = Instant.second(0)
         #expect(circuit.machine.state == .halfOpen && circuit.generation == 3)
     }
 
+    @Test("time never goes back: a call that comes with an earlier time than another's counts as of that one's")
+    mutating func timeGoesOn() {
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
+        #expect(circuit.admit(at: .second(40)) == .refuse(retryAfter: .seconds(60), nil))
+        #expect(circuit.status(at: .second(40)).timeRemaining == .seconds(60))
+        _ = circuit.admit(at: .second(160))
+        _ = circuit.record(.transient, generation: 3, ticket: 1, at: .second(90))
+        #expect(circuit.status(at: .second(160)).timeRemaining == .seconds(60))
+    }
+
     @Test("a reset begins a new generation even when it changes no state")
     mutating func reset() {
         #expect(circuit.reset(keepingGrowth: false) == nil)

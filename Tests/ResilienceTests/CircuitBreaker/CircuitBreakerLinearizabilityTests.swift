@@ -1,0 +1,129 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+extension Linearizability {
+    @Suite struct CircuitBreakerLinearizabilityTests {
+        private enum Input: Sendable {
+            /// One thread has one call at a time.
+            case acquire(thread: Int, at: Int)
+            case complete(thread: Int, Verdict, at: Int)
+            case reset(keepingGrowth: Bool)
+            case status(at: Int)
+        }
+
+        private enum Answer: Equatable, Sendable {
+            case allowed
+            case refused(retryAfter: Duration?)
+            case done
+            case status(CircuitStatus)
+        }
+
+        private struct Model: SequentialModel {
+            private struct Admission: Hashable {
+                let generation: UInt64
+                let ticket: UInt64
+            }
+
+            private var circuit: Dumped<Circuit>
+            private var admissions: [Int: Admission] = [:]
+
+            init(_ machine: some CircuitStateMachine) { circuit = Dumped(Circuit(machine)) }
+
+            mutating func apply(_ input: Input) -> Answer {
+                switch input {
+                case .acquire(let thread, let now):
+                    switch circuit.value.admit(at: .second(Int64(now))) {
+                    case .allow(let generation, let ticket, _):
+                        admissions[thread] = Admission(generation: generation, ticket: ticket)
+                        return .allowed
+                    case .refuse(let retryAfter, _):
+                        return .refused(retryAfter: retryAfter)
+                    }
+                case .complete(let thread, let verdict, let now):
+                    guard let admission = admissions.removeValue(forKey: thread) else { return .done }
+                    _ = circuit.value.record(
+                        verdict, generation: admission.generation, ticket: admission.ticket, at: .second(Int64(now)))
+                    return .done
+                case .reset(let keepingGrowth):
+                    _ = circuit.value.reset(keepingGrowth: keepingGrowth)
+                    return .done
+                case .status(let now):
+                    return .status(circuit.value.status(at: .second(Int64(now))))
+                }
+            }
+        }
+
+        private func expectLinearizable(
+            _ machine: some CircuitStateMachine, failure: Verdict
+        ) async {
+            let verdicts: [Verdict] = [
+                .success, .success, failure, failure, failure, .permanent, .cancelled, .rejected,
+            ]
+            await ResilienceTests.expectLinearizable(Model(machine)) {
+                CircuitBreaker(circuit: machine, timeBase: ToldTime())
+            } play: { breaker, thread, random, history in
+                var permit: Permit?
+                func complete(at now: Int) {
+                    let verdict = random.pick(verdicts)
+                    history.record(.complete(thread: thread, verdict, at: now), onThread: thread) {
+                        permit.take()?.complete(verdict)
+                        return .done
+                    }
+                }
+                for step in 0..<stepsEach {
+                    letOthersRun(&random)
+                    let now = 5 * step + random.below(20)
+                    ToldTime.$seconds.withValue(now) {
+                        switch random.below(16) {
+                        case 0:
+                            let keepingGrowth = random.below(2) == 0
+                            history.record(.reset(keepingGrowth: keepingGrowth), onThread: thread) {
+                                breaker.reset(keepingGrowth: keepingGrowth)
+                                return .done
+                            }
+                        case 1..<4:
+                            history.record(.status(at: now), onThread: thread) { .status(breaker.status) }
+                        case _ where permit != nil:
+                            complete(at: now)
+                        default:
+                            history.record(.acquire(thread: thread, at: now), onThread: thread) {
+                                do {
+                                    permit = try breaker.acquire()
+                                    return .allowed
+                                } catch {
+                                    return .refused(retryAfter: (error as? CircuitOpen)?.retryAfter)
+                                }
+                            }
+                        }
+                    }
+                }
+                if permit != nil { complete(at: ToldTime.seconds) }
+            }
+        }
+
+        @Test("calls, probes, resets and looks at a circuit of three states, all at once, come in one order")
+        func threeStates() async {
+            await expectLinearizable(
+                ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(30))),
+                failure: .transient)
+        }
+
+        @Test("so they do with several probes and growing breaks")
+        func severalProbes() async {
+            await expectLinearizable(
+                ThreeStateCircuit(
+                    tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(10)), probes: 2,
+                    successesToClose: 2, probeLease: .seconds(30)),
+                failure: .transient)
+        }
+
+        @Test("so they do with a gate that shuts for longer and longer")
+        func gate() async {
+            await expectLinearizable(
+                BackoffGate(tripping: .consecutiveThrottles(2), openFor: .exponential(from: .seconds(10))),
+                failure: .throttled)
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+extension Linearizability {
+    @Suite struct ThrottleLinearizabilityTests {
+        private enum Input: Sendable {
+            /// One thread has one call; this is its next step.
+            case enter(thread: Int, at: Int)
+            case exit(thread: Int, Verdict, at: Int)
+            case hold(for: Int, at: Int)
+            case endHold(at: Int)
+            case heldUntil
+            case waiting
+        }
+
+        private enum Answer: Equatable, Sendable {
+            case proceed
+            case refused(retryAfter: Duration?)
+            case sleep(until: Instant)
+            case park(until: Instant)
+            case done
+            case heldUntil(Instant?)
+            case waiting(Int)
+        }
+
+        private struct Model: SequentialModel {
+            enum Call: Hashable {
+                case admitted(epoch: UInt64)
+                case probe(epoch: UInt64)
+                case reserved(epoch: UInt64, receipt: Int64, latest: Instant)
+                case waiting(latest: Instant)
+            }
+
+            var machine: Dumped<ThrottleStateMachine>
+            let maxWait: Duration
+            let maxWaiting: Int
+            /// How long a 429 without a wait holds; nil if 429s do not hold.
+            let hold: Duration?
+            var calls: [Int: Call] = [:]
+            var waiting = 0
+
+            mutating func apply(_ input: Input) -> Answer {
+                switch input {
+                case .enter(let thread, let now): return enter(thread, at: .second(Int64(now)))
+                case .exit(let thread, let verdict, let now): exit(thread, verdict, at: .second(Int64(now)))
+                case .hold(let length, let now): machine.value.hold(until: .second(Int64(now + length)))
+                case .endHold(let now): machine.value.endHold(at: .second(Int64(now)))
+                case .heldUntil:
+                    switch machine.value.gate {
+                    case .open: return .heldUntil(nil)
+                    case .held(let until): return .heldUntil(until)
+                    case .probing(let leaseEnds): return .heldUntil(leaseEnds)
+                    }
+                case .waiting: return .waiting(waiting)
+                }
+                return .done
+            }
+
+            private mutating func enter(_ thread: Int, at now: Instant) -> Answer {
+                var latest = now + maxWait
+                switch calls.removeValue(forKey: thread) {
+                case .reserved(let epoch, _, let first):
+                    waiting -= 1
+                    latest = first
+                    if machine.value.gate == .open, epoch == machine.value.epoch {
+                        calls[thread] = .admitted(epoch: epoch)
+                        return .proceed
+                    }
+                case .waiting(let first):
+                    waiting -= 1
+                    latest = first
+                case .admitted, .probe, nil:
+                    break
+                }
+                let hasRoom = waiting < maxWaiting
+                switch machine.value.ask(at: now) {
+                case .go:
+                    calls[thread] = .admitted(epoch: machine.value.epoch)
+                    return .proceed
+                case .probe:
+                    calls[thread] = .probe(epoch: machine.value.epoch)
+                    return .proceed
+                case .notBefore(let turn) where turn <= latest && hasRoom:
+                    waiting += 1
+                    let receipt = machine.value.reserve(at: now)
+                    calls[thread] = .reserved(epoch: machine.value.epoch, receipt: receipt, latest: latest)
+                    return .sleep(until: turn)
+                case .held(let until) where until <= latest && hasRoom:
+                    waiting += 1
+                    calls[thread] = .waiting(latest: latest)
+                    return .sleep(until: until)
+                case .probing(let until) where now < latest && hasRoom:
+                    waiting += 1
+                    calls[thread] = .waiting(latest: latest)
+                    return .park(until: min(until, latest))
+                case .notBefore(let instant), .held(let instant), .probing(let instant):
+                    return .refused(retryAfter: now.duration(to: instant))
+                case .never:
+                    return .refused(retryAfter: nil)
+                }
+            }
+
+            private mutating func exit(_ thread: Int, _ verdict: Verdict, at now: Instant) {
+                switch calls.removeValue(forKey: thread) {
+                case .reserved(let epoch, let receipt, _):
+                    waiting -= 1
+                    if epoch == machine.value.epoch { machine.value.giveBack(receipt) }
+                case .waiting:
+                    waiting -= 1
+                case .admitted(let epoch):
+                    ended(verdict, epoch, wasProbe: false, at: now)
+                case .probe(let epoch):
+                    ended(verdict, epoch, wasProbe: true, at: now)
+                case nil:
+                    break
+                }
+            }
+
+            private mutating func ended(_ verdict: Verdict, _ epoch: UInt64, wasProbe: Bool, at now: Instant) {
+                if case .throttled(let named) = verdict, let hold {
+                    if machine.value.minds(throttledInEpoch: epoch, wasProbe: wasProbe) {
+                        machine.value.hold(until: now + (named ?? hold))
+                    }
+                } else if wasProbe {
+                    machine.value.probeEnded(decided: !verdict.saysNothing, inEpoch: epoch, at: now)
+                }
+            }
+        }
+
+        @Test(
+            "calls that go, wait, are refused, probe or hold all others, all at once, do so in one order",
+            arguments: [
+                (rate: Rate(1, per: .seconds(3)), maxWait: 0, hold: nil as Int?),
+                (Rate(1, per: .seconds(3)), 12, nil),
+                (Rate(1, per: .seconds(2)), 12, 10),
+            ])
+        func linearizable(rate: Rate, maxWait: Int, hold: Int?) async {
+            let model = Model(
+                machine: Dumped(ThrottleStateMachine(rate: rate, burst: 2)), maxWait: .seconds(maxWait), maxWaiting: 2,
+                hold: hold.map { .seconds($0) })
+            await expectLinearizable(model, seed: UInt64(maxWait)) {
+                Throttle(
+                    rate, burst: 2, maxWait: .seconds(maxWait), maxWaiting: 2, holdOnThrottled: hold != nil,
+                    holdBackoff: .constant(.seconds(hold ?? 0)), timeBase: ToldTime())
+            } play: { throttle, thread, random, history in
+                Self.play(throttle, thread, &random, history)
+            } afterwards: { throttle, _ in
+                #expect(throttle.waiting == 0)
+            }
+        }
+
+        @Test("so they do at a gate without a rate")
+        func gate() async {
+            let model = Model(
+                machine: Dumped(ThrottleStateMachine(rate: nil, burst: 1)), maxWait: .seconds(20), maxWaiting: 2,
+                hold: .seconds(10))
+            await expectLinearizable(model) {
+                Throttle.gate(
+                    maxWait: .seconds(20), maxWaiting: 2, holdBackoff: .constant(.seconds(10)), timeBase: ToldTime())
+            } play: { throttle, thread, random, history in
+                Self.play(throttle, thread, &random, history)
+            } afterwards: { throttle, _ in
+                #expect(throttle.waiting == 0)
+            }
+        }
+
+        private static func play(
+            _ throttle: Throttle, _ thread: Int, _ random: inout SeededNumbers, _ history: History<Input, Answer>
+        ) {
+            let verdicts: [Verdict] = [
+                .success, .success, .transient, .throttled, .throttled(retryAfter: .seconds(5)), .cancelled,
+            ]
+            let core = PipelineCore.bare(on: throttle.timeBase)
+            var slot = Slot()
+            var isInside = false
+            var waits = false
+            func exit(_ verdict: Verdict) {
+                history.record(.exit(thread: thread, verdict, at: ToldTime.seconds), onThread: thread) {
+                    var call = Call(core)
+                    _ = throttle.exit(&call, &slot, Outcome(verdict))
+                    return .done
+                }
+                (isInside, waits) = (false, false)
+            }
+            func enter() {
+                history.record(.enter(thread: thread, at: ToldTime.seconds), onThread: thread) {
+                    var call = Call(core)
+                    switch throttle.enter(&call, &slot) {
+                    case .proceed:
+                        (isInside, waits) = (true, false)
+                        return .proceed
+                    case .refuse(let error):
+                        (isInside, waits) = (false, false)
+                        return .refused(retryAfter: (error as? Throttled)?.retryAfter)
+                    case .sleep(let instant):
+                        (isInside, waits) = (true, true)
+                        return .sleep(until: instant)
+                    case .park(_, let instant):
+                        (isInside, waits) = (true, true)
+                        return .park(until: instant)
+                    }
+                }
+            }
+            for step in 0..<stepsEach {
+                letOthersRun(&random)
+                let now = 2 * step + random.below(8)
+                ToldTime.$seconds.withValue(now) {
+                    switch random.below(20) {
+                    case 0:
+                        let length = random.below(15)
+                        history.record(.hold(for: length, at: now), onThread: thread) {
+                            throttle.hold(for: .seconds(length))
+                            return .done
+                        }
+                    case 1:
+                        history.record(.endHold(at: now), onThread: thread) {
+                            throttle.endHold()
+                            return .done
+                        }
+                    case 2..<4:
+                        history.record(.heldUntil, onThread: thread) { .heldUntil(throttle.heldUntil) }
+                    case 4..<6:
+                        history.record(.waiting, onThread: thread) { .waiting(throttle.waiting) }
+                    case 6..<13 where waits: enter()
+                    case _ where isInside: exit(waits ? .cancelled : random.pick(verdicts))
+                    default: enter()
+                    }
+                }
+            }
+            if isInside { exit(.cancelled) }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+extension Linearizability {
+    @Suite struct TimeoutRaceLinearizabilityTests {
+        private struct Model: SequentialModel {
+            enum Event: Sendable { case insideEnded, limitPassed, callerCancelled, state }
+
+            struct Input: Sendable {
+                let event: Event
+                let race: Int
+            }
+
+            enum Answer: Equatable, Sendable {
+                case done
+                case cancelsInside(Bool)
+                case state(TimeoutStateMachine)
+            }
+
+            var machines: [Int: TimeoutStateMachine] = [:]
+
+            mutating func apply(_ input: Input) -> Answer {
+                var machine = machines[input.race] ?? .running
+                defer { machines[input.race] = machine }
+                switch input.event {
+                case .insideEnded:
+                    machine.insideEnded()
+                    return .done
+                case .limitPassed: return .cancelsInside(machine.limitPassed() == .cancelInside)
+                case .callerCancelled: return .cancelsInside(machine.callerCancelled() == .cancelInside)
+                case .state: return .state(machine)
+                }
+            }
+        }
+
+        @Test("a call's end, its limit and its caller's cancellation, all at once, come in one order that all agree on")
+        func linearizable() async {
+            await expectLinearizable(Model()) {
+                OneAfterAnother(100) { TimeoutRace() }
+            } play: { races, thread, random, history in
+                for _ in 0..<stepsEach {
+                    letOthersRun(&random)
+                    let (number, race) = races.present(movingOn: random.below(4) == 0)
+                    let event = random.pick([Model.Event.insideEnded, .limitPassed, .callerCancelled, .state])
+                    history.record(Model.Input(event: event, race: number), onThread: thread) {
+                        switch event {
+                        case .insideEnded:
+                            race.insideEnded()
+                            return .done
+                        case .limitPassed: return .cancelsInside(race.limitPassed())
+                        case .callerCancelled: return .cancelsInside(race.callerCancelled())
+                        case .state: return .state(race.machine)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
