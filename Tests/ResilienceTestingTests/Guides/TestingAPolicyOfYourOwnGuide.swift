@@ -5,7 +5,7 @@ import Testing
 
 // The code of Docs/TestingAPolicyOfYourOwn.md, word for word.
 
-struct QuotaStateMachine {
+struct QuotaStateMachine: Hashable {
     let limit: Int
     let window: Duration
     private(set) var used = 0
@@ -126,12 +126,40 @@ struct ExploredQuota: ExplorableMachine {
     }
 }
 
+struct QuotaModel: SequentialModel {
+    enum Input { case ask }
+
+    var machine = QuotaStateMachine(limit: 3, window: .seconds(60))
+
+    /// Whether the call may go ahead.
+    mutating func apply(_ input: Input) -> Bool { machine.ask(at: Instant(nanoseconds: 0)) == .go }
+}
+
 @Suite struct QuotaTests {
     @Test("a quota keeps the contract of a policy")
     func contract() async {
         let report = await PolicyContract { clock in Quota(limit: 4, window: .seconds(60), timeBase: clock) }
             .check()
         #expect(report.violations == [])
+    }
+
+    @Test("asked on several threads, a quota answers as its machine does alone")
+    func linearizable() async throws {
+        let quota = Quota(limit: 3, window: .seconds(60), timeBase: ManualClock())
+        let history = History<QuotaModel.Input, Bool>(threads: 4)
+        await withTaskGroup(of: Void.self) { group in
+            for thread in 0..<4 {
+                group.addTask {
+                    for _ in 0..<10 {
+                        history.record(.ask, onThread: thread) {
+                            do { _ = try quota.acquire() } catch { return false }
+                            return true
+                        }
+                    }
+                }
+            }
+        }
+        try history.check(against: QuotaModel())
     }
 
     @Test("a call that is refused further in does not use the quota up")

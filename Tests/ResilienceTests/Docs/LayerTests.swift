@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+/// Holds the tests to Tests/README.md.
+@Suite struct LayerTests {
+    struct File {
+        let path: String
+        let text: String
+
+        var name: String { String(path.split(separator: "/").last?.dropLast(".swift".count) ?? "") }
+    }
+
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func files(in folder: String) throws -> [File] {
+        let found = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
+        return try (found?.allObjects ?? []).compactMap { $0 as? URL }
+            .filter { $0.pathExtension == "swift" && $0.lastPathComponent != "LayerTests.swift" }
+            .map { File(path: $0.path, text: try String(contentsOf: $0, encoding: .utf8)) }
+    }
+
+    @Test("no test sleeps, and none waits by yielding")
+    func noSleeping() throws {
+        let forbidden = ["Task.sleep", "Task.yield", "Thread.sleep", "usleep(", "clock.sleep("]
+        for file in try Self.files(in: "Tests") {
+            for word in forbidden { #expect(!file.text.contains(word), "\(file.path): \(word)") }
+        }
+    }
+
+    @Test("tests of decisions know no waiting, no task and no clock")
+    func pure() throws {
+        let files = try Self.files(in: "Tests").filter {
+            $0.name.hasSuffix("StateMachineTests") || $0.name.hasSuffix("ExplorationTests")
+        }
+        #expect(files.count >= 12)
+        for file in files {
+            for word in ["await ", "async ", "Task {", "ManualClock("] {
+                #expect(!file.text.contains(word), "\(file.path): \(word)")
+            }
+        }
+    }
+
+    @Test("every machine is explored")
+    func explored() throws {
+        let explorations = try Self.files(in: "Tests").filter { $0.name.hasSuffix("ExplorationTests") }.map(\.text)
+            .joined()
+        let machines = try Self.files(in: "Sources").flatMap { file in
+            file.text.matches(of: /(?:struct|enum) (\w+StateMachine)\b|struct (\w+): CircuitStateMachine/)
+                .map { String($0.output.1 ?? $0.output.2 ?? "") }
+        }
+        #expect(machines.count >= 6)
+        for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
+    }
+
+    @Test(
+        "the guides' code compiles and runs: every line of it is in a test",
+        arguments: [
+            ("TestingCodeThatUsesPolicies", "TestingCodeThatUsesPoliciesGuide"),
+            ("TestingAPolicyOfYourOwn", "TestingAPolicyOfYourOwnGuide"),
+        ])
+    func guides(guide: String, compiled: String) throws {
+        let text = try String(contentsOf: Self.root.appending(path: "Docs/\(guide).md"), encoding: .utf8)
+        let file = try #require(try Self.files(in: "Tests/ResilienceTestingTests/Guides").first { $0.name == compiled })
+        let lines = Set(file.text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
+        var code = 0
+        for block in text.components(separatedBy: "```swift\n").dropFirst() {
+            for line in block.components(separatedBy: "\n```")[0].split(separator: "\n") {
+                let line = line.trimmingCharacters(in: .whitespaces)
+                code += 1
+                #expect(lines.contains(line), "\(guide): \(line)")
+            }
+        }
+        #expect(code > 60)
+    }
+}
