@@ -3,7 +3,7 @@ struct BulkheadStateMachine: Sendable {
     let limit: Int
     let queueLimit: Int
     private(set) var inUse = 0
-    private var line = TicketLine()
+    private(set) var line = TicketLine()
 
     init(limit: Int, queueLimit: Int) {
         precondition(limit >= 1, "Bulkhead: limit is \(limit), and must be at least 1")
@@ -44,10 +44,10 @@ struct BulkheadStateMachine: Sendable {
 
 /// A waiting line of tickets, first come first served, that anybody may leave from the middle.
 struct TicketLine: Sendable {
-    private var waiting: Set<UInt64> = []
+    private(set) var waiting: Set<UInt64> = []
     /// In order of joining; those no longer in `waiting` have left. Compacted when half of it has.
-    private var order: [UInt64] = []
-    private var first = 0
+    private(set) var order: [UInt64] = []
+    private(set) var first = 0
     private var last: UInt64 = 0
 
     var count: Int { waiting.count }

@@ -6,8 +6,8 @@
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
-    private var shutUntil: Instant?
-    private var trips = 0
+    private(set) var shutUntil: Instant?
+    private(set) var trips = 0
 
     /// - Parameters:
     ///   - rule: when to shut.

@@ -9,12 +9,12 @@
 /// A probe holds a lease: one that never reports back frees its place when the lease ends. A probe that was cancelled, or
 /// whose end says nothing about the endpoint, frees its place and decides nothing.
 public struct ThreeStateCircuit: CircuitStateMachine {
-    private struct Probe: Sendable {
+    struct Probe: Sendable {
         let ticket: UInt64
         let leaseEnds: Instant
     }
 
-    private enum Phase: Sendable {
+    enum Phase: Sendable {
         case closed
         /// → half-open, at the first call after `until`.
         case open(until: Instant)
@@ -27,8 +27,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private let maxProbes: Int
     private let successesToClose: Int
     private let probeLease: Duration
-    private var phase = Phase.closed
-    private var trips = 0
+    private(set) var phase = Phase.closed
+    private(set) var trips = 0
     private var lastTicket: UInt64 = 0
 
     /// - Parameters:

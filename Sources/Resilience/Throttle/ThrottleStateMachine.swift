@@ -36,7 +36,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The theoretical arrival time: when the bucket is full again, a burst later than now at most.
     private(set) var arrival = Int64.min
     private(set) var gate = Gate.open
-    /// Counts the gate's shuttings: what was admitted before the last one is news of an earlier state.
+    /// Counts the gate's shuttings, and the probes that lost their place: what was admitted before the last of these is
+    /// news of an earlier state.
     private(set) var epoch: UInt64 = 0
     /// Times shut in a row without a good probe.
     private(set) var holds = 0
@@ -63,6 +64,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
             return .probe
         case .probing(let leaseEnds):
             guard leaseEnds <= now else { return .probing(until: leaseEnds) }
+            // Whatever becomes of the probe that has lost its place, it decides nothing for the next.
+            epoch &+= 1
             gate = .probing(leaseEnds: now + Self.probeLease)
             return .probe
         }

@@ -3,7 +3,7 @@
 package struct AlarmQueue: Sendable {
     package typealias Action = @Sendable () -> Void
 
-    private struct Entry {
+    struct Entry {
         var deadline: Instant
         var order: UInt64
         var slot: Int
@@ -19,9 +19,9 @@ package struct AlarmQueue: Sendable {
         var action: Action?
     }
 
-    private var heap: [Entry] = []
+    private(set) var heap: [Entry] = []
     private var slots: [Slot] = []
-    private var free: [Int] = []
+    private(set) var free: [Int] = []
     private var order: UInt64 = 0
 
     package init() {}

@@ -17,7 +17,8 @@ public struct Explorer<Machine: ExplorableMachine> {
     public typealias Input = Machine.Input
 
     private let initial: Machine
-    private let code: String
+    /// How the machine is made.
+    public let code: String
 
     /// - Parameters:
     ///   - initial: a machine in its first state.
@@ -31,10 +32,15 @@ public struct Explorer<Machine: ExplorableMachine> {
     ///
     /// Without an ``ExplorableMachine/identity`` memory is small, and time grows with the number of inputs to the power of
     /// `depth`. With one, each state is kept, and walked on from once.
+    /// - Parameters:
+    ///   - depth: the most inputs of one history. May be left out if the machine has an identity.
+    ///   - transitions: stops after so many inputs applied. Those of a machine with an identity are the shortest
+    ///     histories; without one, the search has gone deep first.
     /// - Throws: ``CounterExample``
     @discardableResult
-    public func exploreAll(depth: Int) throws -> Exploration {
-        var search = Search(depth: depth)
+    public func exploreAll(depth: Int = .max, transitions: Int = .max) throws -> Exploration {
+        precondition(depth < .max || initial.identity != nil, "Explorer: a machine without an identity needs a depth")
+        var search = Search(depth: depth, budget: transitions)
         if initial.identity == nil {
             search.deep(initial, limit: depth)
         } else {
@@ -124,7 +130,8 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        let depth: Int
+        /// The most inputs of one history; afterwards, the most there were.
+        var depth: Int
         /// Only these inputs are tried; all if nil.
         var allowed: Set<Input>?
         /// The most transitions.
@@ -171,12 +178,19 @@ public struct Explorer<Machine: ExplorableMachine> {
             /// How each state was reached first: from which, by what.
             var origins: [(parent: Int, input: Input?)] = [(-1, nil)]
             var seen: Set<Machine.Identity> = []
+            defer { states = seen.count }
             if let identity = machine.identity { seen.insert(identity) }
             var layer = [(machine, 0)]
-            for _ in 0..<depth where !layer.isEmpty {
+            var reached = 0
+            while reached < depth, !layer.isEmpty {
+                reached += 1
                 var next: [(Machine, Int)] = []
                 for (machine, index) in layer {
                     for input in machine.inputs {
+                        guard transitions < budget else {
+                            (depth, isComplete) = (reached, false)
+                            return
+                        }
                         var successor = machine
                         transitions += 1
                         do {
@@ -192,8 +206,7 @@ public struct Explorer<Machine: ExplorableMachine> {
                 }
                 layer = next
             }
-            states = seen.count
-            isComplete = layer.isEmpty
+            (depth, isComplete) = (reached, layer.isEmpty)
         }
 
         private static func path(to index: Int, _ origins: [(parent: Int, input: Input?)]) -> [Input] {

@@ -64,6 +64,20 @@ private struct Turnstile: ExplorableMachine {
         #expect(try !Explorer(Turnstile()).exploreAll(depth: depth).isComplete)
     }
 
+    @Test("without a depth it goes on until there is no new state, and says how long the longest history was")
+    func unlimited() throws {
+        let exploration = try Explorer(Turnstile(merges: true)).exploreAll()
+        // Three coins and three pushes reach the last state; one more input finds that it was the last.
+        #expect(exploration.isComplete && exploration.depth == 7 && exploration.transitions == 26)
+    }
+
+    @Test("an exploration stops after as many transitions as it is allowed", arguments: [0, 1, 25, 26])
+    func budget(transitions: Int) throws {
+        let exploration = try Explorer(Turnstile(merges: true)).exploreAll(transitions: transitions)
+        #expect(exploration.transitions == transitions && exploration.isComplete == (transitions == 26))
+        #expect(try Explorer(Turnstile()).exploreAll(depth: 9, transitions: transitions).transitions == transitions)
+    }
+
     @Test("a machine that nothing can happen to is complete at once")
     func ended() throws {
         struct Ended: ExplorableMachine {

@@ -113,25 +113,4 @@ import Testing
         #expect(rest == tickets.filter { $0 % 3 == 0 })
         #expect(line.count == 0)
     }
-
-    @Test("a limit below one or a negative queue is refused, and the message says so")
-    func badConfiguration() async {
-        let limit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Bulkhead(limit: 0)
-        }
-        #expect(text(limit).contains("limit is 0"))
-        let queue = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Bulkhead(limit: 1, queue: -1)
-        }
-        #expect(text(queue).contains("queue is -1"))
-        let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Bulkhead(limit: 1, maxWait: .seconds(-1))
-        }
-        #expect(text(wait).contains("maxWait is -1"))
-    }
-}
-
-/// What a process that was expected to end wrote about it.
-func text(_ result: ExitTest.Result?) -> String {
-    String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }

@@ -63,6 +63,21 @@ import Testing
         #expect(machine.ask(at: at(70)) == .probe)
     }
 
+    @Test("a probe that lost its place to another decides nothing, however it ends")
+    func replacedProbe() {
+        var machine = gate()
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        let lost = machine.epoch
+        #expect(machine.ask(at: at(70)) == .probe)
+        machine.probeEnded(decided: false, inEpoch: lost, at: at(71))
+        machine.probeEnded(decided: true, inEpoch: lost, at: at(71))
+        #expect(!machine.minds(throttledInEpoch: lost, wasProbe: true))
+        #expect(machine.ask(at: at(71)) == .probing(until: at(130)))
+        machine.probeEnded(decided: true, inEpoch: machine.epoch, at: at(72))
+        #expect(machine.gate == .open && machine.holds == 0)
+    }
+
     @Test("the news of a probe from an earlier hold is ignored")
     func lateProbe() {
         var machine = gate()

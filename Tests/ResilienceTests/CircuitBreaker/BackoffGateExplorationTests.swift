@@ -1,0 +1,175 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A gate beside everything that ever happened to it, from which its state is worked out anew each time.
+private struct RecordedGate: ExplorableMachine {
+    enum Input: Hashable {
+        case admit
+        case end(Verdict)
+        case wait(Int64)
+        case reset(keepingGrowth: Bool)
+    }
+
+    private enum Event {
+        /// A call ended while the gate was open; what ends while it is shut does not count.
+        case ended(Verdict)
+        case tripped(until: Instant)
+        /// A call came after the time was over.
+        case opened
+        case reset(keepingGrowth: Bool)
+    }
+
+    private(set) var machine: BackoffGate
+    private let limit: Int
+    private let openFor: ExponentialBreak
+    private let waits: [Int64]
+    private var events: [Event] = []
+    private var now: Instant
+
+    init(limit: Int, base: Int64 = 1, cap: Int64 = 6, start: Int64 = 0, waits: [Int64] = [1]) {
+        openFor = .exponential(from: .nanoseconds(base), maxMultiplier: 4, cap: .nanoseconds(cap))
+        machine = BackoffGate(tripping: .consecutiveThrottles(limit), openFor: openFor)
+        self.limit = limit
+        self.waits = waits
+        now = Instant(nanoseconds: start)
+    }
+
+    var inputs: [Input] {
+        waits.map { .wait($0) } + [
+            .admit, .end(.success), .end(.throttled), .end(.transient), .reset(keepingGrowth: true),
+            .reset(keepingGrowth: false),
+        ]
+    }
+
+    /// More failures than the limit, and more trips than make the longest break, differ only in their numbers.
+    var identity: [Int64]? { snapshot + [Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil)] }
+
+    private var snapshot: [Int64] {
+        let failures = min(machine.status(at: now).failureCount, limit + 1)
+        return [Int64(failures), Int64(min(machine.trips, 4)), left(machine.shutUntil)]
+    }
+
+    private func left(_ instant: Instant?) -> Int64 {
+        guard let instant else { return -1 }
+        return max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
+    }
+
+    // MARK: The rules
+
+    private var failures: Int {
+        var count = 0
+        for event in events.reversed() {
+            switch event {
+            case .ended(.throttled): count += 1
+            case .ended(.success), .reset: return count
+            default: continue
+            }
+        }
+        return count
+    }
+
+    /// Trips in a row: without a success in between.
+    private var trips: Int {
+        var count = 0
+        for event in events.reversed() {
+            switch event {
+            case .tripped: count += 1
+            case .ended(.success), .reset(keepingGrowth: false): return count
+            default: continue
+            }
+        }
+        return count
+    }
+
+    private var shutUntil: Instant? {
+        for event in events.reversed() {
+            switch event {
+            case .tripped(let until): return until
+            case .opened, .reset: return nil
+            case .ended: continue
+            }
+        }
+        return nil
+    }
+
+    private var isShut: Bool { shutUntil.map { now < $0 } ?? false }
+
+    mutating func apply(_ input: Input) throws {
+        switch input {
+        case .wait(let length):
+            now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+        case .reset(let keepingGrowth):
+            machine.reset(keepingGrowth: keepingGrowth)
+            events.append(.reset(keepingGrowth: keepingGrowth))
+        case .admit:
+            let expected: CircuitAdmission =
+                isShut ? .refuse(retryAfter: .nanoseconds(left(shutUntil))) : .allow(ticket: 0)
+            try require(machine.admit(at: now), is: expected)
+            if !isShut, shutUntil != nil { events.append(.opened) }
+        case .end(let verdict):
+            machine.record(verdict, ticket: 0, at: now)
+            if shutUntil == nil {
+                events.append(.ended(verdict))
+                if verdict == .throttled, failures >= limit { trip() }
+            }
+        }
+        try check()
+    }
+
+    private mutating func trip() {
+        var length = Int128(openFor.base.saturatedNanoseconds)
+        for _ in 0..<min(trips, 2) { length *= 2 }
+        length = min(length, Int128(openFor.cap.saturatedNanoseconds))
+        events.append(.tripped(until: Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
+    }
+
+    private func check() throws {
+        try require(machine.state, is: shutUntil == nil ? .closed : .open, "the state")
+        let expected = CircuitStatus(
+            state: isShut ? .open : .closed, failureCount: failures, failureLimit: limit,
+            timeRemaining: isShut ? .nanoseconds(left(shutUntil)) : nil)
+        try require(machine.status(at: now), is: expected, "the status")
+
+        // What the next call is told is what the status says.
+        var asked = machine
+        let answer = asked.admit(at: now)
+        try require(answer == .allow(ticket: 0), is: expected.isAllowed, "whether a call is let in")
+        if case .refuse(let retryAfter) = answer { try require(retryAfter, is: expected.timeRemaining, "the wait") }
+
+        // At rest, and only then, an open gate has nothing that one more success could clear.
+        try require(machine.isAtRest, is: shutUntil == nil && failures == 0 && trips == 0, "at rest")
+        if shutUntil == nil {
+            var well = self
+            well.machine.record(.success, ticket: 0, at: now)
+            try require(well.snapshot == snapshot, is: machine.isAtRest, "whether a success changes nothing")
+        }
+    }
+}
+
+@Suite struct BackoffGateExplorationTests {
+    @Test("in every state it can be in, a gate does what its whole history says", arguments: [1, 2, 3])
+    func complete(limit: Int) throws {
+        let exploration = try Explorer(RecordedGate(limit: limit), code: "RecordedGate(limit: \(limit))").explore()
+        #expect(exploration.isComplete && exploration.transitions > 200, "\(exploration)")
+    }
+
+    @Test("as far as the effort goes, a gate with long breaks does what its whole history says")
+    func far() throws {
+        let explorer = Explorer(
+            RecordedGate(limit: 40, base: 100_000, cap: 390_000, waits: [1, 1_000]),
+            code: "RecordedGate(limit: 40, base: 100_000, cap: 390_000, waits: [1, 1_000])")
+        #expect(try explorer.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
+    }
+
+    @Test(
+        "through thousands of inputs, and at the ends of time, a gate does what its whole history says",
+        arguments: [(0, 1_000), (.min, .max / 4), (.max - 50, 7), (.max, 1)] as [(Int64, Int64)])
+    func walks(start: Int64, wait: Int64) throws {
+        let explorer = Explorer(
+            RecordedGate(limit: 3, base: wait, cap: .max, start: start, waits: [0, 1, wait]),
+            code: "RecordedGate(limit: 3, base: \(wait), cap: .max, start: \(start), waits: [0, 1, \(wait)])")
+        try explorer.exploreRandomly(length: 3_000, seed: 3)
+    }
+}

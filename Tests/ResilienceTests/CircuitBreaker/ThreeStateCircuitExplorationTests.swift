@@ -1,0 +1,321 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// Everything that ever happened to a circuit. What state it is in is worked out from that anew each time.
+private struct CircuitHistory {
+    enum Event {
+        /// A call ended while the circuit was closed.
+        case ended(Verdict)
+        case tripped(until: Instant)
+        case probeBegan(ticket: UInt64, at: Instant)
+        case probeEnded(ticket: UInt64, Verdict)
+        /// Enough probes succeeded.
+        case recovered
+        case reset(keepingGrowth: Bool)
+    }
+
+    let limit: Int
+    let lease: Int64
+    var events: [Event] = []
+
+    var state: CircuitState {
+        for event in events.reversed() {
+            switch event {
+            case .tripped: return .open
+            case .probeBegan: return .halfOpen
+            case .recovered, .reset: return .closed
+            case .ended, .probeEnded: continue
+            }
+        }
+        return .closed
+    }
+
+    /// Failures in a row: since the last answer that was well.
+    var failures: Int {
+        var count = 0
+        for event in events.reversed() {
+            switch event {
+            case .ended(.transient), .ended(.uncertain): count += 1
+            case .ended(.success), .ended(.permanent), .recovered, .reset: return count
+            default: continue
+            }
+        }
+        return count
+    }
+
+    var trips: Int {
+        var count = 0
+        for event in events.reversed() {
+            switch event {
+            case .tripped: count += 1
+            case .ended(.success), .ended(.permanent), .recovered, .reset(keepingGrowth: false): return count
+            default: continue
+            }
+        }
+        return count
+    }
+
+    var openUntil: Instant {
+        for case .tripped(let until) in events.reversed() { return until }
+        return .distantPast
+    }
+
+    /// The events of the present half-open time.
+    private var trial: ArraySlice<Event> {
+        let start = events.lastIndex { if case .tripped = $0 { true } else { false } } ?? 0
+        return events[start...]
+    }
+
+    var successes: Int {
+        trial.count { event in
+            switch event {
+            case .probeEnded(_, .success), .probeEnded(_, .permanent): true
+            default: false
+            }
+        }
+    }
+
+    struct Probe {
+        let ticket: UInt64
+        let leaseEnds: Instant
+    }
+
+    /// The probes whose end would be heard: those not ended, and not replaced after their lease had ended.
+    var probes: [Probe] {
+        var probes: [Probe] = []
+        for event in trial {
+            switch event {
+            case .probeBegan(let ticket, let start):
+                probes.removeAll { $0.leaseEnds <= start }
+                let end = Int128(start.nanoseconds) + Int128(lease)
+                probes.append(Probe(ticket: ticket, leaseEnds: Instant(nanoseconds: Int64(clamping: end))))
+            case .probeEnded(let ticket, _):
+                probes.removeAll { $0.ticket == ticket }
+            default: continue
+            }
+        }
+        return probes
+    }
+}
+
+/// A circuit beside its whole history, told of nothing stale, as a breaker would.
+private struct RecordedCircuit: ExplorableMachine {
+    enum Input: Hashable {
+        case admit
+        case end(Int, Verdict)
+        /// A probe that is never heard of again.
+        case lose(Int)
+        case wait(Int64)
+        case reset(keepingGrowth: Bool)
+    }
+
+    private(set) var machine: ThreeStateCircuit
+    private var history: CircuitHistory
+    private let openFor: ExponentialBreak
+    private let maxProbes: Int
+    private let successesToClose: Int
+    private let waits: [Int64]
+    private let maxOutside: Int
+    /// Calls that were let in since the last change of state and have not ended.
+    private var outside: [UInt64] = []
+    private var now: Instant
+    private var lastTicket: UInt64 = 0
+
+    init(
+        limit: Int, base: Int64 = 1, cap: Int64 = 2, probes: Int, successes: Int, lease: Int64 = 2,
+        start: Int64 = 0, waits: [Int64] = [1], outside: Int = 2
+    ) {
+        openFor = .exponential(from: .nanoseconds(base), maxMultiplier: 4, cap: .nanoseconds(cap))
+        machine = ThreeStateCircuit(
+            tripping: .consecutiveFailures(limit), openFor: openFor, probes: probes, successesToClose: successes,
+            probeLease: .nanoseconds(lease))
+        history = CircuitHistory(limit: limit, lease: lease)
+        maxProbes = probes
+        successesToClose = successes
+        self.waits = waits
+        maxOutside = outside
+        now = Instant(nanoseconds: start)
+    }
+
+    var inputs: [Input] {
+        var inputs: [Input] = waits.map { .wait($0) }
+        inputs += [.reset(keepingGrowth: true), .reset(keepingGrowth: false)]
+        if outside.count < maxOutside { inputs.append(.admit) }
+        for (index, ticket) in outside.enumerated() {
+            inputs += [.end(index, .success), .end(index, .transient), .end(index, .throttled)]
+            // A breaker keeps these from its circuit, unless they were probes.
+            if ticket > 0 { inputs += [.end(index, .cancelled), .end(index, .rejected), .lose(index)] }
+        }
+        return inputs
+    }
+
+    /// Trips beyond the sixth change nothing: the break is at its longest then.
+    var identity: [Int64]? {
+        let outsideNow = outside.map { ticket in
+            ticket == 0 ? -1 : left(history.probes.first { $0.ticket == ticket }?.leaseEnds)
+        }
+        let probes = history.probes.flatMap { [place($0.ticket), left($0.leaseEnds)] }
+        let model = [
+            Int64(history.failures), Int64(min(history.trips, 6)), Int64(history.successes),
+            history.state == .open ? left(history.openUntil) : -1, Int64(history.probes.count),
+        ]
+        return snapshot + [-7] + model + probes + [-7] + outsideNow
+    }
+
+    /// All of the machine's state, with readings counted from now and tickets by their place among the calls outside.
+    private var snapshot: [Int64] {
+        var values = [Int64(machine.status(at: now).failureCount), Int64(min(machine.trips, 6))]
+        switch machine.phase {
+        case .closed: values.append(-1)
+        case .open(let until): values += [-2, left(until)]
+        case .halfOpen(let probes, let successes):
+            values += [-3, Int64(successes)]
+            for probe in probes { values += [place(probe.ticket), left(probe.leaseEnds)] }
+        }
+        return values
+    }
+
+    private func left(_ instant: Instant?) -> Int64 {
+        guard let instant else { return -2 }
+        return max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
+    }
+
+    private func place(_ ticket: UInt64) -> Int64 { Int64(outside.firstIndex(of: ticket) ?? -1) }
+
+    mutating func apply(_ input: Input) throws {
+        let before = history.state
+        switch input {
+        case .wait(let length):
+            now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+        case .reset(let keepingGrowth):
+            machine.reset(keepingGrowth: keepingGrowth)
+            history.events.append(.reset(keepingGrowth: keepingGrowth))
+            outside = []
+        case .lose(let index):
+            outside.remove(at: index)
+        case .admit:
+            let status = machine.status(at: now)
+            try require(machine.admit(at: now), is: expectedAdmission(), "the admission")
+            if status.isAllowed { outside.append(history.state == .halfOpen ? lastTicket : 0) }
+        case .end(let index, let verdict):
+            let ticket = outside.remove(at: index)
+            machine.record(verdict, ticket: ticket, at: now)
+            ended(ticket, verdict)
+        }
+        // What was let in before a change of state is stale.
+        if history.state != before {
+            outside.removeAll { ticket in history.state != .halfOpen || ticket != lastTicket }
+        }
+        try check()
+    }
+
+    private mutating func expectedAdmission() -> CircuitAdmission {
+        switch history.state {
+        case .closed: return .allow(ticket: 0)
+        case .open where now < history.openUntil: return .refuse(retryAfter: .nanoseconds(left(history.openUntil)))
+        case .open: break
+        case .halfOpen:
+            let alive = history.probes.filter { now < $0.leaseEnds }
+            if alive.count >= maxProbes {
+                return .refuse(retryAfter: .nanoseconds(alive.map { left($0.leaseEnds) }.min() ?? 0))
+            }
+        }
+        lastTicket += 1
+        history.events.append(.probeBegan(ticket: lastTicket, at: now))
+        return .allow(ticket: lastTicket)
+    }
+
+    private mutating func ended(_ ticket: UInt64, _ verdict: Verdict) {
+        switch history.state {
+        case .closed:
+            history.events.append(.ended(verdict))
+            if history.failures >= history.limit { trip() }
+        case .open: break
+        case .halfOpen:
+            guard history.probes.contains(where: { $0.ticket == ticket }) else { return }
+            history.events.append(.probeEnded(ticket: ticket, verdict))
+            if verdict == .transient {
+                trip()
+            } else if history.successes >= successesToClose {
+                history.events.append(.recovered)
+            }
+        }
+    }
+
+    private mutating func trip() {
+        var length = Int128(openFor.base.saturatedNanoseconds)
+        for _ in 0..<min(history.trips, 2) { length *= 2 }
+        length = min(length, Int128(openFor.cap.saturatedNanoseconds))
+        history.events.append(.tripped(until: Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
+    }
+
+    private func check() throws {
+        try require(machine.state, is: history.state, "the state")
+        let isOver = history.state == .open && history.openUntil <= now
+        let alive = history.probes.count { now < $0.leaseEnds }
+        try require(alive <= maxProbes, "\(alive) probes are out")
+        let isAllowed = history.state == .open ? isOver : history.state == .closed || alive < maxProbes
+        let expected = CircuitStatus(
+            state: isOver ? .halfOpen : history.state, failureCount: history.failures, failureLimit: history.limit,
+            timeRemaining: history.state == .open && !isOver ? .nanoseconds(left(history.openUntil)) : nil,
+            isAllowed: isAllowed)
+        try require(machine.status(at: now), is: expected, "the status")
+
+        // What the next call is told is what the status says.
+        var asked = machine
+        switch asked.admit(at: now) {
+        case .allow(let ticket):
+            try require(isAllowed && (ticket == 0 || ticket > lastTicket), "let in, or under a ticket used before")
+        case .refuse(let retryAfter):
+            try require(
+                !isAllowed && (retryAfter ?? .zero) > .zero, "refused, to come back after \(retryAfter ?? .zero)")
+            try require(history.state != .open || retryAfter == expected.timeRemaining, "the refusal's wait")
+        }
+
+        // At rest, and only then, a closed circuit has nothing that one more success could clear.
+        try require(
+            machine.isAtRest, is: history.state == .closed && history.failures == 0 && history.trips == 0, "at rest")
+        if history.state == .closed {
+            var well = self
+            _ = well.machine.admit(at: now)
+            well.machine.record(.success, ticket: 0, at: now)
+            try require(
+                (well.snapshot == snapshot) == machine.isAtRest, "a success at rest changes something, or nothing else")
+        }
+    }
+}
+
+@Suite struct ThreeStateCircuitExplorationTests {
+    @Test(
+        "in every state it can be in, a circuit does what its whole history says",
+        arguments: [(1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 2, 1)])
+    func complete(limit: Int, probes: Int, successes: Int) throws {
+        let explorer = Explorer(
+            RecordedCircuit(limit: limit, probes: probes, successes: successes),
+            code: "RecordedCircuit(limit: \(limit), probes: \(probes), successes: \(successes))")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
+    }
+
+    @Test("as far as the effort goes, a circuit with several probes and longer times does what its whole history says")
+    func far() throws {
+        let explorer = Explorer(
+            RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, successes: 3, lease: 5, outside: 5),
+            code: "RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, successes: 3, lease: 5, outside: 5)")
+        #expect(try explorer.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
+    }
+
+    @Test(
+        "through thousands of inputs, and at the ends of time, a circuit does what its whole history says",
+        arguments: [(0, 1_000), (.min, .max / 4), (.max - 50, 7), (.max, 1)] as [(Int64, Int64)])
+    func walks(start: Int64, wait: Int64) throws {
+        let explorer = Explorer(
+            RecordedCircuit(
+                limit: 2, base: wait, cap: .max, probes: 2, successes: 2, lease: 1 + wait / 2, start: start,
+                waits: [0, 1, wait], outside: 9),
+            code: "RecordedCircuit(start: \(start), wait: \(wait))")
+        try explorer.exploreRandomly(length: 3_000, seed: 2)
+    }
+}

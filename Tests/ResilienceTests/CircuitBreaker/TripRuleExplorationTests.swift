@@ -1,0 +1,78 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A rule beside the list of all verdicts since it was reset: the failures in a row are those since the last that was well.
+private struct ListedVerdicts: ExplorableMachine {
+    enum Input: Hashable {
+        case record(Verdict)
+        case reset
+    }
+
+    var rule: ConsecutiveFailures
+    private let failing: [Verdict]
+    private let healthy: [Verdict]
+    private var verdicts: [Verdict] = []
+
+    init(_ rule: ConsecutiveFailures, failing: [Verdict], healthy: [Verdict]) {
+        self.rule = rule
+        self.failing = failing
+        self.healthy = healthy
+    }
+
+    let inputs: [Input] = [
+        .reset, .record(.success), .record(.transient), .record(.uncertain), .record(.permanent), .record(.throttled),
+        .record(.throttled(retryAfter: .seconds(1))), .record(.rejected), .record(.cancelled),
+    ]
+
+    /// Beyond the limit the counts differ only in their numbers.
+    var identity: [Int]? { [min(rule.failureCount, rule.limit + 1), min(failures, rule.limit + 1)] }
+
+    private var failures: Int {
+        let last = verdicts.lastIndex(where: healthy.contains) ?? -1
+        return verdicts[(last + 1)...].count(where: failing.contains)
+    }
+
+    mutating func apply(_ input: Input) throws {
+        switch input {
+        case .reset:
+            rule.reset()
+            verdicts = []
+        case .record(let verdict):
+            let evidence = rule.evidence(of: verdict)
+            let expected: Evidence =
+                failing.contains(verdict) ? .failing : healthy.contains(verdict) ? .healthy : .none
+            try require(evidence, is: expected, "the evidence")
+            verdicts.append(verdict)
+            try require(rule.record(evidence, at: .distantPast), is: failures >= rule.limit, "whether to open")
+        }
+        try require(rule.failureCount, is: failures, "the failures")
+        var well = rule
+        _ = well.record(.healthy, at: .distantPast)
+        try require(rule.isAtRest, is: well == rule, "at rest")
+    }
+}
+
+@Suite struct TripRuleExplorationTests {
+    private static func failures(_ limit: Int) -> ListedVerdicts {
+        ListedVerdicts(
+            .consecutiveFailures(limit), failing: [.transient, .uncertain], healthy: [.success, .permanent])
+    }
+
+    private static func throttles(_ limit: Int) -> ListedVerdicts {
+        ListedVerdicts(
+            .consecutiveThrottles(limit), failing: [.throttled, .throttled(retryAfter: .seconds(1))],
+            healthy: [.success])
+    }
+
+    @Test("in every state it can be in, a rule counts as a list of all verdicts does", arguments: [1, 2, 5, 200])
+    func complete(limit: Int) throws {
+        for (name, rule) in [("failures", Self.failures(limit)), ("throttles", Self.throttles(limit))] {
+            let explorer = Explorer(rule, code: "\(name)(\(limit))")
+            let exploration = try explorer.explore()
+            #expect(exploration.isComplete && exploration.states == limit + 2)
+            try explorer.exploreRandomly(length: 2_000, seed: 4)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// One call with all its attempts, beside the rules in numbers of any size.
+private struct RetriedCall: ExplorableMachine {
+    enum Input: Hashable {
+        case failed(Verdict, after: Int64)
+    }
+
+    private let configuration: RetryConfiguration
+    private let deadline: Instant
+    private let verdicts: [Verdict]
+    private let lengths: [Int64]
+    private var chance = SeededGenerator(seed: 1)
+    private let firstAttempt: Int
+    private let goesOn: Bool
+    private var machine: RetryStateMachine
+    private var now: Instant
+    private var hasEnded = false
+
+    /// - Parameter goesOn: whether after the call's end comes another.
+    init(
+        _ configuration: RetryConfiguration, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
+        verdicts: [Verdict], lengths: [Int64] = [0, 1], goesOn: Bool = false
+    ) {
+        self.configuration = configuration
+        self.deadline = Instant(nanoseconds: deadline)
+        self.verdicts = verdicts
+        self.lengths = lengths
+        self.firstAttempt = firstAttempt
+        self.goesOn = goesOn
+        machine = RetryStateMachine(attempts: firstAttempt)
+        now = Instant(nanoseconds: start)
+    }
+
+    var inputs: [Input] {
+        if hasEnded { return [] }
+        return verdicts.flatMap { verdict in lengths.map { .failed(verdict, after: $0) } }
+    }
+
+    var identity: [Int64]? {
+        [Int64(machine.attempts), machine.previousDelay, now.nanoseconds, hasEnded ? 1 : 0]
+    }
+
+    mutating func apply(_ input: Input) throws {
+        guard case .failed(let verdict, let length) = input else { return }
+        now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+        let before = machine
+        let decision = machine.failed(verdict, at: now, deadline: deadline, configuration, using: &chance)
+
+        guard configuration.verdicts.contains(verdict) else { return try end(decision, is: .notMine) }
+        guard machine.attempts <= configuration.maxRetries else {
+            return try end(decision, is: .giveUp(.attemptsExhausted))
+        }
+        // Three centuries are as good as eternity.
+        let floor = min(max(0, verdict.retryAfter.map(nanosecondsRoundedUp) ?? 0), Int128(Int64.max))
+        guard floor <= Int128(configuration.retryAfterCeiling) else {
+            return try end(decision, is: .giveUp(.retryAfterTooLong))
+        }
+        let backoff = if case .throttled = verdict { configuration.throttledBackoff } else { configuration.backoff }
+        let (least, greatest) = delays(backoff, previous: before.previousDelay)
+        func instant(_ delay: Int128) -> Int64 { Int64(clamping: Int128(now.nanoseconds) + max(delay, floor)) }
+
+        switch decision {
+        case .retry(let next):
+            try require(
+                instant(least) <= next.nanoseconds && next.nanoseconds <= instant(greatest),
+                "the next attempt is at \(next.nanoseconds), and should be from \(instant(least)) to \(instant(greatest))"
+            )
+            try require(next < deadline, "the next attempt is not before the deadline")
+            try require(
+                least <= Int128(machine.previousDelay) && Int128(machine.previousDelay) <= greatest,
+                "the delay noted is \(machine.previousDelay), and should be from \(least) to \(greatest)")
+            now = next
+            machine = RetryStateMachine(attempts: machine.attempts + 1, previousDelay: machine.previousDelay)
+        case .giveUp(.deadlineTooNear):
+            try require(instant(greatest) >= deadline.nanoseconds, "the deadline was not near")
+            try end(decision, is: .giveUp(.deadlineTooNear))
+        case .giveUp, .notMine:
+            throw BrokenInvariant("the decision is \(decision), and should be a retry")
+        }
+    }
+
+    private mutating func end(_ decision: RetryStateMachine.Decision, is expected: RetryStateMachine.Decision) throws {
+        try require(decision, is: expected, "the decision")
+        hasEnded = !goesOn
+        machine = RetryStateMachine(attempts: firstAttempt)
+    }
+
+    private func nanosecondsRoundedUp(_ duration: Duration) -> Int128 {
+        let (whole, rest) = duration.attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return rest > 0 ? whole + 1 : whole
+    }
+
+    /// The shortest and the longest delay that the formula allows.
+    private func delays(_ backoff: Backoff, previous: Int64) -> (least: Int128, greatest: Int128) {
+        let (base, cap) = (Int128(backoff.base), Int128(backoff.cap))
+        var plain = base
+        if backoff.growth == .exponential(factor: 2), base > 0 {
+            for _ in 1..<machine.attempts {
+                if plain >= cap { break }
+                plain *= 2
+            }
+        }
+        plain = min(plain, cap)
+        switch backoff.jitter {
+        case .none: return (plain, plain)
+        case .full: return (0, plain)
+        case .equal: return (plain / 2, plain)
+        case .decorrelated: return (min(base, cap), min(cap, 3 * max(base, Int128(previous))))
+        case .proportional: return (0, cap)
+        }
+    }
+}
+
+@Suite struct RetryExplorationTests {
+    private static func configured(
+        maxRetries: Int, jitter: Backoff.Jitter = .none, base: Int64 = 1, cap: Int64 = 5,
+        ceiling: Duration = .nanoseconds(9)
+    ) -> RetryConfiguration {
+        RetryConfiguration(
+            maxRetries: maxRetries,
+            backoff: .exponential(from: .nanoseconds(base), cap: .nanoseconds(cap), jitter: jitter),
+            throttledBackoff: .constant(.nanoseconds(3)), verdicts: [.transient, .throttled],
+            retryAfterCeiling: ceiling,
+            generator: SplitMix64(seed: 0))
+    }
+
+    private static let verdicts: [Verdict] = [
+        .success, .transient, .throttled, .throttled(retryAfter: .nanoseconds(7)),
+        .throttled(retryAfter: .nanoseconds(-1)),
+        .throttled(retryAfter: .nanoseconds(9) + Duration(attoseconds: 1)), .uncertain, .permanent, .rejected,
+        .cancelled,
+    ]
+
+    @Test(
+        "whatever a call's attempts end with, the next one comes when the rules say, or not at all",
+        arguments: [0, 1, 4, 12])
+    func complete(maxRetries: Int) throws {
+        let explorer = Explorer(
+            RetriedCall(Self.configured(maxRetries: maxRetries), deadline: 60, verdicts: Self.verdicts),
+            code: "RetriedCall(maxRetries: \(maxRetries))")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions >= 20, "\(exploration)")
+    }
+
+    @Test("as far as the effort goes, hundreds of attempts come when the rules say")
+    func far() throws {
+        let explorer = Explorer(
+            RetriedCall(
+                Self.configured(maxRetries: 500, cap: 100), deadline: 1_000_000, verdicts: Self.verdicts,
+                lengths: [0, 1, 10, 100]),
+            code: "RetriedCall(maxRetries: 500)")
+        #expect(try explorer.explore(transitionsPerEffort: 20_000).transitions >= 20_000)
+    }
+
+    @Test(
+        "through thousands of attempts, with every jitter and at the ends of time, each comes when the rules say",
+        arguments: [.none, .full, .equal, .decorrelated, .proportional(0.5)] as [Backoff.Jitter])
+    func walks(jitter: Backoff.Jitter) throws {
+        let named: [Duration] = [.zero, .seconds(1), .seconds(Int64.min), Duration(attoseconds: .max)]
+        let verdicts = [Verdict.transient, .throttled, .permanent] + named.map { .throttled(retryAfter: $0) }
+        let calls: [(start: Int64, base: Int64, cap: Int64, firstAttempt: Int)] = [
+            (0, 1, 1 << 40, 1), (.min, .max, .max, 1), (.max - 50, 3, 20, 1), (0, 0, .max, 1_000),
+            (0, 1, .max, 1 << 40),
+        ]
+        for call in calls {
+            let configuration = Self.configured(
+                maxRetries: .max, jitter: jitter, base: call.base, cap: call.cap, ceiling: Duration(attoseconds: .max))
+            let explorer = Explorer(
+                RetriedCall(
+                    configuration, start: call.start, firstAttempt: call.firstAttempt, verdicts: verdicts,
+                    lengths: [0, 1_000], goesOn: true),
+                code: "RetriedCall(jitter: \(jitter), \(call))")
+            try explorer.exploreRandomly(length: 1_000, seed: 11)
+        }
+    }
+}

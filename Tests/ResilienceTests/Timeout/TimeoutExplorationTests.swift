@@ -1,0 +1,42 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A timeout beside the list of what happened: the first of it decides.
+private struct ListedTimeout: ExplorableMachine {
+    enum Input { case limitPassed, callerCancelled, insideEnded }
+
+    var machine = TimeoutStateMachine.running
+    private var happened: [Input] = []
+
+    let inputs: [Input] = [.limitPassed, .callerCancelled, .insideEnded]
+    var identity: [AnyHashable]? { [machine, happened.first] }
+
+    mutating func apply(_ input: Input) throws {
+        happened.append(input)
+        let isFirst = happened.count == 1
+        switch input {
+        case .limitPassed: try require(machine.limitPassed(), is: isFirst ? .cancelInside : .nothing)
+        case .callerCancelled: try require(machine.callerCancelled(), is: isFirst ? .cancelInside : .nothing)
+        case .insideEnded: machine.insideEnded()
+        }
+        let expected: TimeoutStateMachine =
+            switch happened[0] {
+            case .limitPassed: .expired
+            case .callerCancelled: .cancelled
+            case .insideEnded: .ended
+            }
+        try require(machine, is: expected, "the state")
+    }
+}
+
+@Suite struct TimeoutExplorationTests {
+    @Test("whatever happens, and however often, the first of it decides, and the inside is cancelled once at most")
+    func complete() throws {
+        let explorer = Explorer(ListedTimeout(), code: "ListedTimeout()")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.states == 4 && exploration.transitions == 12)
+        try explorer.exploreRandomly(length: 3_000, seed: 1)
+    }
+}
