@@ -22,7 +22,6 @@ extension Pipeline {
 
 /// Collects the policies of a ``Pipeline``, outermost first. A pipeline named inside gives its own policies.
 @resultBuilder public enum PipelineBuilder {
-    public static func buildExpression(_ policy: some Policy) -> [Pipeline.Element] { [.policy(policy)] }
     public static func buildExpression(_ policy: any Policy) -> [Pipeline.Element] { [.policy(policy)] }
     public static func buildExpression(_ around: some AroundPolicy) -> [Pipeline.Element] { [.around(around)] }
     public static func buildExpression(_ inner: Pipeline) -> [Pipeline.Element] { inner.elements }

@@ -1,0 +1,53 @@
+import Resilience
+import Testing
+
+/// What people read in logs.
+@Suite struct TextsTests {
+    @Test("events of a bulkhead and a timeout say what happened")
+    func events() {
+        #expect("\(Bulkhead.Event.queued)" == "full, call queued")
+        #expect("\(Bulkhead.Event.refused(.full))" == "full, queue full, refusing call")
+        #expect("\(Bulkhead.Event.refused(.waitedTooLong))" == "waited too long, refusing call")
+        #expect("\(Timeout.Event.timedOut(.seconds(5)))" == "timed out after 5.0 seconds")
+    }
+
+    @Test("a policy that says nothing of itself goes by its type's name")
+    func defaults() {
+        struct Plain: Policy {}
+        struct Surrounding: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict { try await inside(call.deadline) }
+        }
+        #expect(Plain().name == "Plain" && "\(Plain())" == "Plain")
+        #expect(Surrounding().name == "Surrounding" && "\(Surrounding())" == "Surrounding")
+    }
+
+    @Test("a call knows its pipeline's name, and a pipeline what an error means")
+    func names() async throws {
+        struct Naming: Policy {
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+                #expect(call.name == "activities")
+                return .proceed
+            }
+        }
+        let pipeline = Pipeline("activities", classifier: Classifier { _ in .permanent }) { Naming() }
+        try await pipeline.run {}
+        #expect(pipeline.verdict(for: Outage()) == .permanent)
+    }
+
+    @Test("an around policy that returns a verdict without running its inside is a mistake, and the message says so")
+    func skipped() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            struct Skipping: AroundPolicy {
+                func around(
+                    _ call: inout Call, isolation: isolated (any Actor)?,
+                    _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                ) async throws -> Verdict { .success }
+            }
+            try await Pipeline("activities") { Skipping() }.run {}
+        }
+        #expect(text(result).contains("without running its inside"))
+    }
+}
