@@ -29,8 +29,8 @@ import Testing
         let sources = try Self.testSources()
         for row in try Self.rows() {
             for name in row.text.split(separator: "`").enumerated().filter({ $0.offset % 2 == 1 }).map(\.element) {
-                let isSuite = name.hasSuffix("Tests") || name == "ReadmeExamples"
-                let isElsewhere = name.hasPrefix(".ci/") || name.hasPrefix("Benchmarks/")
+                let isSuite = name.hasSuffix("Tests") || ["ReadmeExamples", "Linearizability"].contains(String(name))
+                let isElsewhere = [".ci/", "Benchmarks/", "Tests/", "swift "].contains { name.hasPrefix($0) }
                 let isCode = ["Timeout", "ResilienceTesting"].contains(String(name))
                 if isElsewhere || isCode { continue }
                 let declaration = isSuite ? "struct \(name)" : "\"\(name)\""
