@@ -103,11 +103,11 @@ public struct Backoff: Sendable, Hashable {
             return half + Self.random(from: 0, through: delay - half, using: &generator)
         case .decorrelated:
             let ceiling = max(base, previous).saturatingMultiplied(by: 3)
-            return min(cap, Self.random(from: min(base, cap), through: min(cap, ceiling), using: &generator))
+            return Self.random(from: min(base, cap), through: min(cap, ceiling), using: &generator)
         case .proportional(let share):
             let delay = plainDelay(beforeRetry: retry)
             let spread = Int64(saturating: Double(delay) * share)
-            let low = delay.saturatingSubtracting(spread)
+            let low = delay - spread
             // The cap cuts the range, not the draw: else half of all clients would meet at the cap.
             let high = min(cap, delay.saturatingAdding(spread))
             return Self.random(from: max(0, low), through: high, using: &generator)
@@ -117,7 +117,7 @@ public struct Backoff: Sendable, Hashable {
     private func plainDelay(beforeRetry retry: Int) -> Int64 {
         switch growth {
         case .constant:
-            return min(cap, base)
+            return base
         case .linear:
             return min(cap, base.saturatingMultiplied(by: Int64(retry).saturatingAdding(1)))
         case .exponential(2):
@@ -125,7 +125,7 @@ public struct Backoff: Sendable, Hashable {
             // Shifting further would pass Int64.max, so the cap has it.
             return retry < base.leadingZeroBitCount ? min(cap, base << Int64(retry)) : cap
         case .exponential(let factor):
-            guard base > 0 else { return 0 }
+            // Zero times infinity is not a number, which saturates to zero.
             return min(cap, Int64(saturating: Double(base) * Self.power(factor, retry)))
         case .sequence(let delays):
             return delays[min(retry, delays.count - 1)]

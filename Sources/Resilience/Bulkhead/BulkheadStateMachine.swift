@@ -68,7 +68,6 @@ struct TicketLine: Sendable {
                 return ticket
             }
         }
-        compact()
         return nil
     }
 

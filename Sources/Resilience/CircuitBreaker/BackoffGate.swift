@@ -53,7 +53,8 @@ public struct BackoffGate: CircuitStateMachine {
             failureLimit: rule.failureLimit, timeRemaining: remaining)
     }
 
-    public var isAtRest: Bool { shutUntil == nil && trips == 0 && rule.isAtRest }
+    // Once shut, it has a trip behind it.
+    public var isAtRest: Bool { trips == 0 && rule.isAtRest }
 
     public var description: String { "\(rule), \(openFor), then opens" }
 }

@@ -22,7 +22,7 @@ public struct ExponentialBreak: BreakDuration, Hashable {
     public let cap: Duration
 
     public func duration(afterTrips trips: Int) -> Duration {
-        let doubled = trips < 62 ? Int64(1) << Int64(max(0, trips)) : .max
+        let doubled = trips < 63 ? Int64(1) << Int64(max(0, trips)) : .max
         let length = base.saturatedNanoseconds.saturatingMultiplied(by: min(Int64(maxMultiplier), doubled))
         return min(cap, .nanoseconds(length))
     }

@@ -26,13 +26,13 @@ struct RetryStateMachine: Equatable {
 
         var floor: Int64 = 0
         if let named = verdict.retryAfter {
-            floor = max(0, named.saturatedNanoseconds)
+            floor = named.saturatedNanoseconds
             guard floor <= configuration.retryAfterCeiling else { return .giveUp(.retryAfterTooLong) }
         }
         let throttled = if case .throttled = verdict { true } else { false }
         let backoff = throttled ? configuration.throttledBackoff : configuration.backoff
         let delay = backoff.delayInNanoseconds(
-            beforeRetry: attempts - 1, previous: previousDelay == 0 ? backoff.base : previousDelay, using: &generator)
+            beforeRetry: attempts - 1, previous: previousDelay, using: &generator)
         let next = now.advanced(by: .nanoseconds(max(delay, floor)))
         guard next < deadline else { return .giveUp(.deadlineTooNear) }
         previousDelay = delay

@@ -43,14 +43,14 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private(set) var holds = 0
     /// Holds in a row before the one that a 429 of this moment belongs to: many of them are one hold.
     var holdsBefore: Int {
-        if case .held = gate { max(0, holds - 1) } else { holds }
+        if case .held = gate { holds - 1 } else { holds }
     }
 
     init(rate: Rate?, burst: Int) {
         precondition(burst >= 1, "Throttle: burst is \(burst), and must be at least 1")
         // A burst of more than 146 years is out of reach all the same, and would make the readings saturate.
         interval = min(rate?.interval ?? 0, .max / 2 / Int64(burst))
-        tolerance = interval.saturatingMultiplied(by: Int64(burst))
+        tolerance = interval * Int64(burst)
     }
 
     /// A call asks to go ahead. Takes its share only if the answer is ``Answer/go`` or ``Answer/probe``.
@@ -131,7 +131,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         if decided {
             gate = .open
             holds = 0
-            arrival = max(arrival, now.nanoseconds.saturatingAdding(tolerance).saturatingSubtracting(interval))
+            arrival = max(arrival, now.nanoseconds.saturatingAdding(tolerance - interval))
         } else {
             gate = .held(until: now)
         }

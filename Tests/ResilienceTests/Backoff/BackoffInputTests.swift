@@ -26,6 +26,22 @@ import Testing
         #expect(errorText(result).contains("factor is nan, and must be finite and at least 1"))
     }
 
+    @Test("a factor below one is refused with a message that names it")
+    func shrinking() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.exponential(factor: 0.5)
+        }
+        #expect(errorText(result).contains("factor is 0.5, and must be finite and at least 1"))
+    }
+
+    @Test("a sequence with a negative delay is refused with a message that says so")
+    func negativeInSequence() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.sequence([.seconds(1), .seconds(-1)])
+        }
+        #expect(errorText(result).contains("the sequence has a negative delay"))
+    }
+
     @Test("an infinite factor is refused with a message that names it")
     func infinite() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

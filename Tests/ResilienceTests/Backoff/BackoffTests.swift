@@ -49,6 +49,47 @@ import Testing
         #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &chance) == .seconds(5))
     }
 
+    @Test("decorrelated jitter reaches three times the base after a wait of none, and the cap after a huge one")
+    mutating func decorrelatedReach() {
+        let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: .decorrelated)
+        for (previous, greatest) in [(Duration.zero, 3), (.nanoseconds(Int64.max / 2), 20)] {
+            let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 1, previous: previous, using: &chance) }
+            #expect(delays.max()! > .milliseconds(greatest * 1000 - 200) && delays.max()! <= .seconds(greatest))
+        }
+    }
+
+    @Test("doubling is exact as long as 64 bits allow, and then the cap has it")
+    func exactDoubling() {
+        let backoff = Backoff.exponential(from: .nanoseconds(1), cap: .infinite, jitter: .none)
+        #expect(delays(backoff, 65).map(\.saturatedNanoseconds) == (0..<63).map { 1 << $0 } + [.max, .max])
+    }
+
+    @Test("a linear delay of any later retry is the cap", arguments: [1 << 33, 1 << 34, 1 << 40, Int.max - 1, .max])
+    mutating func farLinear(retry: Int) {
+        #expect(Backoff.linear(.seconds(2)).delay(beforeRetry: retry, using: &chance) == .seconds(20))
+    }
+
+    @Test("no delay at all stays none at any later retry", arguments: [1, 1.5, 2, 3])
+    mutating func farZero(factor: Double) {
+        let backoff = Backoff.exponential(from: .zero, factor: factor, jitter: .none)
+        for retry in [63, 64, 2000, .max] { #expect(backoff.delay(beforeRetry: retry, using: &chance) == .zero) }
+    }
+
+    @Test("proportional jitter of a delay that a double rounds up starts at zero, not below")
+    func proportionalRounding() {
+        struct Lowest: RandomNumberGenerator { func next() -> UInt64 { 1 } }
+        var lowest = Lowest()
+        let backoff = Backoff.constant(.nanoseconds((1 << 53) + 3), jitter: .proportional(1))
+        #expect(backoff.delay(beforeRetry: 0, using: &lowest) == .zero)
+    }
+
+    @Test("proportional jitter of a huge delay reaches up to the cap")
+    mutating func proportionalOfHuge() {
+        let backoff = Backoff.linear(.nanoseconds(Int64.max / 4 * 3), cap: .infinite, jitter: .proportional(0.5))
+        let delays = (0..<100).map { _ in backoff.delay(beforeRetry: 0, using: &chance) }
+        #expect(Set(delays).count > 90)
+    }
+
     @Test(
         "jitter over a delay of zero is zero",
         arguments: [Backoff.Jitter.none, .full, .equal, .decorrelated, .proportional(0.5)])
@@ -113,8 +154,7 @@ import Testing
     func description() {
         #expect("\(Backoff.constant(.seconds(1)))" == "constant 1.0 seconds")
         #expect("\(Backoff.linear(.seconds(1)))" == "linear 1.0 seconds up to 20.0 seconds")
-        let exponential = "\(Backoff.exponential(from: .seconds(1)))"
-        #expect(exponential == "exponential 1.0 seconds × 2.0ⁿ up to 20.0 seconds, full jitter")
+        #expect("\(Backoff.exponential())" == "exponential 0.05 seconds × 2.0ⁿ up to 20.0 seconds, full jitter")
     }
 }
 

@@ -113,4 +113,20 @@ import Testing
         #expect(rest == tickets.filter { $0 % 3 == 0 })
         #expect(line.count == 0)
     }
+
+    @Test("a line forgets those who were served or left: it is never longer than 32 or twice those who wait")
+    func staysShort() {
+        func isShort(_ line: TicketLine) -> Bool {
+            line.order.count <= max(32, 2 * line.count)
+        }
+        var (served, left, long) = (TicketLine(), TicketLine(), TicketLine())
+        for _ in 0..<100 {
+            _ = (served.join(), served.popFirst(), left.leave(left.join()))
+            #expect(isShort(served) && isShort(left))
+        }
+        for ticket in (0..<100).map({ _ in long.join() }) {
+            _ = long.leave(ticket)
+            #expect(isShort(long))
+        }
+    }
 }

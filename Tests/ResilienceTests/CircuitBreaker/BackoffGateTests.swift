@@ -39,6 +39,7 @@ import Testing
     @Test("its status turns to closed by itself once the time has passed")
     mutating func byItself() {
         throttle(3, at: .second(0))
+        #expect(gate.state == .open)
         #expect(gate.status(at: Instant(nanoseconds: 29_999_999_999)).timeRemaining == .nanoseconds(1))
         #expect(gate.status(at: .second(30)).state == .closed)
         #expect(gate.status(at: .second(30)).timeRemaining == nil)
@@ -56,6 +57,22 @@ import Testing
             _ = gate.admit(at: now)
         }
         #expect(breaks == [30, 60, 120, 240, 300, 300].map { .seconds($0) })
+    }
+
+    @Test("a single 429 leaves it open, but not at rest")
+    mutating func oneThrottle() {
+        throttle(1, at: .second(0))
+        #expect(gate.state == .closed && !gate.isAtRest)
+    }
+
+    @Test("after a break the first 429 shuts it again, no other failure does")
+    mutating func afterABreak() {
+        throttle(3, at: .second(0))
+        _ = gate.admit(at: .second(30))
+        gate.record(.transient, ticket: 0, at: .second(30))
+        #expect(gate.state == .closed)
+        throttle(1, at: .second(30))
+        #expect(gate.state == .open)
     }
 
     @Test("a success clears the slate: the count and the growth")

@@ -71,6 +71,14 @@ private let now = Instant.second(0)
         #expect(circuit.record(verdict, generation: 1, ticket: 0, at: now) == .recorded(nil))
     }
 
+    @Test("a rejection or a cancellation with a ticket reaches the machine", arguments: [Verdict.cancelled, .rejected])
+    mutating func saysNothingOfAProbe(verdict: Verdict) {
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        _ = circuit.admit(at: .second(60))
+        #expect(circuit.record(verdict, generation: 3, ticket: 1, at: .second(61)) == .recorded(nil))
+        #expect(circuit.admit(at: .second(61)) == .allow(generation: 3, ticket: 2, nil))
+    }
+
     @Test("the resting generation is 0 whenever something is counted or the circuit is not closed")
     mutating func resting() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))

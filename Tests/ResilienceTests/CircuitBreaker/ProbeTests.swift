@@ -37,6 +37,7 @@ private func halfOpen(
     func lease() {
         var circuit = halfOpen(probeLease: .seconds(10))
         #expect(circuit.admit(at: .second(69)) == .refuse(retryAfter: .seconds(1)))
+        #expect(!circuit.status(at: .second(69)).isAllowed && circuit.status(at: .second(70)).isAllowed)
         #expect(circuit.admit(at: .second(70)) == .allow(ticket: 2))
     }
 

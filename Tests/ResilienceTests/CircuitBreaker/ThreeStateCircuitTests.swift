@@ -86,6 +86,7 @@ private let now = Instant.second(100)
     func boundary() {
         var circuit = CircuitStart.open.circuit
         #expect(circuit.admit(at: Instant(nanoseconds: 129_999_999_999)) == .refuse(retryAfter: .nanoseconds(1)))
+        #expect(circuit.status(at: .second(130)).isAllowed && circuit.status(at: .second(130)).state == .halfOpen)
         #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
     }
 
@@ -113,7 +114,12 @@ private let now = Instant.second(100)
         }
         #expect(nextBreak() == .seconds(30))
         circuit.reset(keepingGrowth: true)
+        #expect(!circuit.isAtRest)
         #expect(nextBreak() == .seconds(60))
+        circuit.reset(keepingGrowth: true)
+        circuit.record(.success, ticket: 0, at: now)
+        #expect(circuit.isAtRest)
+        #expect(nextBreak() == .seconds(30))
         circuit.reset(keepingGrowth: false)
         #expect(nextBreak() == .seconds(30))
         _ = circuit.admit(at: now + .seconds(30))

@@ -81,6 +81,19 @@ private let now = Instant.second(0)
         #expect((0..<6).map { length.duration(afterTrips: $0) } == [10, 20, 40, 80, 100, 100].map { .seconds($0) })
     }
 
+    @Test("each of the two limits holds without the other")
+    func limits() {
+        #expect(ExponentialBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
+        #expect(ExponentialBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
+    }
+
+    @Test("without limits it doubles as long as 64 bits allow, and then stays")
+    func withoutLimits() {
+        let length = ExponentialBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
+        let breaks = [61, 62, 63, 64].map { length.duration(afterTrips: $0).saturatedNanoseconds }
+        #expect(breaks == [1 << 61, 1 << 62, .max, .max])
+    }
+
     @Test("a break is never negative, never above its cap, and never shorter than the one before")
     func bounds() {
         var random = SeededNumbers(seed: 31)
@@ -111,6 +124,22 @@ private let now = Instant.second(0)
             _ = ConstantBreak.constant(.seconds(-1))
         }
         #expect(errorText(result).contains("length is -1.0 seconds, and must not be negative"))
+    }
+
+    @Test("a negative base is refused with a message that names it")
+    func negativeBase() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ExponentialBreak.exponential(from: .seconds(-2))
+        }
+        #expect(errorText(result).contains("base is -2.0 seconds, and must not be negative"))
+    }
+
+    @Test("a negative cap is refused with a message that names it")
+    func negativeCap() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ExponentialBreak.exponential(cap: .seconds(-3))
+        }
+        #expect(errorText(result).contains("cap is -3.0 seconds, and must not be negative"))
     }
 
     @Test("a multiplier of zero is refused with a message that names it")

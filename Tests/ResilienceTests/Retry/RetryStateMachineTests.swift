@@ -44,6 +44,13 @@ private func configured(
         #expect(decide(.transient, attempt: attempt) == decision)
     }
 
+    @Test("each retry waits as long as its place in the backoff says, and without a backoff not at all")
+    func place() {
+        let growing = configured(maxRetries: 9, backoff: .linear(.seconds(1)))
+        #expect((1...3).map { decide(.transient, attempt: $0, growing) } == (101...103).map { .retry(at: .second($0)) })
+        #expect(decide(.transient, configured(backoff: .none)) == .retry(at: now))
+    }
+
     @Test("with no retries allowed the first failure ends it")
     func noRetries() {
         #expect(decide(.transient, configured(maxRetries: 0)) == .giveUp(.attemptsExhausted))
@@ -97,6 +104,7 @@ private func configured(
         let configuration = configured(
             backoff: .exponential(from: .seconds(1), cap: .seconds(100), jitter: .decorrelated))
         var machine = RetryStateMachine(attempts: 1)
+        #expect(machine.previousDelay == 0)
         _ = machine.failed(.transient, at: now, deadline: .distantFuture, configuration, using: &chance)
         #expect((1_000_000_000...3_000_000_000).contains(machine.previousDelay))
         _ = machine.failed(

@@ -44,6 +44,40 @@ import Testing
         #expect(machine.ask(at: at(12)) == .notBefore(at(13)))
     }
 
+    @Test("what was reserved before a hold stays reserved after it")
+    func reservedBeforeTheHold() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        for _ in 0..<20 { _ = machine.reserve(at: at(0)) }
+        machine.hold(until: at(10))
+        _ = machine.ask(at: at(10))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        #expect(machine.ask(at: at(11)) == .notBefore(at(20)))
+    }
+
+    @Test("a 429 during a hold belongs to it; one of its probe comes after it")
+    func holdsBefore() {
+        var machine = gate()
+        #expect(machine.holdsBefore == 0)
+        machine.hold(until: at(10))
+        #expect(machine.holdsBefore == 0)
+        _ = machine.ask(at: at(10))
+        #expect(machine.holdsBefore == 1)
+        machine.hold(until: at(20))
+        #expect(machine.holdsBefore == 1)
+    }
+
+    @Test("a hold that is ended is over now, one that ended before stays as it was, and an open gate stays open")
+    func endHold() {
+        var machine = gate()
+        machine.endHold(at: at(1))
+        #expect(machine.gate == .open)
+        machine.hold(until: at(10))
+        machine.endHold(at: at(5))
+        #expect(machine.gate == .held(until: at(5)))
+        machine.endHold(at: at(7))
+        #expect(machine.gate == .held(until: at(5)))
+    }
+
     @Test("a cancelled probe decides nothing: the next call is the probe")
     func cancelledProbe() {
         var machine = gate()
@@ -61,6 +95,7 @@ import Testing
         _ = machine.ask(at: at(10))
         #expect(machine.ask(at: at(69)) == .probing(until: at(70)))
         #expect(machine.ask(at: at(70)) == .probe)
+        #expect(machine.ask(at: at(129)) == .probing(until: at(130)))
     }
 
     @Test("a probe that lost its place to another decides nothing, however it ends")
@@ -100,13 +135,15 @@ import Testing
         _ = machine.ask(at: at(10))
         #expect(!machine.minds(throttledInEpoch: 0, wasProbe: false))
         #expect(machine.minds(throttledInEpoch: 1, wasProbe: true))
+        #expect(!machine.minds(throttledInEpoch: 0, wasProbe: true))
+        #expect(!machine.minds(throttledInEpoch: 1, wasProbe: false))
         machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
         #expect(!machine.minds(throttledInEpoch: 0, wasProbe: false))
         #expect(machine.minds(throttledInEpoch: 1, wasProbe: false))
     }
 
     @Test("random holds, asks and ends: never two living probes, never a call while shut", arguments: 0..<4)
-    func walk(seed: Int) {
+    func walk(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         var machine = gate()
         var now = Instant(nanoseconds: 0)
@@ -129,13 +166,13 @@ import Testing
             default:
                 let answer = machine.ask(at: now)
                 if let ended = probe, now < ended.leaseEnds {
-                    #expect(answer == .probing(until: ended.leaseEnds))
+                    try #require(answer == .probing(until: ended.leaseEnds))
                 } else if probe == nil, shutUntil == nil {
-                    #expect(answer == .go)
+                    try #require(answer == .go)
                 } else if probe == nil, let shutUntil, now < shutUntil {
-                    #expect(answer == .held(until: shutUntil))
+                    try #require(answer == .held(until: shutUntil))
                 } else {
-                    #expect(answer == .probe)
+                    try #require(answer == .probe)
                     probe = (machine.epoch, now + ThrottleStateMachine.probeLease)
                 }
             }

@@ -47,6 +47,27 @@ import Testing
         #expect(machine.ask(cost: 5, at: at(0)) == .go)
         #expect(machine.ask(cost: 5, at: at(0)) == .notBefore(at(5)))
         #expect(machine.ask(cost: 0, at: at(0)) == .go)
+        #expect(machine.ask(cost: .max, at: at(0)) == .never)
+    }
+
+    @Test("a negative cost is none: it gives nothing back")
+    func negativeCost() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        #expect(machine.ask(at: at(0)) == .go)
+        #expect(machine.ask(cost: -3, at: at(0)) == .go)
+        #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
+    }
+
+    @Test("without a rate every call goes at once")
+    func noRate() {
+        var machine = ThrottleStateMachine(rate: nil, burst: 1)
+        #expect(allowed(&machine, asks: 1000, at: at(0)) == 1000)
+    }
+
+    @Test("at the earliest of readings the burst is there, and no more")
+    func distantPast() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
+        #expect(allowed(&machine, asks: 9, at: .distantPast) == 3)
     }
 
     @Test("a huge burst neither overflows nor refuses", arguments: [Int64(0), .max / 2, .max])
@@ -60,6 +81,13 @@ import Testing
         var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: burst)
         #expect(allowed(&machine, asks: 1000, at: at(86_400)) == burst)
         #expect(allowed(&machine, asks: 1000, at: at(86_400 * 366)) == 0)
+    }
+
+    @Test("a rate of once in an eternity allows no second call for 140 years")
+    func eternity() {
+        var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: 1)
+        #expect(machine.ask(at: at(0)) == .go)
+        #expect(machine.ask(at: at(86_400 * 365 * 140)) != .go)
     }
 
     @Test("a reservation given back returns its share")
@@ -109,7 +137,10 @@ import Testing
         var machine = ThrottleStateMachine(rate: .perSecond(3), burst: 1)
         var now = at(0)
         for _ in 0..<1_000_000 {
-            if machine.ask(at: now) != .go { Issue.record("refused at the instant it named") }
+            guard machine.ask(at: now) == .go else {
+                Issue.record("refused at the instant it named")
+                return
+            }
             guard case .notBefore(let next) = machine.ask(at: now) else {
                 Issue.record("more than the rate allows")
                 return

@@ -59,6 +59,17 @@ import Testing
         #expect(queue.remove(second) == nil)
     }
 
+    @Test("the place of an alarm that is gone is used again: the queue is as large as it ever was full, no larger")
+    func placesUsedAgain() {
+        var queue = AlarmQueue()
+        for _ in 0..<100 {
+            let alarms = (0..<3).map { _ in queue.insert(at: .second(1), {}) }
+            #expect(alarms.allSatisfy { $0.slot < 3 })
+            queue.remove(alarms[1])
+            while queue.popDue(at: .second(1)) != nil {}
+        }
+    }
+
     @Test("a receipt of another queue is nothing here")
     func foreignReceipt() {
         var queue = AlarmQueue()

@@ -1,0 +1,41 @@
+// What the switches in the copy of the package call: see mutants.swift.
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+public let mutant = getenv("MUTANT").flatMap { Int(String(cString: $0)) } ?? 0
+
+public func mutantHolds(_ number: Int) -> Bool { mutant != number }
+public func mutantNot(_ number: Int, _ value: Bool) -> Bool { mutant == number ? !value : value }
+public func mutantCondition(_ number: Int, _ value: Bool) -> Bool {
+    mutant == number ? true : mutant == number + 1 ? false : value
+}
+public func mutantChoice<T>(_ number: Int, _ value: T, _ other: T) -> T { mutant == number ? other : value }
+public func mutantNumber<T: AdditiveArithmetic & ExpressibleByIntegerLiteral>(_ number: Int, _ value: T) -> T {
+    mutant == number ? value + 1 : value
+}
+public func minMutant<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
+    mutant == number ? max(a, b) : mutant == number + 1 ? a : mutant == number + 2 ? b : min(a, b)
+}
+public func maxMutant<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
+    mutant == number ? min(a, b) : mutant == number + 1 ? a : mutant == number + 2 ? b : max(a, b)
+}
+
+extension FixedWidthInteger {
+    public func saturatingAddingMutant(_ number: Int, _ other: Self) -> Self {
+        mutant == number
+            ? saturatingSubtracting(other)
+            : mutant == number + 1 ? self &+ other : mutant == number + 2 ? self : saturatingAdding(other)
+    }
+    public func saturatingSubtractingMutant(_ number: Int, _ other: Self) -> Self {
+        mutant == number
+            ? saturatingAdding(other)
+            : mutant == number + 1 ? self &- other : mutant == number + 2 ? self : saturatingSubtracting(other)
+    }
+    public func saturatingMultipliedMutant(_ number: Int, by other: Self) -> Self {
+        mutant == number ? self &* other : mutant == number + 1 ? self : saturatingMultiplied(by: other)
+    }
+}

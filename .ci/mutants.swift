@@ -1,0 +1,528 @@
+// Mutation testing with one build. In a copy of the package, each place of a machine's source that could be wrong
+// becomes a switch on a number read from the environment:
+//
+//     guard share <= tolerance else { return nil }
+//     guard mutantCondition(212, share ∁∀∁ tolerance) else { return nil }
+//
+// where MUTANT=212 takes the condition for true, 213 for false, and the operator, made for this place, has numbers of its
+// own. The tests then run once for each number. A change that no test notices must have an answer in mutants.answers, the
+// reason why none can.
+
+import Foundation
+import Synchronization
+
+/// The machines, and the tests that are asked first: a regular expression. The other tests of the module follow.
+let machines = [
+    ("Sources/Resilience/Bulkhead/BulkheadStateMachine.swift", "BulkheadStateMachineTests"),
+    ("Sources/Resilience/CircuitBreaker/ThreeStateCircuit.swift", "ThreeStateCircuit|ProbeTests"),
+    ("Sources/Resilience/CircuitBreaker/BackoffGate.swift", "BackoffGateTests"),
+    ("Sources/Resilience/CircuitBreaker/Circuit.swift", "CircuitTests|CircuitWalkTests"),
+    ("Sources/Resilience/CircuitBreaker/TripRule.swift", "TripRuleTests"),
+    ("Sources/Resilience/CircuitBreaker/BreakDuration.swift", "BreakDurationTests"),
+    ("Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate)?StateMachineTests|RateTests"),
+    ("Sources/Resilience/Retry/RetryStateMachine.swift", "RetryStateMachineTests"),
+    ("Sources/Resilience/Timeout/TimeoutStateMachine.swift", "TimeoutStateMachineTests"),
+    ("Sources/Resilience/Backoff/Backoff.swift", "Backoff(Input|Walk)?Tests|SaturatingArithmeticTests"),
+    ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests"),
+    ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests"),
+]
+
+/// Answers that a machine could mix up.
+let answers = [
+    "enter": "refuse", "refuse": "enter", "go": "probe", "probe": "go", "never": "go", "again": "rest", "rest": "again",
+    "start": "join", "join": "start", "clearing": "start", "cancelInside": "nothing", "nothing": "cancelInside",
+    "expired": "cancelled", "cancelled": "expired", "running": "ended", "ended": "running",
+    "attemptsExhausted": "deadlineTooNear", "retryAfterTooLong": "deadlineTooNear",
+    "deadlineTooNear": "attemptsExhausted", "notMine": "giveUp(.attemptsExhausted)", "late": "recorded(nil)",
+    "closed": "open", "open": "closed", "halfOpen": "open", "healthy": "failing", "failing": "healthy",
+]
+
+/// Calls that compute, and what they could compute instead.
+let calls = [
+    "min(": ["max", "first", "second"], "max(": ["min", "first", "second"],
+    "saturatingAdding(": ["saturatingSubtracting", "&+", "left out"],
+    "saturatingSubtracting(": ["saturatingAdding", "&-", "left out"],
+    "saturatingMultiplied(": ["&*", "left out"],
+]
+
+let comparison = "<T: Comparable>(a: T, b: T) -> Bool"
+let equality = "<T: Equatable>(a: T, b: T) -> Bool"
+let logic = "(a: Bool, b: @autoclosure () -> Bool) -> Bool"
+let sum = "<T: AdditiveArithmetic>(a: T, b: T) -> T"
+let integers = "<T: BinaryInteger>(a: T, b: T) -> T"
+let wrapping = "<T: FixedWidthInteger>(a: inout T, b: T)"
+
+/// Where one of these stands between spaces, it takes its first form, and can take the others.
+let operators: [String: (precedence: String, signatures: [String], forms: [String])] = [
+    "<": ("Comparison", [comparison], ["a < b", "a <= b", "a >= b"]),
+    "<=": ("Comparison", [comparison], ["a <= b", "a < b", "a > b"]),
+    ">": ("Comparison", [comparison], ["a > b", "a >= b", "a <= b"]),
+    ">=": ("Comparison", [comparison], ["a >= b", "a > b", "a < b"]),
+    "==": ("Comparison", [equality], ["a == b", "a != b"]),
+    "!=": ("Comparison", [equality], ["a != b", "a == b"]),
+    "&&": ("LogicalConjunction", [logic], ["a && b()", "a || b()", "a", "b()"]),
+    "||": ("LogicalDisjunction", [logic], ["a || b()", "a && b()", "a", "b()"]),
+    "+": ("Addition", [sum, "(a: Instant, b: Duration) -> Instant"], ["a + b", "a + (.zero - b)", "a"]),
+    "-": ("Addition", [sum], ["a - b", "a + b", "a"]),
+    "*": ("Multiplication", ["<T: Numeric>(a: T, b: T) -> T"], ["a * b", "a + b", "a"]),
+    "/": ("Multiplication", [integers], ["a / b", "a * b", "a"]),
+    "&": ("Multiplication", [integers], ["a & b", "a | b"]),
+    "<<": ("BitwiseShift", [integers], ["a << b", "a >> b", "a"]),
+    "+=": ("Assignment", ["<T: AdditiveArithmetic>(a: inout T, b: T)"], ["a += b", "a -= b"]),
+    "-=": ("Assignment", ["<T: AdditiveArithmetic>(a: inout T, b: T)"], ["a -= b", "a += b"]),
+    "*=": ("Assignment", ["<T: Numeric>(a: inout T, b: T)"], ["a *= b", "a += b"]),
+    ">>=": ("Assignment", ["<T: BinaryInteger>(a: inout T, b: T)"], ["a >>= b", "a <<= b"]),
+    "&+=": ("Assignment", [wrapping], ["a &+= b", "a &-= b"]),
+]
+
+/// A place that can be changed.
+struct Site {
+    let range: Range<Int>
+    /// Put before the range, with the mutant's number for `#` and the operator of its own for `@`.
+    let before: String
+    /// Put after the range; nil if `before` replaces it.
+    var after: String?
+    let from: String
+    let to: [String]
+
+    var source = ""
+    var line = 0
+    /// The text of the line, to know the place by.
+    var text = ""
+    /// The number of the first change.
+    var first = 0
+
+    init(_ range: Range<Int>, _ before: String, _ after: String? = nil, from: String, to: [String]) {
+        (self.range, self.before, self.after, self.from, self.to) = (range, before, after, from, to)
+    }
+
+    var key: String { "\(source) | \(text) | \(from)" }
+
+    var mutants: [Mutant] {
+        to.enumerated().map { Mutant(number: first + $0, line: line, key: "\(key) → \($1)") }
+    }
+}
+
+struct Mutant {
+    let number: Int
+    let line: Int
+    /// Survives changes to other lines of the source.
+    let key: String
+    var shown: String { key.replacing(" | ", with: ":\(line) | ", maxReplacements: 1) }
+}
+
+/// A line of source, its strings and comments blanked out.
+struct Line {
+    let text: [Character]
+    let code: String
+
+    init(_ line: Substring) {
+        text = Array(line)
+        var code = ""
+        var inString = false
+        for (index, character) in text.enumerated() {
+            if !inString, line.dropFirst(index).hasPrefix("//") { break }
+            if character == "\"" { inString.toggle() }
+            code.append(inString || !character.isASCII ? " " : character)
+        }
+        self.code = code.padding(toLength: text.count, withPad: " ", startingAt: 0)
+    }
+
+    func matches(_ pattern: String, group: Int = 0) -> [Range<Int>] {
+        let expression = try! NSRegularExpression(pattern: pattern)  // the patterns are all below
+        return expression.matches(in: code, range: NSRange(location: 0, length: text.count))
+            .compactMap { Range($0.range(at: group)) }
+    }
+
+    /// Where `end` first stands after `start` outside all brackets. The end of the line counts as a closing brace.
+    func find(_ end: String, after start: Int) -> Int? {
+        var depth = 0
+        let characters = Array(code + "}")
+        for index in start..<characters.count {
+            if depth == 0, String(characters[index...]).hasPrefix(end) { return index }
+            if "([{".contains(characters[index]) { depth += 1 }
+            if ")]}".contains(characters[index]) { depth -= 1 }
+        }
+        return nil
+    }
+
+    subscript(_ range: Range<Int>) -> String { String(text[range]) }
+}
+
+/// The places of a source that can be changed, in order; of two that begin together the wider one first.
+func sites(in source: String, named path: String) -> [Site] {
+    let lines = source.split(separator: "\n", omittingEmptySubsequences: false).map(Line.init)
+    let constants = lines.flatMap { line in line.matches(#"\blet (\w+):"#, group: 1).map { line[$0] } }
+    var inInitializer = false
+    var all: [Site] = []
+    var seen: [String: Int] = [:]
+    for (index, line) in lines.enumerated() {
+        let startsInitializer = !line.matches(#"^ *(\w+ )*init\("#).isEmpty
+        if startsInitializer { inInitializer = true }
+        var found = line.words() + line.conditions()
+        // What must be set, must be.
+        found += line.statements(maySet: { !inInitializer && !constants.contains($0) })
+        // Members are indented by four spaces.
+        if line.code.hasPrefix("    }") || startsInitializer && line.code.hasSuffix("}") { inInitializer = false }
+        found.sort { ($0.range.lowerBound, $1.range.upperBound) < ($1.range.lowerBound, $0.range.upperBound) }
+        for var site in found {
+            (site.source, site.line) = (path, index + 1)
+            site.text = String(line.text).trimmingCharacters(in: .whitespaces)
+            seen[site.key, default: 0] += 1
+            if let count = seen[site.key], count > 1 { site.text += " (\(count))" }
+            all.append(site)
+        }
+    }
+    return all
+}
+
+extension Line {
+    /// Operators, literals, names.
+    func words() -> [Site] {
+        var sites: [Site] = []
+        for range in matches(#"(?<= )[-+*/<>=!&|]+(?= )"#) {
+            guard let known = operators[self[range]], !code.hasPrefix("extension") else { continue }
+            sites.append(Site(range, "@", from: known.forms[0], to: Array(known.forms[1...])))
+        }
+        for range in matches(#"(?<![\w.$])\d+(?![\w.])"#) {
+            guard let number = Int(self[range]) else { continue }
+            sites.append(Site(range, "mutantNumber(#, ", ")", from: "\(number)", to: ["\(number + 1)"]))
+        }
+        for range in matches(#"(?<![\w.])(true|false)\b"#) {
+            sites.append(Site(range, "mutantNot(#, ", ")", from: self[range], to: ["!\(self[range])"]))
+        }
+        for range in matches(#"(?<![\w.])(min|max)\(|(?<=\.)saturating\w+\("#) {
+            guard let changes = calls[self[range]] else { continue }
+            sites.append(Site(range, "\(self[range].dropLast())Mutant(#, ", from: self[range], to: changes))
+        }
+        // What stands before the colon or the equals sign of a case is a pattern.
+        let patterns = matches(#"\bcase "#).map { word in
+            word.upperBound..<(find(":", after: word.upperBound) ?? find(" = ", after: word.upperBound) ?? text.count)
+        }
+        for range in matches(#"(?<=return |[?:=] )\.\w+(?![\w(.])"#) {
+            guard let other = answers[String(self[range].dropFirst())],
+                !patterns.contains(where: { $0.overlaps(range) })
+            else { continue }
+            sites.append(
+                Site(range, "mutantChoice(#, \(self[range]), .\(other))", from: self[range], to: [".\(other)"]))
+        }
+        return sites
+    }
+
+    /// Each part of a condition is taken for true and for false; a binding for one that does not match.
+    func conditions() -> [Site] {
+        var sites: [Site] = []
+        var conditions: [Range<Int>] = []
+        for range in matches(#"\b(if|guard|while) "#) {
+            let end = self[range] == "guard " ? " else {" : " {"
+            if let end = find(end, after: range.upperBound) { conditions.append(range.upperBound..<end) }
+        }
+        for range in matches(#"^ *(case|for) .* where "#) {
+            let end = find(code.contains("case ") ? ":" : " {", after: range.upperBound)
+            if let end { conditions.append(range.upperBound..<end) }
+        }
+        for condition in conditions {
+            var start = condition.lowerBound
+            while start < condition.upperBound {
+                let end = min(find(", ", after: start) ?? condition.upperBound, condition.upperBound)
+                let part = self[start..<end]
+                if ["let ", "var ", "case "].contains(where: part.hasPrefix) {
+                    sites.append(Site(end..<end, ", mutantHolds(#)", from: part, to: ["no match"]))
+                } else if part != "true" {
+                    sites.append(Site(start..<end, "mutantCondition(#, ", ")", from: part, to: ["true", "false"]))
+                }
+                start = end + 2
+            }
+        }
+        let ternary = #"(?:^ +|return |switch |[{:,] |(?<![=!<>])= |\()([a-z][\w.]*(\([^()]*\))?) \? "#
+        for range in matches(ternary, group: 1) {
+            sites.append(Site(range, "mutantNot(#, ", ")", from: self[range], to: ["!\(self[range])"]))
+        }
+        return sites
+    }
+
+    /// Assignments and calls are left out.
+    func statements(maySet: (String) -> Bool) -> [Site] {
+        var sites: [Site] = []
+        var starts = matches(#"^ *|\{ "#).map(\.upperBound)
+        for range in matches(#"^ *(case|default)\b"#) {
+            if let colon = find(": ", after: range.upperBound) { starts.append(colon + 2) }
+        }
+        let isValue = !matches(#" -> .*\}|\bvar \w+: .* \{|\.map \{"#).isEmpty
+        for start in Set(starts) {
+            guard let end = find("}", after: start) else { continue }
+            let length = code.dropFirst(start).prefix(end - start).trimmingCharacters(in: .whitespaces).count
+            let statement = Line(self[start..<start + length][...])
+            let set = statement.matches(#"^(?:self\.)?([a-z]\w*)[\w.\[\]]* (&?[-+*/]|>>|<<)?= "#, group: 1).first
+            let called = isValue ? [] : statement.matches(#"^(?!min|max)[a-z][\w.\[\]]*\(.*\)$"#)
+            guard set.map({ maySet(statement[$0]) }) ?? !called.isEmpty else { continue }
+            let text = String(statement.text)
+            sites.append(Site(start..<start + length, "if mutantHolds(#) { ", " }", from: text, to: ["left out"]))
+        }
+        return sites
+    }
+}
+
+/// The source with all its switches, and where each stands in it: line, column in bytes.
+func instrumented(_ source: String, _ sites: [Site]) -> (text: String, places: [(Int, Int, Site)]) {
+    var places: [(Int, Int, Site)] = []
+    let byLine = Dictionary(grouping: sites, by: \.line)
+    let lines = source.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map { index, line in
+        guard let sites = byLine[index + 1] else { return String(line) }
+        let original = Array(line)
+        var result = ""
+        for position in 0...original.count {
+            // Inner ones end first and begin last; a replacement hides what it replaces.
+            for site in sites.reversed() where site.range.upperBound == position { result += site.after ?? "" }
+            for site in sites where site.range.lowerBound == position {
+                places.append((index + 1, result.utf8.count + 1, site))
+                result += site.before.replacing("#", with: "\(site.first)").replacing("@", with: symbol(site.first))
+            }
+            let isReplaced = sites.contains { $0.after == nil && $0.range.contains(position) }
+            if position < original.count, !isReplaced { result.append(original[position]) }
+        }
+        return result
+    }
+    return (lines.joined(separator: "\n"), places)
+}
+
+/// An operator that no other place has.
+func symbol(_ number: Int) -> String {
+    String("\(number)".compactMap(\.wholeNumberValue).map { Array("∀∂∃∅∇∈∉∋∏∑")[$0] })
+}
+
+/// The declarations of the operators, and what else the switches need.
+func support(_ sites: [Site]) throws -> String {
+    try sites.reduce(into: String(contentsOf: URL(filePath: ".ci/mutants.runtime.swift"), encoding: .utf8)) {
+        text, site in
+        guard let known = operators.values.first(where: { site.before == "@" && $0.forms[0] == site.from }) else {
+            return
+        }
+        let name = symbol(site.first)
+        text += "infix operator \(name): \(known.precedence)Precedence\n"
+        for signature in known.signatures {
+            text += "public func \(name) \(signature) {\n"
+            for (index, form) in known.forms.dropFirst().enumerated() {
+                text += "    if mutant == \(site.first + index) { return \(form) }\n"
+            }
+            text += "    return \(known.forms[0])\n}\n"
+        }
+    }
+}
+
+@main enum Mutants {
+    static let copy = URL(filePath: ".build-mutants/package")
+
+    static func main() throws {
+        let began = Date()
+        let only = CommandLine.arguments.dropFirst().first ?? ""
+        let chosen = machines.indices.filter { only.isEmpty || machines[$0].0.contains(only) }
+        guard !chosen.isEmpty else { stop("no machine's path contains \(only)") }
+
+        let (sites, skipped) = try build()
+        let folder = try swift("build", "--show-bin-path").output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let runner = Runner(tests: URL(filePath: folder).appending(path: "swift-resiliencePackageTests.xctest"))
+        for module in Set(chosen.map { machines[$0].0.module })
+        where runner.run("^\(module)\\.", mutant: 0, seconds: 60) != .passed {
+            stop("\(module) fails without any change")
+        }
+
+        say(row("machine", "mutants", "killed", "by time", "survived", "skipped"))
+        var survivors: [Mutant] = []
+        for machine in chosen {
+            let (path, tests) = machines[machine]
+            let mutants = sites.filter { $0.source == path }.flatMap(\.mutants)
+            guard runner.run(tests, mutant: 0, seconds: 10) == .passed else {
+                stop("\(tests) fails without any change")
+            }
+            let results = runner.results(of: mutants, first: tests, all: "^\(path.module)\\.")
+            let alive = zip(mutants, results).filter { $1 == .passed }.map(\.0)
+            survivors += alive
+            say(
+                row(
+                    URL(filePath: path).deletingPathExtension().lastPathComponent, "\(mutants.count)",
+                    "\(mutants.count - alive.count)", "\(results.count { $0 == .timedOut })", "\(alive.count)",
+                    "\(skipped.count { $0.source == path })"))
+        }
+        say("\(Int(Date().timeIntervalSince(began))) s\n")
+        for site in skipped where chosen.contains(where: { machines[$0].0 == site.source }) {
+            say("does not compile: \(site.key)")
+        }
+
+        let answered = try readAnswers().filter { key in
+            only.isEmpty || chosen.contains { key.hasPrefix(machines[$0].0) }
+        }
+        let unanswered = survivors.filter { !answered.contains($0.key) }
+        let stale = answered.subtracting(survivors.map(\.key))
+        say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
+        for mutant in unanswered { say("survives: \(mutant.shown)") }
+        for key in stale.sorted() { say("answers no survivor: \(key)") }
+        if !unanswered.isEmpty || !stale.isEmpty { exit(1) }
+    }
+
+    static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+
+    static func row(_ cells: String...) -> String {
+        cells.enumerated().map { index, cell in
+            let gap = String(repeating: " ", count: max(0, (index == 0 ? 24 : 9) - cell.count))
+            return index == 0 ? cell + gap : gap + cell
+        }.joined()
+    }
+
+    static func stop(_ message: String) -> Never {
+        say(message)
+        exit(2)
+    }
+
+    /// Answers that are followed by a reason.
+    static func readAnswers() throws -> Set<String> {
+        var answered: Set<String> = []
+        var last: String?
+        for line in try String(contentsOf: URL(filePath: ".ci/mutants.answers"), encoding: .utf8).split(separator: "\n")
+        where !line.hasPrefix("#") {
+            if line.hasPrefix(" ") {
+                if let last { answered.insert(last) }
+            } else {
+                last = String(line)
+            }
+        }
+        return answered
+    }
+}
+
+extension String {
+    /// The tests of what lies in `Sources/X` are in `XTests`.
+    var module: String { split(separator: "/")[1] + "Tests" }
+}
+
+extension Mutants {
+    /// Builds the copy with every change that compiles.
+    static func build() throws -> (sites: [Site], skipped: [Site]) {
+        try copyPackage()
+        let memory = URL(filePath: ".build-mutants/skipped")
+        var refused = Set(
+            ((try? String(contentsOf: memory, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init))
+        let sources = try machines.map { ($0.0, try String(contentsOf: URL(filePath: $0.0), encoding: .utf8)) }
+        let found = sources.flatMap { sites(in: $1, named: $0) }
+        while true {
+            var sites = found.filter { !refused.contains($0.key) }
+            var number = 1
+            for index in sites.indices {
+                sites[index].first = number
+                number += sites[index].to.count
+            }
+            var places: [(Int, Int, Site)] = []
+            for (path, source) in sources {
+                let (text, there) = instrumented(source, sites.filter { $0.source == path })
+                try write(text, to: copy.appending(path: path))
+                places += there
+            }
+            try write(try support(sites), to: copy.appending(path: "Sources/Resilience/Mutants.swift"))
+            say("building with \(number - 1) changes")
+            let (status, output) = try swift("build", "--build-tests", "-Xswiftc", "-continue-building-after-errors")
+            if status == 0 { return (sites, found.filter { refused.contains($0.key) }) }
+
+            let before = refused.count
+            for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):(\d+): error: /#) {
+                guard let line = Int(error.2), let column = Int(error.3) else { continue }
+                let there = places.filter { error.1.hasSuffix($0.2.source) && $0.0 == line }
+                if let place = there.last(where: { $0.1 <= column }) ?? there.first { refused.insert(place.2.key) }
+            }
+            if refused.count == before { stop(output) }
+            try write(refused.sorted().joined(separator: "\n"), to: memory)
+        }
+    }
+
+    /// Brings the copy up to date, touching only what changed, so that the build does as little.
+    static func copyPackage() throws {
+        let files = FileManager.default
+        var wanted: Set<String> = ["Package.swift", "Sources/Resilience/Mutants.swift"]
+        for folder in ["Sources", "Tests", "Docs"] {
+            wanted.formUnion(try files.subpathsOfDirectory(atPath: folder).map { "\(folder)/\($0)" })
+            for path in (try? files.subpathsOfDirectory(atPath: copy.appending(path: folder).path)) ?? []
+            where !wanted.contains("\(folder)/\(path)") {
+                try? files.removeItem(at: copy.appending(path: "\(folder)/\(path)"))
+            }
+        }
+        for path in wanted where !machines.contains(where: { $0.0 == path }) {
+            guard let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else { continue }
+            try write(text, to: copy.appending(path: path))
+        }
+    }
+
+    static func write(_ text: String, to file: URL) throws {
+        if let present = try? String(contentsOf: file, encoding: .utf8), present == text { return }
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    static func swift(_ arguments: String...) throws -> (status: Int32, output: String) {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["swift"] + arguments + ["--package-path", copy.path]
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+    }
+}
+
+/// Runs the tests that were built.
+struct Runner: Sendable {
+    enum Result { case passed, failed, timedOut }
+
+    let tests: URL
+
+    /// What becomes of each mutant, two at a time: the first tests, and if these pass the whole module's.
+    func results(of mutants: [Mutant], first: String, all: String) -> [Result] {
+        let next = Atomic(0)
+        let results = Mutex(Array(repeating: Result.passed, count: mutants.count))
+        DispatchQueue.concurrentPerform(iterations: 2) { _ in
+            while true {
+                let index = next.add(1, ordering: .relaxed).oldValue
+                guard index < mutants.count else { return }
+                var result = run(first, mutant: mutants[index].number, seconds: 10)
+                if result == .passed { result = run(all, mutant: mutants[index].number, seconds: 60) }
+                results.withLock { $0[index] = result }
+            }
+        }
+        return results.withLock { $0 }
+    }
+
+    /// Runs until the first issue, or out of time: a change can make a loop endless, or a test wait for ever.
+    func run(_ filter: String, mutant: Int, seconds: Int) -> Result {
+        let process = Process()
+        let output = Pipe()
+        let ended = DispatchSemaphore(value: 0)
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = [
+            "-c", #"ulimit -c 0; ulimit -t \#(seconds); ulimit -v 8000000; exec "$0" "$@""#, tests.path,
+            "--testing-library", "swift-testing", "--filter", filter,
+        ]
+        process.environment = ProcessInfo.processInfo.environment.merging(
+            ["MUTANT": "\(mutant)", "SWIFT_BACKTRACE": "enable=no"], uniquingKeysWith: { $1 })
+        process.standardOutput = output
+        process.standardError = output
+        process.terminationHandler = { _ in ended.signal() }
+        do { try process.run() } catch { Mutants.stop("\(tests.path): \(error)") }
+        let pid = process.processIdentifier
+        let timeout = DispatchWorkItem { kill(pid, SIGKILL) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 120, execute: timeout)
+        var failed = false
+        while !failed, case let data = output.fileHandleForReading.availableData, !data.isEmpty {
+            failed = String(decoding: data, as: UTF8.self).contains("recorded an issue")
+        }
+        if failed { kill(pid, SIGKILL) }
+        ended.wait()
+        timeout.cancel()
+        switch (process.terminationReason, process.terminationStatus) {
+        case _ where failed: return .failed
+        case (.exit, 0): return .passed
+        case (.uncaughtSignal, SIGXCPU), (.uncaughtSignal, SIGKILL): return .timedOut
+        default: return .failed
+        }
+    }
+}
