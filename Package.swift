@@ -48,22 +48,26 @@ let package = Package(
                 .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["StubServer"])),
             ]
         ),
+        .target(name: "RetryStormInput", dependencies: ["Resilience", "ResilienceSync"]),
         .executableTarget(
             name: "RetryStorm",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceSync",
+                "Resilience", "ResilienceHTTP", "ResilienceSync", "RetryStormInput",
                 .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Demo"])),
                 .product(
                     name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Demo"])),
             ]
         ),
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
-        .testTarget(name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting"]),
-        .testTarget(name: "ResilienceHTTPTests", dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting"]),
+        .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
+        .testTarget(name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport"]),
+        .testTarget(
+            name: "ResilienceHTTPTests",
+            dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles"]),
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [
-                "Resilience", "ResilienceSync", "ResilienceTesting",
+                "Resilience", "ResilienceSync", "ResilienceTesting", "FuzzOracles", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
             ]
         ),
@@ -75,7 +79,20 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "RetryStormTests", dependencies: ["RetryStorm", "Resilience", "ResilienceSync", "ResilienceTesting"]),
+            name: "RetryStormInputTests",
+            dependencies: ["RetryStormInput", "ResilienceSync", "ResilienceTesting", "FuzzOracles"]),
+        .testTarget(
+            name: "RetryStormTests",
+            dependencies: ["RetryStorm", "RetryStormInput", "Resilience", "ResilienceSync", "ResilienceTesting"]),
+        // What must hold of everything that reads outside data: for the tests, and for the fuzzers below.
+        .target(
+            name: "FuzzOracles",
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "RetryStormInput",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+            ],
+            path: "Tests/Fuzzing/Oracles"
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -91,5 +108,18 @@ for target in package.targets where target.type != .system {
     // Only for our own builds: a warning of a newer compiler must not break the build of whoever imports us.
     if Context.environment["WARNINGS_AS_ERRORS"] != nil {
         target.swiftSettings?.append(.treatAllWarnings(as: .error))
+    }
+}
+
+// For .ci/fuzz: an executable for each folder of Tests/Fuzzing that holds a fuzzer.
+if Context.environment["FUZZING"] != nil {
+    for reader in ["HTTPVerdict", "MutationReader", "QueueFile", "RetryAfter", "StoredRow"] {
+        package.targets.append(
+            .executableTarget(
+                name: "Fuzz\(reader)", dependencies: ["FuzzOracles"], path: "Tests/Fuzzing/\(reader)"))
+    }
+    for target in package.targets where target.type == .regular || target.name.hasPrefix("Fuzz") {
+        target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-sanitize=fuzzer,address"])]
+        target.linkerSettings = [.unsafeFlags(["-sanitize=fuzzer,address"])]
     }
 }

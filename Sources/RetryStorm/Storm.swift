@@ -2,6 +2,7 @@
     import Foundation
     import Resilience
     import ResilienceSync
+    import RetryStormInput
 
     /// The whole demo: a backlog in a file, drained once each way.
     struct Storm: Sendable {

@@ -3,6 +3,7 @@
     import Resilience
     import ResilienceSync
     import ResilienceTesting
+    import RetryStormInput
     import Testing
 
     @testable import RetryStorm

@@ -86,9 +86,11 @@ extension SyncQueue {
             return try await setAside(stored, error, &report)
         case .transient, .uncertain, .success:
             report.failed += 1
-            if stored.failures + 1 >= configuration.maxFailures { return try await setAside(stored, error, &report) }
+            // A store may hold any number.
+            let failures = stored.failures.saturatingAdding(1)
+            if failures >= configuration.maxFailures { return try await setAside(stored, error, &report) }
             try await uncancelled { try await self.store.countFailure(at: stored.position, error: "\(error)") }
-            tell(.failed(id: stored.mutation.id, failures: stored.failures + 1, error: "\(error)"))
+            tell(.failed(id: stored.mutation.id, failures: failures, error: "\(error)"))
             return .holdBack
         }
     }

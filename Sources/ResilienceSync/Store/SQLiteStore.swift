@@ -1,6 +1,6 @@
 #if SQLite
     public import Foundation
-    import GRDB
+    package import GRDB
 
     /// A store in an SQLite file: what `enqueue` has returned from survives a crash and a power cut.
     ///
@@ -74,10 +74,14 @@
             guard version <= schemaVersion else {
                 throw SyncQueueError.newerSchema(path: path, version: version)
             }
-            let verdict = try String.fetchOne(db, sql: "PRAGMA quick_check(1)")
+            // The quick check would let an index pass that hides a mutation.
+            let verdict = try String.fetchOne(db, sql: "PRAGMA integrity_check(1)")
             guard verdict == "ok" else {
                 throw SyncQueueError.unreadable(path: path, reason: "It is damaged: \(verdict ?? "no answer").")
             }
+            // Neither can be prepared if a table or a column is not there.
+            _ = try db.makeStatement(sql: "SELECT \(StoredMutation.columns), dead FROM mutation")
+            _ = try db.makeStatement(sql: "SELECT name, value FROM setting")
         }
 
         private static func createSchema(_ db: Database) throws {
@@ -133,8 +137,8 @@
             try await write { db in
                 let insertion = try db.makeStatement(
                     sql: """
-                        INSERT INTO mutation (id, entity, kind, payload, idempotency_key, created_at)
-                        VALUES (?, ?, ?, ?, ?, ?)
+                        INSERT INTO mutation (id, entity, kind, payload, idempotency_key, created_at, failures, dead)
+                        VALUES (?, ?, ?, ?, ?, ?, 0, 0)
                         """)
                 for mutation in mutations {
                     do {
@@ -162,7 +166,11 @@
         private func page(dead: Bool, after position: Int64, limit: Int) async throws -> [StoredMutation] {
             try await read { db in
                 let rows = try Row.fetchAll(
-                    db, sql: "SELECT * FROM mutation WHERE dead = ? AND position > ? ORDER BY position LIMIT ?",
+                    db,
+                    sql: """
+                        SELECT \(StoredMutation.columns) FROM mutation
+                        WHERE dead = ? AND position > ? ORDER BY position LIMIT ?
+                        """,
                     arguments: [dead, position, max(0, limit)])
                 return rows.map(StoredMutation.init(row:))
             }
@@ -220,17 +228,28 @@
     }
 
     extension StoredMutation {
-        /// Never traps: a column of an unexpected type reads as empty.
-        fileprivate init(row: Row) {
-            func text(_ column: String) -> String { String.fromDatabaseValue(row[column]) ?? "" }
+        package static let columns =
+            "position, id, entity, kind, payload, idempotency_key, created_at, failures, last_error"
+
+        /// Of a row with these columns. A value of an unexpected type reads as empty.
+        package init(row: Row) {
+            func text(_ column: String) -> String? {
+                switch (row[column] as DatabaseValue).storage {
+                case .string(let text): text
+                // Not as Foundation reads it, which drops a byte order mark.
+                case .blob(let bytes): String(validating: bytes, as: UTF8.self)
+                default: nil
+                }
+            }
             let mutation = Mutation(
-                id: text("id"), entity: text("entity"), kind: text("kind"),
-                payload: Data.fromDatabaseValue(row["payload"]) ?? Data(), idempotencyKey: text("idempotency_key"),
+                id: text("id") ?? "", entity: text("entity") ?? "", kind: text("kind") ?? "",
+                payload: Data.fromDatabaseValue(row["payload"]) ?? Data(),
+                idempotencyKey: text("idempotency_key") ?? "",
                 createdAt: Date(timeIntervalSinceReferenceDate: Double.fromDatabaseValue(row["created_at"]) ?? 0))
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
                 failures: Int.fromDatabaseValue(row["failures"]) ?? 0,
-                lastError: String.fromDatabaseValue(row["last_error"]))
+                lastError: text("last_error"))
         }
     }
 #endif

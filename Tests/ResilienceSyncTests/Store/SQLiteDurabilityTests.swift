@@ -94,7 +94,19 @@
             await expectFailure { try await store.append([Mutation("b1")]) }
             await expectFailure { try await store.setPause(until: Date()) }
             await expectFailure { _ = try await store.pause() }
+            await expectFailure { _ = try await store.pending(after: .min, limit: 1) }
             #expect(try await store.pendingCount() == 1)
+        }
+
+        @Test("a mutation whose stored count of failures is the highest there is, is set aside by the next")
+        func highestCount() async throws {
+            try await SQLiteStore(path: path).append([Mutation("a1")])
+            try Stranger.execute("UPDATE mutation SET failures = \(Int.max)", at: path)
+            let (queue, fixture) = try start()
+            fixture.server.enqueue(.refused(.unavailable))
+            #expect(try await queue.flush().died == 1)
+            await queue.stop()
+            #expect(try await SQLiteStore(path: path).deadCount() == 1)
         }
 
         @Test("a temporary store's files go when it is let go of")

@@ -28,6 +28,39 @@
             try expectUnreadable()
         }
 
+        @Test(
+            "a queue without one of its columns or tables is refused and left as it is",
+            arguments: ["ALTER TABLE mutation RENAME COLUMN kind TO sort", "DROP TABLE setting", "DROP TABLE mutation"])
+        func otherSchema(change: String) async throws {
+            _ = try await filledFile()
+            try Stranger.execute(change, at: path)
+            try expectUnreadable("no such")
+        }
+
+        // Apple's SQLite does not let its schema be written.
+        #if os(Linux)
+            @Test("a queue whose index hides a mutation is refused and left as it is")
+            func hidden() async throws {
+                _ = try await filledFile()
+                func define(_ condition: String) throws {
+                    let index = "CREATE INDEX mutation_by_state ON mutation (dead, position)"
+                    try Stranger.execute(
+                        """
+                        PRAGMA writable_schema = ON;
+                        UPDATE sqlite_master SET sql = '\(index + condition)' WHERE name = 'mutation_by_state'
+                        """, at: path)
+                }
+                try define(" WHERE dead = 1")
+                try Stranger.execute(
+                    """
+                    INSERT INTO mutation (id, entity, kind, payload, idempotency_key, created_at)
+                    VALUES ('b1', 'b', 'create', x'', 'key', 0)
+                    """, at: path)
+                try define("")
+                try expectUnreadable("damaged")
+            }
+        #endif
+
         @Test("a queue that was cut off is refused and left as it is", arguments: [0.01, 0.5, 0.99])
         func truncated(share: Double) async throws {
             let bytes = try await filledFile()

@@ -153,7 +153,10 @@ import Testing
 
     @Test(
         "texts of any characters come back as they were, a NUL and what follows it included", arguments: Kind.allCases,
-        ["", "a\0b", "\0", "👩‍👩‍👧‍👦", "é", "e\u{301}", "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}", "\n\r\t"])
+        [
+            "", "a\0b", "\0", "\u{FEFF}a\0b", "👩‍👩‍👧‍👦", "é", "e\u{301}", "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}",
+            "\n\r\t",
+        ])
     func texts(kind: Kind, text: String) async throws {
         let store = try kind.make()
         let mutation = Mutation(

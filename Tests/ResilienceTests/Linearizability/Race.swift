@@ -1,6 +1,7 @@
 import Foundation
 import ResilienceTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// The tests of linearizability, one after another, so that each has the cores to itself as far as it can.
@@ -21,7 +22,7 @@ func expectLinearizable<Subject: Sendable, Model: SequentialModel>(
     afterwards: (Subject, HistoryOf<Model>) async -> Void = { _, _ in },
     sourceLocation: SourceLocation = #_sourceLocation
 ) async {
-    let effort = ProcessInfo.processInfo.environment["RESILIENCE_EFFORT"].flatMap(Int.init) ?? 1
+    let effort = Effort.level
     var overlaps = 0
     var portion = 0
     // On a machine with much else to do the threads may run one after another. Then try again, a few times.
