@@ -47,15 +47,9 @@ final class ContractStage<Subject: Sendable>: Sendable {
     // MARK: Calls
 
     enum End {
-        case returned
-        case threw(any Error)
+        case returned, threw
 
-        var failed: Bool {
-            switch self {
-            case .returned: false
-            case .threw: true
-            }
-        }
+        var failed: Bool { self == .threw }
     }
 
     /// Makes a call, and looks at what everybody may expect of one: that it runs the operation once at a time, and returns
@@ -85,7 +79,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
             end = .returned
         } catch {
             if error is any Rejection { state.withLock { $0.refused += 1 } }
-            end = .threw(error)
+            end = .threw
         }
         require(running == 0, "the call ends while its operation runs")
         if Task.isCancelled { state.withLock { $0.cancelled += 1 } }
