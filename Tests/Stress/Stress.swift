@@ -61,13 +61,6 @@ struct Failure: Error, VerdictConvertible {
     let verdict: Verdict
 }
 
-/// Touching it suspends whoever is not on it.
-actor Elsewhere {
-    private var visits = 0
-
-    func visit() { visits += 1 }
-}
-
 final class World: Sendable {
     private struct Tally {
         var ends: [String: Int] = [:]

@@ -6,10 +6,12 @@ struct Failure: Error, VerdictConvertible {
 }
 
 /// Somewhere else to be for a moment: touching it suspends whoever is not on it.
-actor Elsewhere {
-    private var visits = 0
+package actor Elsewhere {
+    package private(set) var visits = 0
 
-    func visit() { visits += 1 }
+    package init() {}
+
+    package func visit() { visits += 1 }
 }
 
 enum ContractMark {

@@ -133,11 +133,4 @@ final class RushingClock: TimeBase {
     func cancel(_ alarm: Alarm) {}
 }
 
-/// Somewhere else to be for a moment: touching it suspends whoever is not on it.
-actor Elsewhere {
-    private(set) var visits = 0
-
-    func visit() { visits += 1 }
-}
-
 func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }
