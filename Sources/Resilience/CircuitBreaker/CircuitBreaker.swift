@@ -54,10 +54,10 @@ public final class CircuitBreaker: Policy {
     ///
     /// As for any policy, and half the price: it need not look for the time base.
     @inlinable public nonisolated(nonsending) func run<R>(
-        _ operation: nonisolated(nonsending) () async throws -> R
+        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         defer { withExtendedLifetime(self) {} }
-        var call = Call(ownCore)
+        var call = Call(ownCore, options)
         return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
     }
 

@@ -6,14 +6,22 @@ public struct Call: ~Copyable {
     /// When the whole call, as seen from here, must have ended. Set by timeouts on the way in.
     public var deadline: Instant
 
+    /// What the caller said of it.
+    public let options: CallOptions
+
     /// Not counted. Safe: whoever makes a call holds the core until the call is over, and nobody can copy it meanwhile.
     @usableFromInline unowned(unsafe) let core: PipelineCore
     @usableFromInline var reading: Instant?
     /// What the failure that a stretch of policies ended with means to the stretch around it.
     @usableFromInline var settled: Verdict?
 
-    @inlinable init(_ core: PipelineCore, attempt: Int = 1, deadline: Instant = .distantFuture) {
+    @inlinable init(_ core: PipelineCore, _ options: CallOptions = CallOptions()) {
+        self.init(core, options, attempt: options.firstAttempt, deadline: options.deadline)
+    }
+
+    @inlinable init(_ core: PipelineCore, _ options: CallOptions, attempt: Int, deadline: Instant) {
         self.core = core
+        self.options = options
         self.attempt = attempt
         self.deadline = deadline
     }
@@ -57,8 +65,13 @@ public struct Call: ~Copyable {
 public struct Attempt: Sendable, Hashable {
     /// From 1, as the innermost retry counts.
     public let number: Int
-    /// When it must have ended; ``Instant/distantFuture`` if there is no timeout around it.
+    /// When it must have ended; ``Instant/distantFuture`` if neither a timeout nor the caller says.
     public let deadline: Instant
+
+    public init(number: Int, deadline: Instant = .distantFuture) {
+        self.number = number
+        self.deadline = deadline
+    }
 
     @inlinable init(_ call: borrowing Call) {
         number = call.attempt

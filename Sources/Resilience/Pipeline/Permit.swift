@@ -10,12 +10,14 @@
 public struct Permit: ~Copyable, Sendable {
     private let policy: any Policy
     private let core: PipelineCore
+    private let options: CallOptions
     private let slot: Slot
     private var outcome = Outcome(.cancelled)
 
-    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ slot: Slot) {
+    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ options: CallOptions, _ slot: Slot) {
         self.policy = policy
         self.core = core
+        self.options = options
         self.slot = slot
     }
 
@@ -25,7 +27,7 @@ public struct Permit: ~Copyable, Sendable {
     }
 
     deinit {
-        var call = Call(core)
+        var call = Call(core, options)
         var slot = slot
         _ = policy.exit(&call, &slot, outcome)
     }
@@ -35,14 +37,14 @@ extension Policy {
     /// Asks for admission by hand, without waiting.
     ///
     /// - Throws: what the policy refuses with; ``WouldWait`` if it would have the call wait.
-    public func acquire() throws -> Permit {
+    public func acquire(options: CallOptions = CallOptions()) throws -> Permit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
+        var call = Call(core, options)
         var slot = Slot()
         switch enter(&call, &slot) {
         case .proceed:
-            return Permit(self, core, slot)
+            return Permit(self, core, options, slot)
         case .refuse(let error):
             throw error
         case .sleep(let instant):
@@ -58,16 +60,16 @@ extension Policy {
     /// Asks for admission by hand, and waits if the policy says so.
     ///
     /// - Throws: what the policy refuses with; `CancellationError` if the task is cancelled while it waits.
-    public nonisolated(nonsending) func acquireWaiting() async throws -> Permit {
+    public nonisolated(nonsending) func acquireWaiting(options: CallOptions = CallOptions()) async throws -> Permit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
+        var call = Call(core, options)
         var slot = Slot()
         while true {
             let waiter: Waiter
             let deadline: Instant
             switch enter(&call, &slot) {
-            case .proceed: return Permit(self, core, slot)
+            case .proceed: return Permit(self, core, options, slot)
             case .refuse(let error): throw error
             case .sleep(let instant): (waiter, deadline) = (Waiter(), instant)
             case .park(let parked, let instant): (waiter, deadline) = (parked, instant)

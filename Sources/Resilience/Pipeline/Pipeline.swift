@@ -58,20 +58,21 @@ public struct Pipeline: Sendable {
 
     /// Runs `operation` through the policies, as often as they say.
     ///
+    /// - Parameter options: what the policies are to know of this call.
     /// - Returns: what the operation returned.
     /// - Throws: what the operation threw in its last attempt; a ``Rejection`` if a policy refused the call; ``TimedOut``;
     ///   `CancellationError` or ``CancelledWhileWaiting`` if the task was cancelled while the call waited.
     @inlinable public nonisolated(nonsending) func run<R>(
-        _ operation: nonisolated(nonsending) () async throws -> R
+        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
-        try await core.run(judging: { _ in .success }, { _ in try await operation() })
+        try await core.run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
     /// As ``run(_:)``, for an operation that wants to know its attempt or deadline.
     @inlinable public nonisolated(nonsending) func run<R>(
-        _ operation: nonisolated(nonsending) (Attempt) async throws -> R
+        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) (Attempt) async throws -> R
     ) async throws -> R {
-        try await core.run(judging: { _ in .success }, { try await operation(Attempt($0)) })
+        try await core.run(options, judging: { _ in .success }, { try await operation(Attempt($0)) })
     }
 
     /// As ``run(_:)``, for results that may mean failure, such as a response with status 503.
@@ -79,20 +80,21 @@ public struct Pipeline: Sendable {
     /// When attempts run out, the last result is returned, so that the caller still sees it.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run<R>(
-        judging judge: (R) -> Verdict, _ operation: nonisolated(nonsending) (Attempt) async throws -> R
+        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) (Attempt) async throws -> R
     ) async throws -> R {
-        try await core.run(judging: judge, { try await operation(Attempt($0)) })
+        try await core.run(options, judging: judge, { try await operation(Attempt($0)) })
     }
 }
 
 extension Policy {
     /// Runs `operation` guarded by this policy alone: a pipeline of one.
     @inlinable public nonisolated(nonsending) func run<R>(
-        _ operation: nonisolated(nonsending) () async throws -> R
+        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
+        var call = Call(core, options)
         return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
     }
 }
@@ -100,8 +102,8 @@ extension Policy {
 extension AroundPolicy {
     /// Runs `operation` guarded by this policy alone: a pipeline of one, on the system's time base.
     public nonisolated(nonsending) func run<R>(
-        _ operation: nonisolated(nonsending) () async throws -> R
+        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
-        try await Pipeline(name) { self }.run(operation)
+        try await Pipeline(name) { self }.run(options: options, operation)
     }
 }

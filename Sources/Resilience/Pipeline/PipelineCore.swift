@@ -28,11 +28,12 @@
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
-        judging judge: (R) -> Verdict, _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ options: CallOptions, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout Call) async throws -> R
     ) async throws -> R {
         // The call does not count its reference.
         defer { withExtendedLifetime(self) {} }
-        var call = Call(self)
+        var call = Call(self, options)
         if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
         // A result must not pass through the around policies, whose code knows nothing of its type.
         var result: R?
@@ -110,9 +111,10 @@
         guard let inner else { return try await innermost(&call) }
         guard let around else { return try await inner.descend(&call, innermost) }
         let core = call.core
+        let options = call.options
         let attempt = call.attempt
         return try await around.around(&call, isolation: #isolation) { deadline in
-            var call = Call(core, attempt: attempt, deadline: deadline)
+            var call = Call(core, options, attempt: attempt, deadline: deadline)
             if inner.isBare { return try await innermost(&call) }
             return try await inner.descend(&call, innermost)
         }

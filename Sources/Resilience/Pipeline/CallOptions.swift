@@ -1,0 +1,51 @@
+/// What a caller says of one call, for whichever policies mind it.
+///
+/// ```swift
+/// try await pipeline.run(options: CallOptions(cost: 5, priority: .low)) { try await client.export() }
+/// ```
+public struct CallOptions: Sendable, Hashable {
+    /// When the call must have ended, waits included, on the pipeline's time base. Policies wait no longer; only a
+    /// ``Timeout`` ends what runs.
+    public var deadline: Instant
+
+    /// The number of the first attempt, from 1: above 1 for work that was begun before, in another call or before a
+    /// restart. Attempts before it count for a ``Retry``'s limits.
+    public var firstAttempt: Int
+
+    /// What the call takes of a ``Throttle``'s rate, in calls: 0 or more. 1 by default.
+    public var cost: Int
+
+    /// Its place in the queue of a ``Bulkhead`` that goes by priority.
+    public var priority: CallPriority
+
+    /// Whether doing it twice does no harm; nil if the verdict alone is to tell. See ``Retry``.
+    public var isIdempotent: Bool?
+
+    @inlinable public init(
+        deadline: Instant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1, priority: CallPriority = .normal,
+        isIdempotent: Bool? = nil
+    ) {
+        precondition(firstAttempt >= 1, "CallOptions: firstAttempt is \(firstAttempt), and must be at least 1")
+        precondition(cost >= 0, "CallOptions: cost is \(cost), and must not be negative")
+        self.deadline = deadline
+        self.firstAttempt = firstAttempt
+        self.cost = cost
+        self.priority = priority
+        self.isIdempotent = isIdempotent
+    }
+}
+
+/// How much a call matters beside others that wait with it.
+public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
+    public let rawValue: Int8
+
+    @inlinable public init(rawValue: Int8) { self.rawValue = rawValue }
+
+    /// Work that nobody waits for.
+    public static let low = CallPriority(rawValue: -64)
+    @inlinable public static var normal: CallPriority { CallPriority(rawValue: 0) }
+    /// Work that somebody waits for.
+    public static let high = CallPriority(rawValue: 64)
+
+    public static func < (lhs: CallPriority, rhs: CallPriority) -> Bool { lhs.rawValue < rhs.rawValue }
+}

@@ -1,0 +1,65 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// Notes what it is told of each call.
+private final class Listening: Policy {
+    let seen = Locked<[CallOptions]>([])
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        let options = call.options
+        seen.withLock { $0.append(options) }
+        return .proceed
+    }
+}
+
+@Suite struct CallOptionsTests {
+    private let options = CallOptions(
+        deadline: Instant(nanoseconds: 5), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
+
+    @Test("what a caller says of a call reaches every policy, inside of a timeout too")
+    func reachesAll() async throws {
+        let (outer, inner) = (Listening(), Listening())
+        let pipeline = Pipeline {
+            outer
+            Timeout(.seconds(5))
+            inner
+        }
+        let attempt = try await pipeline.run(options: options) { $0 }
+        #expect(attempt == Attempt(number: 3, deadline: Instant(nanoseconds: 5)))
+        #expect([outer, inner].map { $0.seen.withLock { $0 } } == [[options], [options]])
+    }
+
+    @Test("it reaches a policy used alone and one asked by hand, at its entry and at its exit")
+    func reachesAlone() async throws {
+        let alone = Listening()
+        try await alone.run(options: options) {}
+        try alone.acquire(options: options).complete(.success)
+        try await alone.acquireWaiting(options: options).complete(.success)
+        #expect(alone.seen.withLock { $0 } == [options, options, options])
+    }
+
+    @Test("a caller's deadline is one: nothing waits past it, and an earlier one of a timeout wins")
+    func deadline() async throws {
+        let clock = ManualClock()
+        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        gate.hold(for: .seconds(10))
+        let near = CallOptions(deadline: clock.now + .seconds(9))
+        await #expect(throws: Throttled.self) { try await gate.run(options: near) {} }
+        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(1)) }
+        let seen = try await pipeline.run(options: near) { $0.deadline }
+        #expect(seen == clock.now + .seconds(1))
+    }
+
+    @Test("priorities are ordered")
+    func priorities() {
+        #expect([CallPriority.high, .low, .normal].sorted() == [.low, .normal, .high])
+    }
+
+    @Test("nonsense is refused when it is written down")
+    func nonsense() async {
+        await #expect(processExitsWith: .failure) { _ = CallOptions(firstAttempt: 0) }
+        await #expect(processExitsWith: .failure) { _ = CallOptions(cost: -1) }
+    }
+}
