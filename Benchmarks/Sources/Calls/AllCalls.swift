@@ -22,6 +22,18 @@ extension Calls {
             Calls("breaker.run, closed") { count in
                 for number in 0..<count { _ = try await breaker.run { number } }
             },
+            Calls("breaker, closed, window of 100 calls", through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5)) }),
+            Calls(
+                "breaker, closed, window of 10 s",
+                through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(10)))) }),
+            Calls(
+                "breaker, closed, slow calls",
+                through: Pipeline { CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .seconds(1))) }),
+            Calls(
+                "breaker, closed, any of two rules",
+                through: Pipeline {
+                    CircuitBreaker(tripping: .anyOf(.consecutiveFailures(5), .failureRatio(0.5)))
+                }),
             Calls("throttle, with permits", through: Pipeline { ample }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
@@ -41,6 +53,7 @@ extension Calls {
     private static var stacks: [Calls] {
         [
             Calls("four: retry, breaker, throttle, bulkhead", through: four()),
+            Calls("four: with a window of 100 calls", through: four(CircuitBreaker(tripping: .failureRatio(0.5)))),
             Calls(
                 "five: with a timeout",
                 through: Pipeline {
@@ -71,6 +84,8 @@ extension Calls {
         [
             bare.byTwoTasks("two tasks: bare call"),
             Calls("", through: Pipeline { CircuitBreaker() }).byTwoTasks("two tasks: one breaker"),
+            Calls("", through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5)) })
+                .byTwoTasks("two tasks: one breaker, window of 100 calls"),
             Calls("", through: four()).byTwoTasks("two tasks: one pipeline of four"),
             Calls("two tasks: a pipeline of four each") { count in
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -84,10 +99,10 @@ extension Calls {
     /// A throttle that never refuses.
     private static var ample: Throttle { Throttle(.perSecond(1_000_000_000), burst: 1_000_000_000) }
 
-    private static func four() -> Pipeline {
+    private static func four(_ breaker: CircuitBreaker = CircuitBreaker()) -> Pipeline {
         Pipeline("four") {
             Retry()
-            CircuitBreaker()
+            breaker
             ample
             Bulkhead(limit: 10)
         }

@@ -10,18 +10,19 @@ public struct BackoffGate: CircuitStateMachine {
     private(set) var trips = 0
 
     /// - Parameters:
-    ///   - rule: when to shut.
+    ///   - rule: when to shut; not one that watches calls, as ``SlowCalls`` does.
     ///   - openFor: for how long.
     public init(
         tripping rule: some TripRule = .consecutiveThrottles(3), openFor: some BreakDuration = .exponential()
     ) {
+        precondition(!rule.needs.contains(.calls), "BackoffGate: \"\(rule)\" watches calls, and a gate tells of none")
         self.rule = rule
         self.openFor = openFor
     }
 
     public var state: CircuitState { shutUntil == nil ? .closed : .open }
 
-    public mutating func admit(at now: Instant) -> CircuitAdmission {
+    public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
         if let shutUntil {
             guard shutUntil <= now else { return .refuse(retryAfter: now.duration(to: shutUntil)) }
             self.shutUntil = nil
@@ -29,16 +30,30 @@ public struct BackoffGate: CircuitStateMachine {
         return .allow(ticket: 0)
     }
 
-    public mutating func record(_ verdict: Verdict, ticket: UInt64, at now: Instant) {
+    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
         guard shutUntil == nil else { return }
-        let evidence = rule.evidence(of: verdict)
-        if evidence == .healthy { trips = 0 }
-        // Asked only about failures: a success must not shut it, however many failures it has seen.
-        if rule.record(evidence, at: now), evidence == .failing {
-            shutUntil = now + openFor.duration(afterTrips: trips)
-            trips = trips.saturatingAdding(1)
+        guard count(end) else { return }
+        let length = openFor.duration(of: Trip(earlier: trips, verdict: end.verdict), using: chance)
+        shutUntil = end.time + max(.zero, length)
+        trips = trips.saturatingAdding(1)
+    }
+
+    // Once shut, it has a trip behind it.
+    public func isAtRest(at now: Instant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
+
+    /// - Returns: whether to shut. Only a failure shuts: a success must not, however many failures it has seen.
+    private mutating func count(_ end: CallEnd) -> Bool {
+        rule.ended(end)
+        switch rule.evidence(of: end) {
+        case .healthy:
+            trips = 0
+            return false
+        case .failing: return rule.isMet(at: end.time)
+        case .none: return false
         }
     }
+
+    public mutating func observe(_ end: CallEnd) -> Bool { count(end) }
 
     public mutating func reset(keepingGrowth: Bool) {
         shutUntil = nil
@@ -49,12 +64,36 @@ public struct BackoffGate: CircuitStateMachine {
     public func status(at now: Instant) -> CircuitStatus {
         let remaining: Duration? = shutUntil.flatMap { now < $0 ? now.duration(to: $0) : nil }
         return CircuitStatus(
-            state: remaining == nil ? .closed : .open, failureCount: rule.failureCount,
-            failureLimit: rule.failureLimit, timeRemaining: remaining)
+            state: remaining == nil ? .closed : .open, rule.counts(at: now), timeRemaining: remaining,
+            isAllowed: remaining == nil)
     }
 
-    // Once shut, it has a trip behind it.
-    public var isAtRest: Bool { trips == 0 && rule.isAtRest }
+    public var needs: CircuitNeeds {
+        let rule = rule.needs
+        guard shutUntil == nil else { return .all }
+        var needs: CircuitNeeds = []
+        if rule.contains(.successes) || trips > 0 { needs.insert(.successes) }
+        return needs
+    }
+
+    public func tallyEnds(after now: Instant) -> Instant { trips == 0 ? rule.tallyEnds(after: now) : now }
+
+    public mutating func succeeded(_ count: Int, at now: Instant) { rule.succeeded(count, at: now) }
+
+    public func memory(at now: Instant) -> CircuitMemory? {
+        let remaining = shutUntil.map { max(.zero, now.duration(to: $0)) }
+        return CircuitMemory(
+            state: state, remaining: remaining ?? .zero, trips: trips, counted: rule.memory(at: now))
+    }
+
+    public mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool {
+        guard memory.remaining >= .zero, memory.trips >= 0, rule.restore(memory.counted, at: instant) else {
+            return false
+        }
+        trips = memory.trips
+        shutUntil = memory.state == .closed ? nil : instant + memory.remaining
+        return true
+    }
 
     public var description: String { "\(rule), \(openFor), then opens" }
 }

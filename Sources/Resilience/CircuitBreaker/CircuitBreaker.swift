@@ -21,33 +21,51 @@ public final class CircuitBreaker: Policy {
 
     /// For calls that come without a pipeline.
     @usableFromInline let ownCore: PipelineCore
-    private let circuit: Locked<Circuit>
-    /// A copy of ``Circuit/restingGeneration``: while it is not 0, calls that succeed take no lock.
-    private let resting: Atomic<UInt64>
+    let healthCheck: HealthCheck?
+    let inner: Locked<State>
+    private let freePass: FreePass
+
+    struct State {
+        var circuit: Circuit
+        /// Calls that wait for the probes' end, in the order in which they came.
+        var parked: [UInt64: Waiter] = [:]
+        var lastParked: UInt64 = 0
+        var watchers = Watchers()
+        var check = Check()
+        /// The last refusal, made once for all callers that it holds for.
+        var refusal: (until: Instant?, error: any Error)?
+    }
 
     /// A breaker with a circuit state machine of your choice.
+    /// - Parameters:
+    ///   - name: names it in events and errors.
+    ///   - machine: what open and recovery mean.
+    ///   - healthCheck: who finds out whether the endpoint is well again, instead of callers.
+    ///   - timeBase: where it lives.
+    ///   - observers: who is told what it does.
     public init(
-        _ name: String = "breaker", circuit machine: some CircuitStateMachine, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: HealthCheck? = nil,
+        timeBase: any TimeBase = .system, observers: Observers = Observers()
     ) {
         self.name = name
         self.observers = observers
+        self.healthCheck = healthCheck
         ownCore = .bare(on: timeBase)
-        let circuit = Circuit(machine)
-        resting = Atomic(circuit.restingGeneration)
-        self.circuit = Locked(circuit)
+        let circuit = Circuit(machine, checksHealth: healthCheck != nil)
+        freePass = FreePass(circuit)
+        inner = Locked(State(circuit: circuit))
     }
 
     /// A breaker with three states; see ``ThreeStateCircuit``. Opens on the 5th failure in a row, for 60 s, unless told
     /// otherwise.
     public convenience init(
         _ name: String = "breaker", tripping rule: some TripRule = .consecutiveFailures(5),
-        openFor: some BreakDuration = .constant(.seconds(60)), timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        openFor: some BreakDuration = .constant(.seconds(60)), healthCheck: HealthCheck? = nil,
+        timeBase: any TimeBase = .system, observers: Observers = Observers()
     ) {
         self.init(
-            name, circuit: ThreeStateCircuit(tripping: rule, openFor: openFor), timeBase: timeBase,
-            observers: observers)
+            name, circuit: ThreeStateCircuit(tripping: rule, openFor: openFor), healthCheck: healthCheck,
+            timeBase: timeBase, observers: observers)
     }
 
     /// Runs `operation` guarded by this breaker alone: a pipeline of one.
@@ -61,70 +79,182 @@ public final class CircuitBreaker: Policy {
         return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
     }
 
+    /// What the slot of a call holds: first the generation that it was admitted in; then its ticket, and whether its
+    /// beginning is known; then that beginning. While it waits for the probes, a mark, its number and how long it may.
+    private enum Stage {
+        static let parked = UInt64.max
+    }
+
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        let generation = resting.load(ordering: .acquiring)
-        guard generation != 0, !call.isObserved(by: observers) else { return enterLocked(&call, &slot) }
+        let generation = freePass.generation
+        guard generation != 0, slot.first != Stage.parked, !call.isObserved(by: observers) else {
+            return enterLocked(&call, &slot)
+        }
         slot.first = generation
         slot.second = 0
         return .proceed
     }
 
     @inline(never) private func enterLocked(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        let now = call.now
-        let (admission, state) = change { circuit in (circuit.admit(at: now), circuit.machine.state) }
-        switch admission {
-        case .allow(let generation, let ticket, let transition):
+        let (now, deadline) = (call.now, call.deadline)
+        let (wasParked, latest) = (slot.first == Stage.parked, Instant(nanoseconds: Int64(bitPattern: slot.third)))
+        let number = slot.second
+        let answer = change(at: now) { state -> Answer in
+            if wasParked { state.parked[number] = nil }
+            let admission = state.circuit.admit(at: now)
+            guard case .wait(let limit, let leaseEnds) = admission else {
+                return Answer(admission, state.circuit.machine.state, refusal(of: admission, at: now, &state))
+            }
+            let latest = wasParked ? latest : min(now + limit, deadline)
+            guard now < latest, state.parked.count < Self.maxParked else {
+                let refused = Circuit.Admission.refuse(retryAfter: now.duration(to: leaseEnds), nil)
+                return Answer(refused, .halfOpen, refusal(of: refused, at: now, &state))
+            }
+            state.lastParked += 1
+            let waiter = Waiter()
+            state.parked[state.lastParked] = waiter
+            return Answer(admission, .halfOpen, parked: (state.lastParked, waiter, latest))
+        }
+        switch answer.admission {
+        case .allow(let generation, let ticket, let began, let transition):
             slot.first = generation
-            slot.second = ticket
+            slot.second = ticket << 1 | (began == nil ? 0 : 1)
+            slot.third = UInt64(bitPattern: began?.nanoseconds ?? 0)
             tell(transition, nil, &call)
-            call.emit(Event.allowed(state), from: name, to: observers)
+            call.emit(Event.allowed(answer.state), from: name, to: observers)
             return .proceed
         case .refuse(let retryAfter, let transition):
-            tell(transition, nil, &call)
+            slot = Slot()
+            tell(transition, retryAfter, &call)
             call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
-            return .refuse(CircuitOpen(breaker: name, retryAfter: retryAfter))
+            // Present with every refusal.
+            return .refuse(answer.error!)
+        case .wait(_, let leaseEnds):
+            // Present with every wait.
+            let (number, waiter, latest) = answer.parked!
+            slot.first = Stage.parked
+            slot.second = number
+            slot.third = UInt64(bitPattern: latest.nanoseconds)
+            call.emit(Event.waiting, from: name, to: observers)
+            return .park(waiter, until: min(latest, leaseEnds))
         }
+    }
+
+    private static let maxParked = 10_000
+
+    private struct Answer {
+        let admission: Circuit.Admission
+        let state: CircuitState
+        let error: (any Error)?
+        let parked: (number: UInt64, waiter: Waiter, latest: Instant)?
+
+        init(
+            _ admission: Circuit.Admission, _ state: CircuitState, _ error: (any Error)? = nil,
+            parked: (number: UInt64, waiter: Waiter, latest: Instant)? = nil
+        ) {
+            self.admission = admission
+            self.state = state
+            self.error = error
+            self.parked = parked
+        }
+    }
+
+    /// The error of a refusal: the same one for as long as it is true, so that refusing allocates nothing.
+    private func refusal(of admission: Circuit.Admission, at now: Instant, _ state: inout State) -> (any Error)? {
+        guard case .refuse(let retryAfter, _) = admission else { return nil }
+        let until = retryAfter.map { now + $0 }
+        if let last = state.refusal, last.until == until { return last.error }
+        let reason: CircuitOpen.Reason =
+            state.circuit.mode == .isolated ? .isolated : state.circuit.machine.state == .open ? .open : .probing
+        let error = CircuitOpen(breaker: name, reason: reason, until: until, on: ownCore.timeBase)
+        state.refusal = (until, error)
+        return error
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if case .success = outcome.verdict, slot.first == resting.load(ordering: .acquiring) { return .pass }
-        record(outcome.verdict, &call, slot)
+        if case .success = outcome.verdict, slot.second == 0, freePass.succeeded(slot.first, &call) { return .pass }
+        record(outcome.verdict, &call, &slot)
         return .pass
     }
 
-    @inline(never) private func record(_ verdict: Verdict, _ call: inout Call, _ slot: Slot) {
-        let now = call.now
-        let (recording, failures, status) = change { circuit in
-            let before = circuit.status(at: now).failureCount
-            let recording = circuit.record(verdict, generation: slot.first, ticket: slot.second, at: now)
-            let status = circuit.status(at: now)
-            return (recording, status.failureCount > before, status)
+    @inline(never) private func record(_ verdict: Verdict, _ call: inout Call, _ slot: inout Slot) {
+        if slot.first == Stage.parked {
+            let number = slot.second
+            slot = Slot()
+            return inner.withLock { $0.parked[number] = nil }
         }
+        let now = call.now
+        let (generation, ticket) = (slot.first, slot.second >> 1)
+        let began = slot.second & 1 == 1 ? Instant(nanoseconds: Int64(bitPattern: slot.third)) : nil
+        let isObserved = call.isObserved(by: observers)
+        let (recording, failure, status) = change(at: now) { state in
+            let before = isObserved ? state.circuit.status(at: now).failureCount : 0
+            let recording = state.circuit.record(
+                verdict, generation: generation, ticket: ticket, began: began, at: now)
+            let status = isObserved ? state.circuit.status(at: now) : nil
+            return (recording, (status?.failureCount ?? 0) > before, status)
+        }
+        if ticket > 0 { resumeParked() }
+        guard let status else { return }
         switch recording {
         case .late:
             call.emit(Event.late(verdict), from: name, to: observers)
         case .recorded(let transition):
-            if failures {
-                call.emit(
-                    Event.failure(status.failureCount, of: status.failureLimit), from: name, to: observers)
+            if failure {
+                call.emit(Event.failure(status.failureCount, of: status.failureLimit), from: name, to: observers)
             }
             tell(transition, status.timeRemaining, &call)
+        case .wouldOpen:
+            call.emit(Event.wouldOpen, from: name, to: observers)
         }
     }
 
-    /// Back to closed with nothing counted, whatever the state. Calls under way no longer count.
-    /// - Parameter keepingGrowth: whether a next break is as long as if this reset had not been.
-    public func reset(keepingGrowth: Bool = false) {
-        let transition = change { $0.reset(keepingGrowth: keepingGrowth) }
-        guard transition != nil, !observers.isEmpty else { return }
+    /// Changes the circuit, and says to whoever watches what became of it.
+    func change<R: Sendable>(at now: Instant, _ body: (inout State) -> R) -> R {
+        let (result, hasNews) = inner.withLock { state in
+            state.circuit.succeeded(freePass.takeTally(of: state.circuit.generation))
+            let before = state.circuit.machine.state
+            let result = body(&state)
+            freePass.update(state.circuit)
+            let after = state.circuit.machine.state
+            guard after != before else { return (result, false) }
+            state.refusal = nil
+            state.watchers.note(CircuitTransition(from: before, to: after, time: now))
+            return (result, true)
+        }
+        guard hasNews else { return result }
+        deliverTransitions()
+        resumeParked()
+        planCheck(at: now)
+        return result
+    }
+
+    /// Whoever waits for the probes asks again.
+    func resumeParked() {
+        let parked = inner.withLock { state in
+            let parked = state.parked
+            state.parked = [:]
+            return parked
+        }
+        for (_, waiter) in parked.sorted(by: { $0.key < $1.key }) { waiter.resume() }
+    }
+
+    private func tell(_ transition: Circuit.Transition?, _ remaining: Duration?, _ call: inout Call) {
+        guard let transition else { return }
+        call.emit(Event(transition, remaining), from: name, to: observers)
+    }
+
+    /// Tells the breaker's own observers of something that no call did.
+    func tell(_ event: @autoclosure () -> Event) {
+        guard !observers.isEmpty else { return }
         observers.send(
-            Resilience.Event(policy: name, pipeline: nil, time: ownCore.timeBase.now, detail: Event.reset))
+            Resilience.Event(policy: name, pipeline: nil, time: ownCore.timeBase.now, detail: event()))
     }
 
     /// What a call would find now.
     public var status: CircuitStatus {
         let now = ownCore.timeBase.now
-        return circuit.withLock { $0.status(at: now) }
+        return change(at: now) { $0.circuit.status(at: now) }
     }
 
     /// Whether a call would be let through now.
@@ -136,72 +266,11 @@ public final class CircuitBreaker: Policy {
     /// How long until it may be tested; nil when it is not open.
     public var timeRemaining: Duration? { status.timeRemaining }
 
-    /// Whether the machine is closed with nothing counted: forgetting it would lose nothing.
-    var isAtRest: Bool { resting.load(ordering: .acquiring) != 0 }
-
-    private func change<R: Sendable>(_ body: (inout Circuit) -> R) -> R {
-        circuit.withLock { circuit in
-            let result = body(&circuit)
-            resting.store(circuit.restingGeneration, ordering: .releasing)
-            return result
-        }
+    /// Whether forgetting it would lose nothing but successes.
+    var isAtRest: Bool {
+        let now = ownCore.timeBase.now
+        return change(at: now) { $0.circuit.isAtRest(at: now) }
     }
 
-    private func tell(_ transition: Circuit.Transition?, _ remaining: Duration?, _ call: inout Call) {
-        guard let transition else { return }
-        call.emit(Event(transition, remaining), from: name, to: observers)
-    }
-
-    public var description: String { "\(name): \(circuit.withLock { $0.machine.description })" }
-}
-
-extension CircuitBreaker {
-    public enum Event: PolicyEvent, Equatable {
-        case allowed(CircuitState)
-        case failure(Int, of: Int?)
-        case opened(for: Duration?)
-        case refused(retryAfter: Duration?)
-        case halfOpened
-        case recovered
-        case reopened(for: Duration?)
-        /// The break is over, and no probe is asked for.
-        case breakEnded
-        case reset
-        /// A result came from a call admitted in an earlier state, and was not counted.
-        case late(Verdict)
-
-        init(_ transition: Circuit.Transition, _ remaining: Duration?) {
-            self =
-                switch (transition.from, transition.to) {
-                case (.closed, .open): .opened(for: remaining)
-                case (.halfOpen, .open): .reopened(for: remaining)
-                case (_, .halfOpen): .halfOpened
-                case (.halfOpen, .closed): .recovered
-                case (.open, .closed), (.closed, .closed): .breakEnded
-                case (.open, .open): .reopened(for: remaining)
-                }
-        }
-
-        public var description: String {
-            switch self {
-            case .allowed(.halfOpen): "half-open, allowing a probe"
-            case .allowed(let state): "\(state), allowing call"
-            case .failure(let count, let limit?): "failure \(count)/\(limit)"
-            case .failure(let count, nil): "failure \(count)"
-            case .opened(let length): "threshold reached → open\(Self.lasting(length))"
-            case .refused(let retryAfter?): "open, refusing call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
-            case .refused(nil): "open, refusing call"
-            case .halfOpened: "break over → half-open"
-            case .recovered: "probe succeeded → closed (recovered)"
-            case .reopened(let length): "probe failed → open\(Self.lasting(length))"
-            case .breakEnded: "break over → closed"
-            case .reset: "reset → closed"
-            case .late(let verdict): "late \(verdict) from an earlier state, not counted"
-            }
-        }
-
-        private static func lasting(_ length: Duration?) -> String {
-            length.map { " for \($0.wholeSecondsRoundedUp) s" } ?? ""
-        }
-    }
+    public var description: String { "\(name): \(inner.withLock { $0.circuit.machine.description })" }
 }

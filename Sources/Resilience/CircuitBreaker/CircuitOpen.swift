@@ -1,17 +1,62 @@
 /// A circuit breaker refused the call; the endpoint was not reached.
 public struct CircuitOpen: Rejection, Hashable {
+    public enum Reason: String, Sendable, Hashable {
+        /// The endpoint failed too often, and its break is not over.
+        case open
+        /// The break is over, and others are finding out whether the endpoint is well.
+        case probing
+        /// Somebody has shut it by hand.
+        case isolated
+    }
+
     /// The breaker's name.
     public let breaker: String
-    public let retryAfter: Duration?
+    public let reason: Reason
+    private let wait: Wait
 
-    public init(breaker: String, retryAfter: Duration?) {
+    private enum Wait: Sendable {
+        case unknown
+        case fixed(Duration)
+        case until(Instant, any TimeBase)
+    }
+
+    public init(breaker: String, reason: Reason = .open, retryAfter: Duration?) {
         self.breaker = breaker
-        self.retryAfter = retryAfter
+        self.reason = reason
+        wait = retryAfter.map { .fixed($0) } ?? .unknown
+    }
+
+    init(breaker: String, reason: Reason, until: Instant?, on timeBase: any TimeBase) {
+        self.breaker = breaker
+        self.reason = reason
+        wait = until.map { .until($0, timeBase) } ?? .unknown
+    }
+
+    /// How long from now until a call may be let through; zero if that time has come; nil when nobody can tell.
+    public var retryAfter: Duration? {
+        switch wait {
+        case .unknown: nil
+        case .fixed(let wait): wait
+        case .until(let instant, let timeBase): max(.zero, timeBase.now.duration(to: instant))
+        }
     }
 
     /// For people.
     public var description: String {
-        "Service temporarily unavailable due to repeated failures. \(retryAdvice)"
+        switch reason {
+        case .open, .probing: "Service temporarily unavailable due to repeated failures. \(retryAdvice)"
+        case .isolated: "Service temporarily unavailable: it was taken out of use. \(retryAdvice)"
+        }
+    }
+
+    public static func == (lhs: CircuitOpen, rhs: CircuitOpen) -> Bool {
+        lhs.breaker == rhs.breaker && lhs.reason == rhs.reason && lhs.retryAfter == rhs.retryAfter
+    }
+
+    /// Without the wait, which shrinks.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(breaker)
+        hasher.combine(reason)
     }
 }
 

@@ -8,11 +8,19 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     var state: CircuitState { get }
 
     /// A call asks to go in.
-    mutating func admit(at now: Instant) -> CircuitAdmission
+    mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission
 
     /// An admitted call ended.
     /// - Parameter ticket: as given at its admission.
-    mutating func record(_ verdict: Verdict, ticket: UInt64, at now: Instant)
+    mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64)
+
+    /// So many calls that were admitted with ticket 0 went well, all between `now` and the end of its ``tallyEnds(after:)``.
+    mutating func succeeded(_ count: Int, at now: Instant)
+
+    /// Successes that come from `now` on and before this instant may be told later, several at once, but before anything
+    /// else; at `now` if each is to be told as it comes. Such a success costs no lock; where this is the distant future, it
+    /// costs no look at the clock either.
+    func tallyEnds(after now: Instant) -> Instant
 
     /// Back to closed, with nothing counted.
     /// - Parameter keepingGrowth: whether the next break is as long as if the reset had not been.
@@ -21,8 +29,63 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// What a call would find at `now`. Changes nothing.
     func status(at now: Instant) -> CircuitStatus
 
-    /// Whether admission is free, with ticket 0, and one more success would change nothing.
-    var isAtRest: Bool { get }
+    /// What it must be told in its present state.
+    var needs: CircuitNeeds { get }
+
+    /// Whether it is closed, and forgetting what it has counted would lose nothing but successes.
+    func isAtRest(at now: Instant) -> Bool
+
+    /// Whether the next call to be let in would be a probe. With a health check nobody else is one.
+    func wantsProbe(at now: Instant) -> Bool
+
+    /// Counts the end of a call, and stays closed.
+    /// - Returns: whether it would have opened.
+    mutating func observe(_ end: CallEnd) -> Bool
+
+    /// All that it should still know after a restart; nil if it can't be stored.
+    func memory(at now: Instant) -> CircuitMemory?
+
+    /// Goes on from a memory taken at `instant`, of a machine of this kind, with settings that may differ.
+    /// - Returns: false if the memory makes no sense; then nothing has changed.
+    mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool
+}
+
+extension CircuitStateMachine {
+    public var needs: CircuitNeeds { .all }
+    public func tallyEnds(after now: Instant) -> Instant { now }
+    public mutating func succeeded(_ count: Int, at now: Instant) {
+        for _ in 0..<count { record(CallEnd(.success, at: now), ticket: 0, using: .shared) }
+    }
+
+    public func isAtRest(at now: Instant) -> Bool { needs.isDisjoint(with: [.admissions, .successes]) }
+    public func wantsProbe(at now: Instant) -> Bool { false }
+    public func memory(at now: Instant) -> CircuitMemory? { nil }
+    public mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool { false }
+
+    public mutating func observe(_ end: CallEnd) -> Bool {
+        var next = self
+        next.record(end, ticket: 0, using: SplitMix64(seed: 0))
+        guard next.state == .closed else { return true }
+        self = next
+        return false
+    }
+}
+
+/// What a circuit must be told. What is not in here costs a call nothing, not even a lock.
+public struct CircuitNeeds: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Calls that ask: without this, admission is free, with ticket 0, and changes nothing.
+    public static let admissions = CircuitNeeds(rawValue: 1 << 0)
+    /// Successes: without this, one more changes nothing.
+    public static let successes = CircuitNeeds(rawValue: 1 << 1)
+    /// When a call began, and every end of it, cancelled or refused further in too.
+    public static let calls = CircuitNeeds(rawValue: 1 << 2)
+
+    /// Everything but ``calls``.
+    public static let all: CircuitNeeds = [.admissions, .successes]
 }
 
 public enum CircuitState: String, Sendable, Hashable, Codable {
@@ -37,6 +100,8 @@ public enum CircuitAdmission: Sendable, Hashable {
     case allow(ticket: UInt64)
     /// Stay out; ask again no sooner than after this time, if it is known.
     case refuse(retryAfter: Duration?)
+    /// Wait for the probes to end, for this long in all, and ask again then; or at `leaseEnds`, when one is given up.
+    case wait(upTo: Duration, leaseEnds: Instant)
 }
 
 /// A circuit as seen from outside.
@@ -45,20 +110,71 @@ public struct CircuitStatus: Sendable, Hashable {
     public let failureCount: Int
     /// The count that opens the circuit, if its rule is as simple as that.
     public let failureLimit: Int?
+    /// The calls that count, failures among them; nil where the rule doesn't ask how many there were.
+    public let callCount: Int?
     /// How long until it may be tested; nil when it is not open.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public let isAllowed: Bool
+    /// Who decides: the circuit itself, or somebody who has set it by hand.
+    public let mode: CircuitBreaker.Mode
 
     /// - Parameter isAllowed: by default whatever is not open.
     public init(
-        state: CircuitState, failureCount: Int, failureLimit: Int? = nil, timeRemaining: Duration? = nil,
-        isAllowed: Bool? = nil
+        state: CircuitState, failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil,
+        timeRemaining: Duration? = nil, isAllowed: Bool? = nil, mode: CircuitBreaker.Mode = .automatic
     ) {
         self.state = state
         self.failureCount = failureCount
         self.failureLimit = failureLimit
+        self.callCount = callCount
         self.timeRemaining = timeRemaining
         self.isAllowed = isAllowed ?? (state != .open)
+        self.mode = mode
+    }
+
+    init(state: CircuitState, _ counts: TripCounts, timeRemaining: Duration?, isAllowed: Bool) {
+        self.init(
+            state: state, failureCount: counts.failures, failureLimit: counts.failureLimit, callCount: counts.calls,
+            timeRemaining: timeRemaining, isAllowed: isAllowed)
+    }
+}
+
+/// What a circuit should still know after a restart.
+public struct CircuitMemory: Sendable, Hashable, Codable {
+    public var state: CircuitState
+    /// How long it still was to stay open; zero unless open.
+    public var remaining: Duration
+    /// Trips in a row, by which the next break grows.
+    public var trips: Int
+    /// What its rule had counted.
+    public var counted: [Int]
+
+    public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {
+        self.state = state
+        self.remaining = remaining
+        self.trips = trips
+        self.counted = counted
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case state, trips, counted
+        case remaining = "remainingNanoseconds"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        state = try container.decode(CircuitState.self, forKey: .state)
+        remaining = .nanoseconds(try container.decode(Int64.self, forKey: .remaining))
+        trips = try container.decode(Int.self, forKey: .trips)
+        counted = try container.decode([Int].self, forKey: .counted)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(state, forKey: .state)
+        try container.encode(remaining.saturatedNanoseconds, forKey: .remaining)
+        try container.encode(trips, forKey: .trips)
+        try container.encode(counted, forKey: .counted)
     }
 }

@@ -24,7 +24,7 @@ private struct RecordedGate: ExplorableMachine {
 
     private(set) var machine: BackoffGate
     private let limit: Int
-    private let openFor: ExponentialBreak
+    private let openFor: GrowingBreak
     private let waits: [Int64]
     private var events: [Event] = []
     private var now: Instant

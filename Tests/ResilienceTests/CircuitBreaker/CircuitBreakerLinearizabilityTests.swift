@@ -17,6 +17,7 @@ extension Linearizability {
             case allowed
             case refused(retryAfter: Duration?)
             case done
+            case waits
             case status(CircuitStatus)
         }
 
@@ -35,11 +36,13 @@ extension Linearizability {
                 switch input {
                 case .acquire(let thread, let now):
                     switch circuit.value.admit(at: .second(Int64(now))) {
-                    case .allow(let generation, let ticket, _):
+                    case .allow(let generation, let ticket, _, _):
                         admissions[thread] = Admission(generation: generation, ticket: ticket)
                         return .allowed
                     case .refuse(let retryAfter, _):
                         return .refused(retryAfter: retryAfter)
+                    case .wait:
+                        return .waits
                     }
                 case .complete(let thread, let verdict, let now):
                     guard let admission = admissions.removeValue(forKey: thread) else { return .done }

@@ -66,7 +66,7 @@ private struct WitnessedCircuit: ExplorableMachine {
         guard let circuit = machine as? ThreeStateCircuit else { return [] }
         let values = [failures, Int64(min(circuit.trips, 5))]
         switch circuit.phase {
-        case .closed: return values + [-1]
+        case .closed, .ramp: return values + [-1]
         case .open(let until): return values + [-2, left(until)]
         case .halfOpen(let probes, let successes):
             return values + [-3, Int64(successes)]
@@ -99,6 +99,8 @@ private struct WitnessedCircuit: ExplorableMachine {
                 outside.append(Admitted(changes: changes.count, generation: generation, ticket: ticket))
             case .refuse(let retryAfter):
                 try require(circuit.admit(at: now), is: .refuse(retryAfter: retryAfter, transition))
+            case .wait(let limit, let leaseEnds):
+                try require(circuit.admit(at: now), is: .wait(upTo: limit, leaseEnds: leaseEnds))
             }
         case .end(let index, let verdict):
             let call = outside.remove(at: index)

@@ -60,10 +60,11 @@ private let now = Instant.second(0)
     func saysNothing(verdict: Verdict) {
         struct Strict: CircuitStateMachine {
             var state: CircuitState { .closed }
-            var isAtRest: Bool { false }
             var description: String { "strict" }
-            func admit(at now: Instant) -> CircuitAdmission { .allow(ticket: 0) }
-            func record(_ verdict: Verdict, ticket: UInt64, at now: Instant) { Issue.record("told of \(verdict)") }
+            func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
+                Issue.record("told of \(end.verdict)")
+            }
             func reset(keepingGrowth: Bool) {}
             func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
         }
@@ -119,7 +120,7 @@ private let now = Instant.second(0)
             switch random.below(20) {
             case 0..<11:
                 let wasOpen = circuit.machine.status(at: now).state == .open
-                guard case .allow(let generation, let ticket, _) = circuit.admit(at: now) else { continue }
+                guard case .allow(let generation, let ticket, _, _) = circuit.admit(at: now) else { continue }
                 try #require(!wasOpen && generation == circuit.generation)
                 open.append(Admitted(generation: generation, ticket: ticket, leaseEnds: now + .seconds(5)))
             case 19 where random.below(50) == 0:
@@ -151,14 +152,14 @@ private let now = Instant.second(0)
         for _ in 0..<500 {
             now = now + .seconds(random.below(200))
             // Every third one is never heard of again.
-            guard case .allow(let generation, let ticket, _) = circuit.admit(at: now), random.below(3) > 0 else {
+            guard case .allow(let generation, let ticket, _, _) = circuit.admit(at: now), random.below(3) > 0 else {
                 continue
             }
             _ = circuit.record(random.pick(verdicts), generation: generation, ticket: ticket, at: now)
         }
         for wait in [300, 60, 0] {
             now = now + .seconds(wait)
-            guard case .allow(let generation, let ticket, _) = circuit.admit(at: now) else { continue }
+            guard case .allow(let generation, let ticket, _, _) = circuit.admit(at: now) else { continue }
             _ = circuit.record(.success, generation: generation, ticket: ticket, at: now)
         }
         #expect(circuit.machine.state == .closed && circuit.restingGeneration != 0)

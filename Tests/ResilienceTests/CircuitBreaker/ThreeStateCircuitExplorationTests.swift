@@ -12,25 +12,53 @@ private struct CircuitHistory {
         case tripped(until: Instant)
         case probeBegan(ticket: UInt64, at: Instant)
         case probeEnded(ticket: UInt64, Verdict)
-        /// Enough probes succeeded.
+        /// Enough probes succeeded, or the ramp after them is over.
         case recovered
+        case rampBegan(at: Instant)
+        /// A call came in the ramp, so long after its beginning.
+        case rampAsked(after: Int64)
+        case rampEnded(Verdict)
         case reset(keepingGrowth: Bool)
     }
 
     let limit: Int
     let lease: Int64
+    let ramp: Int64
     var events: [Event] = []
 
     var state: CircuitState {
         for event in events.reversed() {
             switch event {
             case .tripped: return .open
-            case .probeBegan: return .halfOpen
+            case .probeBegan, .rampBegan: return .halfOpen
             case .recovered, .reset: return .closed
-            case .ended, .probeEnded: continue
+            case .ended, .probeEnded, .rampAsked, .rampEnded: continue
             }
         }
         return .closed
+    }
+
+    /// When the present ramp began; nil outside of one.
+    var rampStart: Instant? {
+        for event in events.reversed() {
+            switch event {
+            case .rampBegan(let start): return start
+            case .tripped, .recovered, .reset: return nil
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    /// What the ramp owes its callers: each adds the share of its time, and each that is let in takes one away.
+    var rampCredit: Int64 {
+        let start = events.lastIndex { if case .rampBegan = $0 { true } else { false } } ?? 0
+        var credit: Int64 = 0
+        for case .rampAsked(let elapsed) in events[start...] {
+            credit += max(ramp / 10, elapsed)
+            if credit >= ramp { credit -= ramp }
+        }
+        return credit
     }
 
     /// Failures in a row: since the last answer that was well.
@@ -38,8 +66,11 @@ private struct CircuitHistory {
         var count = 0
         for event in events.reversed() {
             switch event {
-            case .ended(.transient), .ended(.uncertain): count += 1
-            case .ended(.success), .ended(.permanent), .recovered, .reset: return count
+            case .ended(.transient), .ended(.uncertain), .rampEnded(.transient), .rampEnded(.uncertain): count += 1
+            case .ended(.success), .ended(.permanent), .reset, .rampBegan, .rampEnded(.success), .rampEnded(.permanent):
+                return count
+            // After a ramp the failures count on.
+            case .recovered where ramp == 0: return count
             default: continue
             }
         }
@@ -85,6 +116,7 @@ private struct CircuitHistory {
 
     /// The probes whose end would be heard: those not ended, and not replaced after their lease had ended.
     var probes: [Probe] {
+        if rampStart != nil { return [] }
         var probes: [Probe] = []
         for event in trial {
             switch event {
@@ -114,9 +146,11 @@ private struct RecordedCircuit: ExplorableMachine {
 
     private(set) var machine: ThreeStateCircuit
     private var history: CircuitHistory
-    private let openFor: ExponentialBreak
+    private let openFor: GrowingBreak
     private let maxProbes: Int
     private let successesToClose: Int
+    private let excess: ThreeStateCircuit.Excess
+    private let ramp: Int64
     private let waits: [Int64]
     private let maxOutside: Int
     /// Calls that were let in since the last change of state and have not ended.
@@ -126,13 +160,16 @@ private struct RecordedCircuit: ExplorableMachine {
 
     init(
         limit: Int, base: Int64 = 1, cap: Int64 = 2, probes: Int, successes: Int, lease: Int64 = 2,
-        start: Int64 = 0, waits: [Int64] = [1], outside: Int = 2
+        excess: ThreeStateCircuit.Excess = .refused, ramp: Int64 = 0, start: Int64 = 0, waits: [Int64] = [1],
+        outside: Int = 2
     ) {
         openFor = .exponential(from: .nanoseconds(base), maxMultiplier: 4, cap: .nanoseconds(cap))
         machine = ThreeStateCircuit(
             tripping: .consecutiveFailures(limit), openFor: openFor, probes: probes, successesToClose: successes,
-            probeLease: .nanoseconds(lease))
-        history = CircuitHistory(limit: limit, lease: lease)
+            probeLease: .nanoseconds(lease), excess: excess, ramp: .nanoseconds(ramp))
+        history = CircuitHistory(limit: limit, lease: lease, ramp: ramp)
+        self.excess = excess
+        self.ramp = ramp
         maxProbes = probes
         successesToClose = successes
         self.waits = waits
@@ -154,15 +191,14 @@ private struct RecordedCircuit: ExplorableMachine {
 
     /// Trips beyond the sixth change nothing: the break is at its longest then.
     var identity: [Int64]? {
-        let outsideNow = outside.map { ticket in
+        let outsideNow: [Int64] = outside.map { ticket in
             ticket == 0 ? -1 : left(history.probes.first { $0.ticket == ticket }?.leaseEnds)
         }
-        let probes = history.probes.flatMap { [place($0.ticket), left($0.leaseEnds)] }
-        let model = [
-            Int64(history.failures), Int64(min(history.trips, 6)), Int64(history.successes),
-            history.state == .open ? left(history.openUntil) : -1, Int64(history.probes.count),
-        ]
-        return snapshot + [-7] + model + probes + [-7] + outsideNow
+        let probes: [Int64] = history.probes.flatMap { [place($0.ticket), left($0.leaseEnds)] }
+        let inRamp: [Int64] = history.rampStart.map { start in [since(start), history.rampCredit] } ?? [-1]
+        var model = [Int64(history.failures), Int64(min(history.trips, 6)), Int64(history.successes)]
+        model += [history.state == .open ? left(history.openUntil) : -1, Int64(history.probes.count)]
+        return [snapshot, model, inRamp, probes, outsideNow].reduce([]) { $0 + [-7] + $1 }
     }
 
     /// All of the machine's state, with readings counted from now and tickets by their place among the calls outside.
@@ -170,6 +206,7 @@ private struct RecordedCircuit: ExplorableMachine {
         var values = [Int64(machine.status(at: now).failureCount), Int64(min(machine.trips, 6))]
         switch machine.phase {
         case .closed: values.append(-1)
+        case .ramp(let start, let credit): values += [-4, since(start), credit]
         case .open(let until): values += [-2, left(until)]
         case .halfOpen(let probes, let successes):
             values += [-3, Int64(successes)]
@@ -181,6 +218,11 @@ private struct RecordedCircuit: ExplorableMachine {
     private func left(_ instant: Instant?) -> Int64 {
         guard let instant else { return -2 }
         return max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
+    }
+
+    /// Beyond the ramp's end it makes no difference how long ago it began.
+    private func since(_ start: Instant) -> Int64 {
+        Int64(min(Int128(ramp), Int128(now.nanoseconds) - Int128(start.nanoseconds)))
     }
 
     private func place(_ ticket: UInt64) -> Int64 { Int64(outside.firstIndex(of: ticket) ?? -1) }
@@ -197,18 +239,16 @@ private struct RecordedCircuit: ExplorableMachine {
         case .lose(let index):
             outside.remove(at: index)
         case .admit:
-            let status = machine.status(at: now)
-            try require(machine.admit(at: now), is: expectedAdmission(), "the admission")
-            if status.isAllowed { outside.append(history.state == .halfOpen ? lastTicket : 0) }
+            let expected = expectedAdmission()
+            try require(machine.admit(at: now), is: expected, "the admission")
+            if case .allow(let ticket) = expected { outside.append(ticket) }
         case .end(let index, let verdict):
             let ticket = outside.remove(at: index)
             machine.record(verdict, ticket: ticket, at: now)
             ended(ticket, verdict)
         }
-        // What was let in before a change of state is stale.
-        if history.state != before {
-            outside.removeAll { ticket in history.state != .halfOpen || ticket != lastTicket }
-        }
+        // What was let in before a change of state is stale; the call that changed it is not.
+        if history.state != before { outside = input == .admit ? outside.suffix(1) : [] }
         try check()
     }
 
@@ -218,9 +258,21 @@ private struct RecordedCircuit: ExplorableMachine {
         case .open where now < history.openUntil: return .refuse(retryAfter: .nanoseconds(left(history.openUntil)))
         case .open: break
         case .halfOpen:
+            if let start = history.rampStart {
+                guard since(start) < ramp else {
+                    history.events.append(.recovered)
+                    return .allow(ticket: 0)
+                }
+                let before = history.rampCredit
+                history.events.append(.rampAsked(after: since(start)))
+                return before + max(ramp / 10, since(start)) >= ramp ? .allow(ticket: 0) : .refuse(retryAfter: nil)
+            }
             let alive = history.probes.filter { now < $0.leaseEnds }
-            if alive.count >= maxProbes {
-                return .refuse(retryAfter: .nanoseconds(alive.map { left($0.leaseEnds) }.min() ?? 0))
+            if let next = alive.map(\.leaseEnds).min(), alive.count >= maxProbes {
+                return switch excess {
+                case .refused: .refuse(retryAfter: .nanoseconds(left(next)))
+                case .waits(let limit): .wait(upTo: limit, leaseEnds: next)
+                }
             }
         }
         lastTicket += 1
@@ -234,13 +286,17 @@ private struct RecordedCircuit: ExplorableMachine {
             history.events.append(.ended(verdict))
             if history.failures >= history.limit { trip() }
         case .open: break
+        case .halfOpen where history.rampStart != nil:
+            guard ticket == 0 else { return }
+            history.events.append(.rampEnded(verdict))
+            if verdict == .transient, history.failures >= history.limit { trip() }
         case .halfOpen:
             guard history.probes.contains(where: { $0.ticket == ticket }) else { return }
             history.events.append(.probeEnded(ticket: ticket, verdict))
             if verdict == .transient {
                 trip()
             } else if history.successes >= successesToClose {
-                history.events.append(.recovered)
+                history.events.append(ramp > 0 ? .rampBegan(at: now) : .recovered)
             }
         }
     }
@@ -258,6 +314,7 @@ private struct RecordedCircuit: ExplorableMachine {
         let alive = history.probes.count { now < $0.leaseEnds }
         try require(alive <= maxProbes, "\(alive) probes are out")
         let isAllowed = history.state == .open ? isOver : history.state == .closed || alive < maxProbes
+        let inRamp = history.rampStart != nil
         let expected = CircuitStatus(
             state: isOver ? .halfOpen : history.state, failureCount: history.failures, failureLimit: history.limit,
             timeRemaining: history.state == .open && !isOver ? .nanoseconds(left(history.openUntil)) : nil,
@@ -271,8 +328,11 @@ private struct RecordedCircuit: ExplorableMachine {
             try require(isAllowed && (ticket == 0 || ticket > lastTicket), "let in, or under a ticket used before")
         case .refuse(let retryAfter):
             try require(
-                !isAllowed && (retryAfter ?? .zero) > .zero, "refused, to come back after \(retryAfter ?? .zero)")
+                inRamp || !isAllowed && (retryAfter ?? .zero) > .zero,
+                "refused, to come back after \(retryAfter ?? .zero)")
             try require(history.state != .open || retryAfter == expected.timeRemaining, "the refusal's wait")
+        case .wait(_, let leaseEnds):
+            try require(!isAllowed && leaseEnds > now, "to wait for a probe until \(leaseEnds)")
         }
 
         // At rest, and only then, a closed circuit has nothing that one more success could clear.
@@ -296,6 +356,29 @@ private struct RecordedCircuit: ExplorableMachine {
         let explorer = Explorer(
             RecordedCircuit(limit: limit, probes: probes, successes: successes),
             code: "RecordedCircuit(limit: \(limit), probes: \(probes), successes: \(successes))")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
+    }
+
+    @Test("in every state it can be in, a circuit with a ramp does what its whole history says", arguments: [1, 2])
+    func ramp(limit: Int) throws {
+        let explorer = Explorer(
+            RecordedCircuit(limit: limit, probes: 1, successes: 1, ramp: 3),
+            code: "RecordedCircuit(limit: \(limit), probes: 1, successes: 1, ramp: 3)")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
+        let long = Explorer(
+            RecordedCircuit(limit: 2, probes: 2, successes: 2, ramp: 25, waits: [1, 7], outside: 4),
+            code: "RecordedCircuit(limit: 2, probes: 2, successes: 2, ramp: 25, waits: [1, 7], outside: 4)")
+        #expect(try long.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
+        try long.exploreRandomly(length: 2_000, seed: 8)
+    }
+
+    @Test("in every state it can be in, a circuit whose excess calls wait does what its whole history says")
+    func waits() throws {
+        let explorer = Explorer(
+            RecordedCircuit(limit: 1, probes: 2, successes: 1, excess: .waits(upTo: .seconds(1))),
+            code: "RecordedCircuit(limit: 1, probes: 2, successes: 1, excess: .waits(upTo: .seconds(1)))")
         let exploration = try explorer.explore()
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }

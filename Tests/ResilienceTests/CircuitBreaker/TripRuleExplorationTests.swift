@@ -46,12 +46,12 @@ private struct ListedVerdicts: ExplorableMachine {
                 failing.contains(verdict) ? .failing : healthy.contains(verdict) ? .healthy : .none
             try require(evidence, is: expected, "the evidence")
             verdicts.append(verdict)
-            try require(rule.record(evidence, at: .distantPast), is: failures >= rule.limit, "whether to open")
+            try require(rule.ended(verdict, at: .distantPast), is: failures >= rule.limit, "whether to open")
         }
         try require(rule.failureCount, is: failures, "the failures")
         var well = rule
-        _ = well.record(.healthy, at: .distantPast)
-        try require(rule.isAtRest, is: well == rule, "at rest")
+        _ = well.ended(.success, at: .distantPast)
+        try require(rule.needs.isEmpty, is: well == rule, "at rest")
     }
 }
 

@@ -1,5 +1,6 @@
-import Resilience
 import Testing
+
+@testable import Resilience
 
 private let now = Instant.second(0)
 
@@ -26,18 +27,17 @@ private let now = Instant.second(0)
         var rule = ConsecutiveFailures.consecutiveFailures(3)
         var opened = false
         for letter in history {
-            let evidence: Evidence = letter == "f" ? .failing : letter == "s" ? .healthy : .none
-            opened = rule.record(evidence, at: now)
+            opened = rule.ended(letter == "f" ? .transient : letter == "s" ? .success : .throttled)
         }
         #expect(rule.failureCount == count && opened == opens)
-        #expect(rule.isAtRest == (count == 0) && rule.failureLimit == 3)
+        #expect(rule.needs == (count == 0 ? [] : .successes) && rule.counts(at: now).failureLimit == 3)
     }
 
     @Test(
         "a limit of one opens on the first failure, the greatest on none that could ever come", arguments: [1, Int.max])
     func limits(limit: Int) {
         var rule = ConsecutiveFailures.consecutiveFailures(limit)
-        #expect(rule.record(.failing, at: now) == (limit == 1))
+        #expect(rule.ended(.transient) == (limit == 1))
     }
 
     @Test("what a verdict means can be chosen")
@@ -50,9 +50,9 @@ private let now = Instant.second(0)
     @Test("a reset forgets the count")
     func reset() {
         var rule = ConsecutiveFailures.consecutiveFailures(2)
-        _ = rule.record(.failing, at: now)
+        _ = rule.ended(.transient)
         rule.reset()
-        #expect(rule.failureCount == 0 && !rule.record(.failing, at: now))
+        #expect(rule.failureCount == 0 && !rule.ended(.transient))
     }
 
     @Test("a limit of zero is refused with a message that names it")
@@ -72,24 +72,24 @@ private let now = Instant.second(0)
             (.max, 300), (-1, 30), (.min, 30),
         ])
     func standard(trips: Int, seconds: Int) {
-        #expect(ExponentialBreak.exponential().duration(afterTrips: trips) == .seconds(seconds))
+        #expect(GrowingBreak.exponential().duration(afterTrips: trips) == .seconds(seconds))
     }
 
     @Test("the multiplier is limited apart from the cap")
     func multiplier() {
-        let length = ExponentialBreak.exponential(from: .seconds(10), maxMultiplier: 10, cap: .seconds(300))
+        let length = GrowingBreak.exponential(from: .seconds(10), maxMultiplier: 10, cap: .seconds(300))
         #expect((0..<6).map { length.duration(afterTrips: $0) } == [10, 20, 40, 80, 100, 100].map { .seconds($0) })
     }
 
     @Test("each of the two limits holds without the other")
     func limits() {
-        #expect(ExponentialBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
-        #expect(ExponentialBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
+        #expect(GrowingBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
+        #expect(GrowingBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
     }
 
     @Test("without limits it doubles as long as 64 bits allow, and then stays")
     func withoutLimits() {
-        let length = ExponentialBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
+        let length = GrowingBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
         let breaks = [61, 62, 63, 64].map { length.duration(afterTrips: $0).saturatedNanoseconds }
         #expect(breaks == [1 << 61, 1 << 62, .max, .max])
     }
@@ -99,7 +99,7 @@ private let now = Instant.second(0)
         var random = SeededNumbers(seed: 31)
         for _ in 0..<5000 {
             let cap = Duration.nanoseconds(random.wideNatural())
-            let length = ExponentialBreak.exponential(
+            let length = GrowingBreak.exponential(
                 from: .nanoseconds(random.wideNatural()), maxMultiplier: Int(max(1, random.wideNatural())), cap: cap)
             let breaks = [0, 1, 2, 30, 61, 62, 63, 64, 1000, .max].map { length.duration(afterTrips: $0) }
             #expect(breaks == breaks.sorted() && breaks[0] >= .zero && breaks[9] <= cap)
@@ -111,7 +111,7 @@ private let now = Instant.second(0)
         let ends: [Duration] = [.zero, Duration(attoseconds: 1), .seconds(Int64.max), Duration(attoseconds: .max)]
         for base in ends {
             for cap in ends {
-                let length = ExponentialBreak.exponential(from: base, cap: cap).duration(afterTrips: 70)
+                let length = GrowingBreak.exponential(from: base, cap: cap).duration(afterTrips: 70)
                 #expect(length >= .zero && length <= cap)
             }
         }
@@ -129,7 +129,7 @@ private let now = Instant.second(0)
     @Test("a negative base is refused with a message that names it")
     func negativeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ExponentialBreak.exponential(from: .seconds(-2))
+            _ = GrowingBreak.exponential(from: .seconds(-2))
         }
         #expect(errorText(result).contains("base is -2.0 seconds, and must not be negative"))
     }
@@ -137,7 +137,7 @@ private let now = Instant.second(0)
     @Test("a negative cap is refused with a message that names it")
     func negativeCap() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ExponentialBreak.exponential(cap: .seconds(-3))
+            _ = GrowingBreak.exponential(cap: .seconds(-3))
         }
         #expect(errorText(result).contains("cap is -3.0 seconds, and must not be negative"))
     }
@@ -145,7 +145,7 @@ private let now = Instant.second(0)
     @Test("a multiplier of zero is refused with a message that names it")
     func zeroMultiplier() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ExponentialBreak.exponential(maxMultiplier: 0)
+            _ = GrowingBreak.exponential(maxMultiplier: 0)
         }
         #expect(errorText(result).contains("maxMultiplier is 0, and must be at least 1"))
     }

@@ -1,0 +1,77 @@
+/// A change of a circuit's state.
+public struct CircuitTransition: Sendable, Hashable {
+    public let from: CircuitState
+    public let to: CircuitState
+    /// When, on the breaker's time base.
+    public let time: Instant
+
+    public init(from: CircuitState, to: CircuitState, time: Instant) {
+        self.from = from
+        self.to = to
+        self.time = time
+    }
+}
+
+extension CircuitBreaker {
+    /// The changes of state from now on, in order. Costs calls that change none nothing.
+    /// - Parameter limit: changes kept for a reader that lags behind; the oldest are dropped first.
+    public func transitions(bufferingNewest limit: Int = 100) -> AsyncStream<CircuitTransition> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: CircuitTransition.self, bufferingPolicy: .bufferingNewest(max(1, limit)))
+        let id = watch { continuation.yield($0) }
+        continuation.onTermination = { [weak self] _ in self?.unwatch(id) }
+        return stream
+    }
+
+    /// Tells of every change of state from now on, in order, outside every lock.
+    func watch(_ watcher: @escaping @Sendable (CircuitTransition) -> Void) -> UInt64 {
+        inner.withLock { $0.watchers.add(watcher) }
+    }
+
+    func unwatch(_ id: UInt64) {
+        // What is removed is let go of after the lock: its deinit may be a user's code.
+        _ = inner.withLock { $0.watchers.remove(id) }
+    }
+
+    /// Whoever finds transitions to be told of tells them, one at a time: so their order is kept.
+    func deliverTransitions() {
+        while let (transitions, watchers) = inner.withLock({ $0.watchers.take() }) {
+            for transition in transitions { for watcher in watchers { watcher(transition) } }
+            inner.withLock { $0.watchers.isDelivering = false }
+        }
+    }
+
+    /// Who watches a breaker, and what they have not been told.
+    struct Watchers {
+        typealias Watcher = @Sendable (CircuitTransition) -> Void
+
+        private var all: [(id: UInt64, watcher: Watcher)] = []
+        private var lastID: UInt64 = 0
+        private var news: [CircuitTransition] = []
+        var isDelivering = false
+
+        var count: Int { all.count }
+
+        mutating func add(_ watcher: @escaping Watcher) -> UInt64 {
+            lastID += 1
+            all.append((lastID, watcher))
+            return lastID
+        }
+
+        mutating func remove(_ id: UInt64) -> Watcher? {
+            all.firstIndex { $0.id == id }.map { all.remove(at: $0).watcher }
+        }
+
+        mutating func note(_ transition: CircuitTransition) {
+            if !all.isEmpty { news.append(transition) }
+        }
+
+        /// The news, for whoever is to tell them; nil if there are none, or somebody is telling.
+        mutating func take() -> ([CircuitTransition], [Watcher])? {
+            guard !isDelivering, !news.isEmpty else { return nil }
+            isDelivering = true
+            defer { news = [] }
+            return (news, all.map(\.watcher))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Synchronization
+
+/// What a call may do without asking the circuit: go in, and say that it went well.
+///
+/// It is a copy of what the circuit said last, under the breaker's lock. Successes that the circuit need not be told of one
+/// by one are counted here, and told before whatever it is told next: so none is out of order.
+struct FreePass: ~Copyable, Sendable {
+    /// The generation that calls are admitted in, and below it two marks. 0 if calls have to ask.
+    private let admission = Atomic<UInt64>(0)
+    /// The low half of the generation, and below it the successes counted in it.
+    private let tally = Atomic<UInt64>(0)
+    /// Successes before this instant may be counted, in nanoseconds.
+    private let tallyEnds = Atomic<Int64>(.min)
+
+    private enum Mark {
+        /// A success changes nothing.
+        static let unmoved: UInt64 = 1
+        /// Successes may be counted whatever the time.
+        static let timeless: UInt64 = 2
+    }
+
+    init(_ circuit: borrowing Circuit) { update(circuit) }
+
+    /// The generation to go in with; 0 if it has to ask.
+    var generation: UInt64 { admission.load(ordering: .acquiring) >> 2 }
+
+    /// A call that went in with `generation` and nothing else went well.
+    /// - Returns: false if the circuit has to be told.
+    @inline(__always) func succeeded(_ generation: UInt64, _ call: inout Call) -> Bool {
+        let word = admission.load(ordering: .acquiring)
+        guard word >> 2 == generation else { return false }
+        if word & Mark.unmoved != 0 { return true }
+        guard word & Mark.timeless != 0 || call.now.nanoseconds < tallyEnds.load(ordering: .relaxed) else {
+            return false
+        }
+        return count(generation)
+    }
+
+    private static let most: UInt64 = 1 << 20
+
+    @inline(__always) private func count(_ generation: UInt64) -> Bool {
+        var word = tally.load(ordering: .relaxed)
+        while word >> 32 == generation & 0xFFFF_FFFF, word & 0xFFFF_FFFF < Self.most {
+            let (isDone, found) = tally.weakCompareExchange(
+                expected: word, desired: word + 1, successOrdering: .releasing, failureOrdering: .relaxed)
+            if isDone { return true }
+            word = found
+        }
+        return false
+    }
+
+    /// The successes counted since the last time. Called under the lock, before the circuit is told anything.
+    func takeTally(of generation: UInt64) -> Int {
+        // The usual case, without an exchange, which would cost the others their copy of the word.
+        if tally.load(ordering: .relaxed) & 0xFFFF_FFFF == 0 { return 0 }
+        return Int(tally.exchange(generation << 32, ordering: .acquiring) & 0xFFFF_FFFF)
+    }
+
+    /// Says what calls may do from now on. Called under the lock, after the circuit was told anything.
+    func update(_ circuit: borrowing Circuit) {
+        let needs = circuit.needs
+        guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
+        // What was counted meanwhile in an earlier generation is late, and gone.
+        let generation = circuit.generation
+        if tally.load(ordering: .relaxed) >> 32 != generation & 0xFFFF_FFFF {
+            tally.store(generation << 32, ordering: .relaxed)
+        }
+        var word = generation << 2
+        if !needs.contains(.successes) {
+            word |= Mark.unmoved
+        } else {
+            let end = circuit.tallyEnds
+            if end == .distantFuture { word |= Mark.timeless }
+            tallyEnds.store(end.nanoseconds, ordering: .relaxed)
+        }
+        admission.store(word, ordering: .releasing)
+    }
+}

@@ -1,0 +1,110 @@
+/// A way of one's own to find out whether an endpoint is well again, instead of a caller's call.
+///
+/// ```swift
+/// let breaker = CircuitBreaker("search", healthCheck: HealthCheck { try await client.ping() })
+/// ```
+///
+/// When the break is over the breaker runs it in a task of its own: what returns is well, what throws or takes too long is
+/// not. Callers are refused until it is, and none of them is a probe.
+public struct HealthCheck: Sendable {
+    /// How long a check may take before it counts as failed, and is cancelled.
+    public let timeout: Duration
+    let body: @Sendable () async throws -> Void
+
+    /// - Parameters:
+    ///   - timeout: above zero.
+    ///   - body: returns if the endpoint is well.
+    public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
+        precondition(timeout > .zero, "HealthCheck: timeout is \(timeout), and must be above zero")
+        self.timeout = timeout
+        self.body = body
+    }
+}
+
+extension CircuitBreaker {
+    /// The check that is planned or under way. One at a time.
+    struct Check {
+        /// When the next begins.
+        var plan: Alarm?
+        /// The probe that is under way; 0 if none is.
+        var ticket: UInt64 = 0
+        /// When that one has taken too long.
+        var timeout: Alarm?
+    }
+
+    /// After any change: plans the check that the circuit now wants, if it wants one.
+    func planCheck(at now: Instant) {
+        guard healthCheck != nil else { return }
+        let instant = inner.withLock { state -> Instant? in
+            let machine = state.circuit.machine
+            guard state.circuit.mode == .automatic, state.check.ticket == 0,
+                machine.state == .open || machine.wantsProbe(at: now)
+            else { return nil }
+            return now + (machine.status(at: now).timeRemaining ?? .zero)
+        }
+        guard let instant else { return }
+        let alarm = ownCore.timeBase.schedule(at: instant) { [weak self] in self?.checkHealth() }
+        let replaced = inner.withLock { state in
+            defer { state.check.plan = alarm }
+            return state.check.plan
+        }
+        if let replaced { ownCore.timeBase.cancel(replaced) }
+    }
+
+    private func checkHealth() {
+        // Planned only with a check.
+        let healthCheck = healthCheck!
+        let now = ownCore.timeBase.now
+        let admission = change(at: now) { state -> Circuit.Admission? in
+            // One that is planned after a mode was set by hand, or after a reset, finds nothing to do.
+            guard state.circuit.mode == .automatic, state.check.ticket == 0, state.circuit.machine.wantsProbe(at: now)
+            else { return nil }
+            let admission = state.circuit.admit(at: now, asCheck: true)
+            if case .allow(_, let ticket, _, _) = admission { state.check.ticket = ticket }
+            return admission
+        }
+        guard case .allow(let generation, let ticket, let began, let transition)? = admission else {
+            return planCheck(at: now)
+        }
+        if let transition { tell(Event(transition, nil)) }
+        let end: @Sendable (Evidence) -> Void = { [weak self] evidence in
+            self?.checkEnded(evidence, generation: generation, ticket: ticket, began: began)
+        }
+        let task = Task(executorPreference: ownCore.timeBase.taskExecutor) {
+            do {
+                try await healthCheck.body()
+                end(.healthy)
+            } catch {
+                end(.failing)
+            }
+        }
+        let timeout = ownCore.timeBase.schedule(at: now + healthCheck.timeout) {
+            task.cancel()
+            end(.failing)
+        }
+        let isUnderWay = inner.withLock { state in
+            guard state.check.ticket == ticket else { return false }
+            state.check.timeout = timeout
+            return true
+        }
+        if !isUnderWay { ownCore.timeBase.cancel(timeout) }
+    }
+
+    private func checkEnded(_ evidence: Evidence, generation: UInt64, ticket: UInt64, began: Instant?) {
+        let now = ownCore.timeBase.now
+        let verdict: Verdict = evidence == .healthy ? .success : .transient
+        let ended = change(at: now) { state -> (Circuit.Recording, CircuitStatus, timeout: Alarm?)? in
+            // The first of its end and its time's end counts.
+            guard state.check.ticket == ticket else { return nil }
+            state.check.ticket = 0
+            let recording = state.circuit.record(
+                verdict, generation: generation, ticket: ticket, began: began, evidence: evidence, at: now)
+            return (recording, state.circuit.status(at: now), state.check.timeout.take())
+        }
+        guard let (recording, status, timeout) = ended else { return }
+        if let timeout { ownCore.timeBase.cancel(timeout) }
+        if case .recorded(let transition?) = recording { tell(Event(transition, status.timeRemaining)) }
+        // Another success may be asked for.
+        planCheck(at: now)
+    }
+}

@@ -1,0 +1,67 @@
+/// Opens on the nth failure in a row.
+public struct ConsecutiveFailures: TripRule, Hashable {
+    public let limit: Int
+    public let failing: VerdictSet
+    public let healthy: VerdictSet
+    public private(set) var failureCount = 0
+
+    /// - Parameters:
+    ///   - limit: the failure in a row that opens the circuit; 1 or more.
+    ///   - failing: what counts.
+    ///   - healthy: what sets the count back to 0.
+    public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
+        precondition(limit >= 1, "ConsecutiveFailures: limit is \(limit), and must be at least 1")
+        precondition(
+            failing.isDisjoint(with: healthy),
+            "ConsecutiveFailures: \(failing.intersection(healthy)) can't be failing and healthy")
+        self.limit = limit
+        self.failing = failing
+        self.healthy = healthy
+    }
+
+    public func evidence(of end: CallEnd) -> Evidence { end.verdict.evidence(failing: failing, healthy: healthy) }
+
+    public mutating func ended(_ end: CallEnd) {
+        switch evidence(of: end) {
+        case .healthy: failureCount = 0
+        case .failing: failureCount = failureCount.saturatingAdding(1)
+        case .none: break
+        }
+    }
+
+    public func isMet(at now: Instant) -> Bool { failureCount >= limit }
+    public mutating func reset() { failureCount = 0 }
+    public func counts(at now: Instant) -> TripCounts { TripCounts(failures: failureCount, failureLimit: limit) }
+    public var needs: TripRuleNeeds { failureCount == 0 ? [] : .successes }
+
+    public mutating func succeeded(_ count: Int, at now: Instant) { ended(CallEnd(.success, at: now)) }
+
+    public func memory(at now: Instant) -> [Int] { [failureCount] }
+
+    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
+        guard memory.count == 1, memory[0] >= 0 else { return false }
+        failureCount = memory[0]
+        return true
+    }
+
+    public var description: String { "opens on \(limit) in a row of \(failing)" }
+}
+
+extension Verdict {
+    func evidence(failing: VerdictSet, healthy: VerdictSet) -> Evidence {
+        failing.contains(self) ? .failing : healthy.contains(self) ? .healthy : .none
+    }
+}
+
+extension TripRule where Self == ConsecutiveFailures {
+    /// Opens on the nth transient or uncertain failure in a row. An endpoint that answers is healthy, even if it answers
+    /// "not found"; 429 neither trips nor heals.
+    public static func consecutiveFailures(_ limit: Int) -> Self {
+        ConsecutiveFailures(limit, failing: [.transient, .uncertain], healthy: [.success, .permanent])
+    }
+
+    /// Opens on the nth 429 in a row; nothing else counts, and only a success sets the count back.
+    public static func consecutiveThrottles(_ limit: Int) -> Self {
+        ConsecutiveFailures(limit, failing: .throttled, healthy: .success)
+    }
+}

@@ -1,0 +1,149 @@
+/// Opens when too many of the latest calls failed: a share of them, or a number.
+public struct FailuresInWindow: TripRule, Hashable {
+    /// How many failures are too many.
+    public enum Limit: Sendable, Hashable {
+        /// This share of the calls in the window, above 0 and at most 1.
+        case ratio(Double)
+        /// This number, 1 or more.
+        case count(Int)
+    }
+
+    public let limit: Limit
+    public let window: CallWindow
+    public let minimumCalls: Int
+    public let failing: VerdictSet
+    public let healthy: VerdictSet
+    var outcomes: OutcomeWindow
+
+    /// - Parameters:
+    ///   - limit: how many failures are too many.
+    ///   - window: which calls are looked back on. What is neither failing nor healthy is not among them.
+    ///   - minimumCalls: calls in the window below which it never opens; 1 or more, and no more than the window holds.
+    ///   - failing: what counts.
+    ///   - healthy: what counts against it.
+    public init(
+        _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
+    ) {
+        switch limit {
+        case .ratio(let ratio):
+            precondition(
+                ratio > 0 && ratio <= 1, "FailuresInWindow: ratio is \(ratio), and must be above 0 and at most 1")
+        case .count(let count):
+            precondition(count >= 1, "FailuresInWindow: count is \(count), and must be at least 1")
+            window.mustHold(count, as: "count")
+        }
+        precondition(minimumCalls >= 1, "FailuresInWindow: minimumCalls is \(minimumCalls), and must be at least 1")
+        window.mustHold(minimumCalls, as: "minimumCalls")
+        precondition(
+            failing.isDisjoint(with: healthy),
+            "FailuresInWindow: \(failing.intersection(healthy)) can't be failing and healthy")
+        self.limit = limit
+        self.window = window
+        self.minimumCalls = minimumCalls
+        self.failing = failing
+        self.healthy = healthy
+        outcomes = OutcomeWindow(window)
+    }
+
+    public func evidence(of end: CallEnd) -> Evidence { end.verdict.evidence(failing: failing, healthy: healthy) }
+
+    public mutating func ended(_ end: CallEnd) {
+        if let failing = evidence(of: end).isFailing { outcomes.add(1, failing: failing, at: end.time) }
+    }
+
+    public func isMet(at now: Instant) -> Bool {
+        limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
+    }
+
+    public mutating func reset() { outcomes.reset() }
+
+    public func counts(at now: Instant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
+
+    public func tallyEnds(after now: Instant) -> Instant { outcomes.stretchEnds(after: now) }
+
+    public mutating func succeeded(_ count: Int, at now: Instant) {
+        if let failing = evidence(of: CallEnd(.success, at: now)).isFailing {
+            outcomes.add(count, failing: failing, at: now)
+        }
+    }
+
+    public func memory(at now: Instant) -> [Int] { outcomes.memory(at: now) }
+
+    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
+        outcomes.restore(memory, takenAt: now)
+    }
+
+    public var description: String {
+        "opens on \(limit) of \(window) being \(failing), of at least \(minimumCalls)"
+    }
+}
+
+extension FailuresInWindow.Limit: CustomStringConvertible {
+    func isReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
+        guard counts.calls >= minimumCalls else { return false }
+        return switch self {
+        // Divided, not multiplied: 3 of 30 is the number written 0.1, and 0.1 · 30 is more than 3.
+        case .ratio(let ratio): Double(counts.failures) / Double(counts.calls) >= ratio
+        case .count(let count): counts.failures >= count
+        }
+    }
+
+    func shown(_ counts: OutcomeWindow.Counts) -> TripCounts {
+        let limit: Int? = if case .count(let count) = self { count } else { nil }
+        return TripCounts(failures: counts.failures, failureLimit: limit, calls: counts.calls)
+    }
+
+    public var description: String {
+        switch self {
+        case .ratio(let ratio): "\(ratio)"
+        case .count(let count): "\(count)"
+        }
+    }
+}
+
+extension Evidence {
+    /// nil if it says nothing.
+    fileprivate var isFailing: Bool? {
+        switch self {
+        case .healthy: false
+        case .failing: true
+        case .none: nil
+        }
+    }
+}
+
+extension CallWindow {
+    func mustHold(_ count: Int, as name: String) {
+        guard case .calls(let size) = kind else { return }
+        precondition(count <= size, "CallWindow: \(name) is \(count), and the window holds \(size) calls")
+    }
+}
+
+extension TripRule where Self == FailuresInWindow {
+    /// Opens when this share of the latest calls failed.
+    /// - Parameters:
+    ///   - ratio: above 0, at most 1.
+    ///   - window: which calls are looked back on.
+    ///   - minimumCalls: calls in the window below which it never opens; 1 or more.
+    ///   - failing: what counts.
+    ///   - healthy: what counts against it; the rest is left out.
+    public static func failureRatio(
+        _ ratio: Double, over window: CallWindow = .calls(100), minimumCalls: Int = 10,
+        failing: VerdictSet = [.transient, .uncertain], healthy: VerdictSet = [.success, .permanent]
+    ) -> Self {
+        FailuresInWindow(.ratio(ratio), over: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
+    }
+
+    /// Opens when this many of the latest calls failed.
+    /// - Parameters:
+    ///   - count: 1 or more.
+    ///   - window: which calls are looked back on.
+    ///   - failing: what counts.
+    ///   - healthy: what else is a call of the window.
+    public static func failures(
+        _ count: Int, over window: CallWindow, failing: VerdictSet = [.transient, .uncertain],
+        healthy: VerdictSet = [.success, .permanent]
+    ) -> Self {
+        FailuresInWindow(.count(count), over: window, minimumCalls: count, failing: failing, healthy: healthy)
+    }
+}

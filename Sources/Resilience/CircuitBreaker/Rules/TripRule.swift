@@ -1,0 +1,114 @@
+/// When a closed circuit opens. A pure value: it is told how calls end and counts; it knows no clock and no lock.
+///
+/// ```swift
+/// CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(30)), minimumCalls: 20))
+/// CircuitBreaker(tripping: .anyOf(.consecutiveFailures(5), .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))))
+/// ```
+///
+/// A rule of your own is called under the breaker's lock: no waiting, no calling back. It may leave out everything that
+/// has a default, and is then merely slower.
+public protocol TripRule: Sendable, CustomStringConvertible {
+    /// What the end of a call says about the endpoint. Never asked about rejections and cancellations: they say nothing.
+    func evidence(of end: CallEnd) -> Evidence
+
+    /// Counts the end of a call. Cancellations and rejections come too, if the rule ``watchesCalls``.
+    mutating func ended(_ end: CallEnd)
+
+    /// So many calls went well, all between `now` and the end of its ``tallyEnds(after:)``.
+    mutating func succeeded(_ count: Int, at now: Instant)
+
+    /// Successes that come from `now` on and before this instant may be told later, several at once, but before anything
+    /// else; at `now` if each is to be told as it comes. Such a success costs no lock; where this is the distant future, it
+    /// costs no look at the clock either.
+    func tallyEnds(after now: Instant) -> Instant
+
+    /// Whether, by what is counted, the circuit should be open. Asked when evidence is failing, and when a call begins
+    /// if the rule ``watchesCalls``: so a success never opens a circuit.
+    func isMet(at now: Instant) -> Bool
+
+    /// Forgets everything counted.
+    mutating func reset()
+
+    /// What counts at `now`, for people to read.
+    func counts(at now: Instant) -> TripCounts
+
+    /// A call goes in. Told only to a rule that ``watchesCalls``.
+    mutating func began(at now: Instant)
+
+    /// What the breaker need not tell it, in its present state.
+    var needs: TripRuleNeeds { get }
+
+    /// What is counted, to be stored or handed to a rule that takes this one's place.
+    func memory(at now: Instant) -> [Int]
+
+    /// Counts on from a memory of a rule of this kind, with settings that may differ. It may come from outside: what
+    /// makes no sense is to be refused.
+    /// - Returns: false if it made no sense; then nothing has changed.
+    mutating func restore(_ memory: [Int], at now: Instant) -> Bool
+}
+
+extension TripRule {
+    public mutating func began(at now: Instant) {}
+    public var needs: TripRuleNeeds { .successes }
+    public func tallyEnds(after now: Instant) -> Instant { now }
+
+    public mutating func succeeded(_ count: Int, at now: Instant) {
+        for _ in 0..<count { ended(CallEnd(.success, at: now)) }
+    }
+
+    public func memory(at now: Instant) -> [Int] { [] }
+    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool { memory.isEmpty }
+}
+
+/// What a rule must be told of calls that go well. What is not in here costs such a call nothing.
+public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Successes: without this, one more changes nothing.
+    public static let successes = TripRuleNeeds(rawValue: 1 << 0)
+    /// When each call begins, and every end.
+    public static let calls = TripRuleNeeds(rawValue: 1 << 1)
+}
+
+/// How one call ended, and when.
+public struct CallEnd: Sendable, Hashable {
+    public let verdict: Verdict
+    public let time: Instant
+    /// nil unless the rule watches calls.
+    public let began: Instant?
+    /// What is known of the endpoint, whatever a rule would say: set for a health check.
+    public let evidence: Evidence?
+
+    public init(_ verdict: Verdict, at time: Instant, began: Instant? = nil, evidence: Evidence? = nil) {
+        self.verdict = verdict
+        self.time = time
+        self.began = began
+        self.evidence = evidence
+    }
+}
+
+/// What the end of a call says about an endpoint's health.
+public enum Evidence: Sendable, Hashable {
+    case healthy
+    case failing
+    /// Nothing either way.
+    case none
+}
+
+/// What a rule has counted.
+public struct TripCounts: Sendable, Hashable {
+    /// The failures that count now.
+    public let failures: Int
+    /// The count that opens the circuit, if it is as simple as that.
+    public let failureLimit: Int?
+    /// The calls that count now, failures among them; nil where the rule doesn't ask how many there were.
+    public let calls: Int?
+
+    public init(failures: Int, failureLimit: Int? = nil, calls: Int? = nil) {
+        self.failures = failures
+        self.failureLimit = failureLimit
+        self.calls = calls
+    }
+}

@@ -1,0 +1,233 @@
+import Foundation
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct CircuitSnapshotTests {
+    let clock = ManualClock()
+
+    private func breaker(_ clock: ManualClock) -> CircuitBreaker {
+        CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .exponential(from: .seconds(60))),
+            timeBase: clock)
+    }
+
+    private func end(_ breaker: CircuitBreaker, _ verdicts: Verdict...) {
+        for verdict in verdicts { try? breaker.acquire().complete(verdict) }
+    }
+
+    /// As after a restart: another breaker, on a clock with another zero, from what was stored.
+    private func restored(_ snapshot: CircuitSnapshot?, after wall: Duration = .zero) throws -> (
+        CircuitBreaker, ManualClock
+    ) {
+        let stored = try JSONEncoder().encode(#require(snapshot))
+        let other = ManualClock()
+        other.advance(by: .seconds(7_777))
+        let breaker = breaker(other)
+        try breaker.restore(
+            JSONDecoder().decode(CircuitSnapshot.self, from: stored),
+            wallClock: 1_000_000 + Int64(wall / .milliseconds(1)))
+        return (breaker, other)
+    }
+
+    @Test("over a restart an open circuit stays open for what remains (P12)", arguments: [0, 30, 59])
+    func open(seconds: Int) throws {
+        let before = breaker(clock)
+        end(before, .transient, .transient)
+        clock.advance(by: .milliseconds(500))
+        let (after, clock) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(seconds))
+        #expect(after.timeRemaining == .milliseconds(59_500 - 1000 * seconds))
+        #expect(after.failureCount == 2)
+        clock.advance(by: .milliseconds(59_500 - 1000 * seconds))
+        #expect(after.isAllowed)
+        end(after, .transient)
+        #expect(after.timeRemaining == .seconds(120))
+    }
+
+    @Test("a half-open circuit is restored as open and due, never as closed (P12)")
+    func halfOpen() throws {
+        let before = breaker(clock)
+        end(before, .transient, .transient)
+        clock.advance(by: .seconds(60))
+        let probe = try before.acquire()
+        let (after, _) = try restored(before.snapshot(wallClock: 1_000_000))
+        #expect(after.state == .halfOpen && after.inner.withLock { $0.circuit.machine.state } == .open)
+        let next = try after.acquire()
+        #expect(throws: CircuitOpen.self) { _ = try after.acquire() }
+        next.complete(.transient)
+        #expect(after.state == .open)
+        probe.complete(.success)
+    }
+
+    @Test("what was counted while closed still counts (P12)")
+    func counted() throws {
+        let before = breaker(clock)
+        end(before, .transient)
+        let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(5))
+        #expect(after.failureCount == 1 && after.state == .closed)
+        end(after, .transient)
+        #expect(after.state == .open)
+    }
+
+    @Test("the time that passed between counts, for a break and for a window of time")
+    func age() throws {
+        let before = CircuitBreaker(tripping: .failures(3, over: .time(.seconds(10))), timeBase: clock)
+        end(before, .transient)
+        clock.advance(by: .seconds(4))
+        end(before, .transient)
+        let snapshot = try #require(before.snapshot(wallClock: 1_000_000))
+        for (seconds, failures) in [(0, 2), (5, 2), (6, 1), (9, 1), (10, 0), (100, 0)] {
+            let after = CircuitBreaker(tripping: .failures(3, over: .time(.seconds(10))), timeBase: clock)
+            try after.restore(snapshot, wallClock: 1_000_000 + 1000 * Int64(seconds))
+            #expect(after.failureCount == failures, "\(seconds)")
+        }
+    }
+
+    @Test("a wall clock that was set back makes no break longer, one set ahead ends it", arguments: [-86_400, 86_400])
+    func wallClock(seconds: Int) throws {
+        let before = breaker(clock)
+        end(before, .transient, .transient)
+        let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(seconds))
+        #expect(after.timeRemaining == (seconds < 0 ? .seconds(60) : nil))
+    }
+
+    @Test("who was set by hand stays so")
+    func mode() throws {
+        let before = breaker(clock)
+        before.setMode(.isolated)
+        let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(1_000_000))
+        #expect(after.mode == .isolated && !after.isAllowed)
+    }
+
+    @Test("a gate too stays shut for what remains, and goes on growing")
+    func gate() throws {
+        let before = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
+        end(before, .throttled, .throttled, .throttled)
+        let after = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
+        try after.restore(try #require(before.snapshot(wallClock: 0)), wallClock: 10_000)
+        #expect(after.timeRemaining == .seconds(20))
+        clock.advance(by: .seconds(20))
+        end(after, .throttled)
+        #expect(after.timeRemaining == .seconds(60))
+    }
+
+    @Test("calls under way when it is restored no longer count")
+    func underWay() throws {
+        let breaker = breaker(clock)
+        end(breaker, .transient)
+        let permit = try breaker.acquire()
+        try breaker.restore(try #require(breaker.snapshot(wallClock: 0)), wallClock: 0)
+        permit.complete(.transient)
+        #expect(breaker.failureCount == 1 && breaker.state == .closed)
+    }
+
+    @Test(
+        "a snapshot that makes no sense is refused, and changes nothing",
+        arguments: [
+            CircuitMemory(state: .open, remaining: .seconds(-1), counted: [2]),
+            CircuitMemory(state: .closed, trips: -1, counted: [0]),
+            CircuitMemory(state: .closed, counted: []), CircuitMemory(state: .open, counted: [-1]),
+            CircuitMemory(state: .halfOpen, counted: [1, 2]),
+        ])
+    func nonsense(memory: CircuitMemory) {
+        for breaker in [breaker(clock), CircuitBreaker(circuit: BackoffGate(), timeBase: clock)] {
+            end(breaker, .transient)
+            let before = breaker.status
+            let error = #expect(throws: UnusableSnapshot.self) {
+                try breaker.restore(CircuitSnapshot(memory: memory, takenAt: 0))
+            }
+            #expect(error.map { "\($0)" }?.contains("\"breaker\"; nothing was restored") == true)
+            #expect(breaker.status == before)
+        }
+    }
+
+    @Test("the extremes of every number are restored without a trap")
+    func extremes() throws {
+        for (remaining, takenAt) in [(Int64.max, Int64.min), (.max, .max), (0, .max), (.max, 0)] {
+            let breaker = breaker(clock)
+            let memory = CircuitMemory(state: .open, remaining: .nanoseconds(remaining), trips: .max, counted: [.max])
+            try breaker.restore(CircuitSnapshot(memory: memory, takenAt: takenAt), wallClock: .max)
+            #expect((breaker.timeRemaining ?? .zero) >= .zero)
+            breaker.reset()
+            end(breaker, .transient, .transient)
+            #expect(breaker.state == .open)
+        }
+    }
+
+    @Test("what is stored is readable")
+    func stored() throws {
+        let breaker = breaker(clock)
+        end(breaker, .transient, .transient)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let text = try String(decoding: encoder.encode(breaker.snapshot(wallClock: 5)), as: UTF8.self)
+        #expect(
+            text == #"{"memory":{"counted":[2],"remainingNanoseconds":60000000000,"state":"open","trips":1},"#
+                + #""mode":"automatic","takenAt":5}"#)
+        #expect(abs(WallClock.milliseconds - Int64(Date().timeIntervalSince1970 * 1000)) < 60_000)
+    }
+}
+
+@Suite struct ReconfigureTests {
+    let clock = ManualClock()
+
+    private func end(_ breaker: CircuitBreaker, _ verdicts: Verdict...) {
+        for verdict in verdicts { try? breaker.acquire().complete(verdict) }
+    }
+
+    @Test("new settings take effect while the state, the time remaining and the growth go on")
+    func open() {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        end(breaker, .transient, .transient)
+        clock.advance(by: .seconds(10))
+        #expect(breaker.reconfigure(tripping: .consecutiveFailures(4), openFor: .exponential(from: .seconds(5))))
+        #expect(breaker.timeRemaining == .seconds(50))
+        #expect("\(breaker)".contains("opens on 4 in a row"))
+        clock.advance(by: .seconds(50))
+        end(breaker, .transient)
+        #expect(breaker.timeRemaining == .seconds(10))
+    }
+
+    @Test("what was counted counts on under a new limit, and calls under way count too")
+    func counts() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
+        end(breaker, .transient, .transient)
+        let permit = try breaker.acquire()
+        #expect(breaker.reconfigure(tripping: .consecutiveFailures(3)))
+        #expect(breaker.failureCount == 2 && breaker.state == .closed)
+        permit.complete(.transient)
+        #expect(breaker.state == .open)
+    }
+
+    @Test("successes counted before go to the old settings' counts, and so on to the new")
+    func successes() {
+        let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(20)), timeBase: clock)
+        for _ in 0..<15 { end(breaker, .success) }
+        #expect(breaker.reconfigure(tripping: .failureRatio(0.1, over: .calls(10))))
+        #expect(breaker.status.callCount == 10)
+        end(breaker, .transient)
+        #expect(breaker.state == .open)
+    }
+
+    @Test("a half-open circuit is tested anew under the new settings, and the old probe decides nothing")
+    func halfOpen() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        end(breaker, .transient)
+        clock.advance(by: .seconds(60))
+        let probe = try breaker.acquire()
+        #expect(breaker.reconfigure(tripping: .consecutiveFailures(2)))
+        probe.complete(.success)
+        #expect(breaker.inner.withLock { $0.circuit.machine.state } == .open)
+        end(breaker, .success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("a rule of another kind can't go on from the counts of the old one: nothing changes, and it says so")
+    func otherKind() {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
+        end(breaker, .transient, .transient)
+        #expect(!breaker.reconfigure(tripping: .anyOf(.consecutiveFailures(5))))
+        #expect(breaker.failureCount == 2 && "\(breaker)".contains("opens on 5 in a row"))
+    }
+}

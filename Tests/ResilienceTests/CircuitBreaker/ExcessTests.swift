@@ -1,0 +1,125 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// Callers that wait for the probe's end instead of being refused.
+@Suite(.timeLimit(.minutes(1))) struct ExcessTests {
+    let clock = ManualClock()
+    let breaker: CircuitBreaker
+    let recorder = EventRecorder()
+
+    /// Opens on the 1st failure for 60 s; who finds the probe out waits for 5 s at most.
+    init() throws {
+        breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(
+                tripping: .consecutiveFailures(1), probeLease: .seconds(20), excess: .waits(upTo: .seconds(5))),
+            timeBase: clock, observers: Observers(recorder))
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+    }
+
+    private func callers(_ count: Int, deadline: Instant = .distantFuture) async -> [Task<Int, any Error>] {
+        let before = recorder.count { (event: CircuitBreaker.Event) in event == .waiting }
+        var callers: [Task<Int, any Error>] = []
+        for number in 0..<count {
+            callers.append(
+                Task { [breaker] in
+                    try await breaker.run(options: CallOptions(deadline: deadline)) { number }
+                })
+            await clock.waitForSleepers(before + number + 1)
+        }
+        return callers
+    }
+
+    @Test("all who wait get through when the probe succeeds")
+    func success() async throws {
+        let probe = try breaker.acquire()
+        let callers = await callers(3)
+        probe.complete(.success)
+        for (number, caller) in callers.enumerated() { #expect(try await caller.value == number) }
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("all who wait are refused when the probe fails, with the new break's length")
+    func failure() async throws {
+        let probe = try breaker.acquire()
+        let callers = await callers(3)
+        probe.complete(.transient)
+        for caller in callers {
+            let error = await #expect(throws: CircuitOpen.self) { try await caller.value }
+            #expect(error?.reason == .open && error?.retryAfter == .seconds(60))
+        }
+    }
+
+    @Test("when a probe says nothing one who waits takes its place, and the others wait on")
+    func cancelledProbe() async throws {
+        let probe = try breaker.acquire()
+        let callers = await callers(3)
+        probe.complete(.cancelled)
+        for (number, caller) in callers.enumerated() { #expect(try await caller.value == number) }
+        #expect(breaker.state == .closed)
+        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .halfOpened } == 1)
+    }
+
+    @Test("nobody waits longer than allowed, not even by asking again")
+    func tooLong() async throws {
+        let probe = try breaker.acquire()
+        let callers = await callers(1)
+        clock.advance(by: .milliseconds(4999))
+        clock.advance(by: .milliseconds(1))
+        let error = await #expect(throws: CircuitOpen.self) { try await callers[0].value }
+        #expect(error?.reason == .probing)
+        probe.complete(.success)
+    }
+
+    @Test("nobody waits past the call's deadline")
+    func deadline() async throws {
+        let probe = try breaker.acquire()
+        let callers = await callers(1, deadline: clock.now + .seconds(2))
+        clock.advance(by: .seconds(2))
+        await #expect(throws: CircuitOpen.self) { try await callers[0].value }
+        await #expect(throws: CircuitOpen.self) {
+            try await breaker.run(options: CallOptions(deadline: clock.now)) {}
+        }
+        probe.complete(.success)
+    }
+
+    @Test("one who is cancelled while waiting leaves at once, and nothing of it behind")
+    func cancelled() async throws {
+        let probe = try breaker.acquire()
+        let callers = await callers(2)
+        callers[0].cancel()
+        await #expect(throws: CancellationError.self) { try await callers[0].value }
+        #expect(breaker.inner.withLock { $0.parked.count } == 1)
+        probe.complete(.success)
+        #expect(try await callers[1].value == 1)
+    }
+
+    @Test("by hand nobody waits: asked without waiting, it says that it would have")
+    func byHand() throws {
+        let probe = try breaker.acquire()
+        #expect(throws: WouldWait.self) { _ = try breaker.acquire() }
+        #expect(breaker.inner.withLock { $0.parked.isEmpty })
+        probe.complete(.success)
+    }
+
+    @Test("a reset, and a mode set by hand, let those who wait go on")
+    func byHandChange() async throws {
+        var probe = try breaker.acquire()
+        let waiting = await callers(1)
+        breaker.reset()
+        #expect(try await waiting[0].value == 0)
+        probe.complete(.success)
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+        probe = try breaker.acquire()
+        let task = Task { [breaker] in try await breaker.run { 7 } }
+        await clock.waitForSleepers(1)
+        breaker.setMode(.isolated)
+        await #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
+            try await task.value
+        }
+        probe.complete(.success)
+    }
+}

@@ -1,0 +1,159 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(1))) struct HealthCheckTests {
+    let clock = ManualClock()
+    let check = ScriptedOperation<Void, Void>(fallback: .success(()))
+
+    private func breaker(successesToClose: Int = 1, ramp: Duration = .zero) -> CircuitBreaker {
+        CircuitBreaker(
+            circuit: ThreeStateCircuit(
+                tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(60)),
+                successesToClose: successesToClose, ramp: ramp),
+            healthCheck: HealthCheck(timeout: .seconds(10)) { [check] in try await check() }, timeBase: clock)
+    }
+
+    private func sleep(_ duration: Duration) async { _ = await Waiter().wait(until: clock.now + duration, on: clock) }
+
+    @Test("when the break is over the check finds out, in the callers' place, and closes the circuit")
+    func success() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            try breaker.acquire().complete(.transient)
+            await sleep(.milliseconds(59_999))
+            #expect(check.callCount == 0 && !breaker.isAllowed)
+            await sleep(.milliseconds(1))
+            await clock.runUntilIdle()
+            #expect(check.callCount == 1 && breaker.state == .closed)
+            #expect(clock.sleepers.isEmpty)
+        }
+    }
+
+    @Test("while it runs callers are refused, and none of them is a probe")
+    func refused() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            check.hold()
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            #expect(check.callCount == 1)
+            #expect(!breaker.isAllowed && breaker.state == .halfOpen)
+            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+            #expect(error?.reason == .probing)
+            check.release()
+            await clock.runUntilIdle()
+            #expect(breaker.isAllowed)
+        }
+    }
+
+    @Test("a check that fails opens it again, for longer, and the next comes when that is over")
+    func failure() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            check.enqueue(.failure(Outage()))
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(119))
+            await sleep(.seconds(120))
+            #expect(check.callCount == 2 && breaker.state == .closed)
+        }
+    }
+
+    @Test("a check that takes too long has failed, is cancelled, and its late end counts for nothing")
+    func tooLong() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            check.hold()
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(71))
+            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(119))
+            check.release()
+            await clock.runUntilIdle()
+            #expect(breaker.state == .open)
+            await sleep(.seconds(120))
+            #expect(breaker.state == .closed)
+            #expect(clock.sleepers.isEmpty)
+        }
+    }
+
+    @Test("where several successes are asked for, the checks follow each other")
+    func several() throws {
+        try clock.run { [self] in
+            let breaker = breaker(successesToClose: 3)
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            #expect(check.callCount == 3 && breaker.state == .closed)
+        }
+    }
+
+    @Test("after it a ramp lets callers in, and needs no check")
+    func ramp() throws {
+        try clock.run { [self] in
+            let breaker = breaker(ramp: .seconds(10))
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(69))
+            #expect(breaker.state == .halfOpen && breaker.isAllowed)
+            #expect((0..<10).count { _ in (try? breaker.acquire().complete(.success)) != nil } == 9)
+            await sleep(.seconds(1))
+            try breaker.acquire().complete(.success)
+            #expect(breaker.state == .closed && check.callCount == 1)
+        }
+    }
+
+    @Test("no check is made of a breaker that is isolated, nor after a reset; back in automatic it is")
+    func byHand() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            try breaker.acquire().complete(.transient)
+            breaker.setMode(.isolated)
+            await sleep(.seconds(100))
+            #expect(check.callCount == 0)
+            breaker.setMode(.automatic)
+            await sleep(.milliseconds(1))
+            #expect(check.callCount == 1 && breaker.state == .closed)
+            try breaker.acquire().complete(.transient)
+            breaker.reset()
+            await sleep(.seconds(100))
+            #expect(check.callCount == 1 && breaker.state == .closed)
+        }
+    }
+
+    @Test("over a restart the check comes when what remains of the break is over")
+    func restart() throws {
+        try clock.run { [self] in
+            let before = breaker()
+            try before.acquire().complete(.transient)
+            let snapshot = try #require(before.snapshot(wallClock: 0))
+            before.reset()
+            let after = breaker()
+            try after.restore(snapshot, wallClock: 20_000)
+            await sleep(.seconds(39))
+            #expect(check.callCount == 0)
+            await sleep(.seconds(2))
+            #expect(check.callCount == 1 && after.state == .closed)
+        }
+    }
+
+    @Test("a breaker that nobody holds any more is let go of, check or not")
+    func letGo() throws {
+        weak var weakly: CircuitBreaker?
+        do {
+            let breaker = breaker()
+            try breaker.acquire().complete(.transient)
+            weakly = breaker
+        }
+        #expect(weakly == nil)
+        clock.advance(by: .seconds(100))
+        #expect(check.callCount == 0)
+    }
+
+    @Test("a timeout of zero is refused with a message that names it")
+    func zero() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = HealthCheck(timeout: .zero) {}
+        }
+        #expect(errorText(result).contains("timeout is 0.0 seconds, and must be above zero"))
+    }
+}

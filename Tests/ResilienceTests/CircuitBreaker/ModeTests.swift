@@ -1,0 +1,144 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct ModeTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let breaker: CircuitBreaker
+
+    init() {
+        breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(2), openFor: .constant(.seconds(60)), timeBase: clock,
+            observers: Observers(recorder))
+    }
+
+    private func end(_ verdict: Verdict, times: Int = 1) {
+        for _ in 0..<times { try? breaker.acquire().complete(verdict) }
+    }
+
+    @Test("isolated, it refuses everybody, and no time that passes undoes it (P11)")
+    func isolated() {
+        breaker.setMode(.isolated)
+        for _ in 0..<3 {
+            #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
+                _ = try breaker.acquire()
+            }
+            #expect(breaker.status == CircuitStatus(state: .open, failureCount: 0, mode: .isolated))
+            clock.advance(by: .seconds(1_000_000))
+        }
+    }
+
+    @Test(
+        "no late result undoes an isolation, a success as little as a failure (P11)",
+        arguments: [Verdict.success, .transient])
+    func lateResults(verdict: Verdict) throws {
+        let first = try breaker.acquire()
+        let second = try breaker.acquire()
+        breaker.setMode(.isolated)
+        first.complete(verdict)
+        #expect(breaker.mode == .isolated && !breaker.isAllowed)
+        breaker.setMode(.automatic)
+        second.complete(verdict)
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 2))
+        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .late(verdict) } == 2)
+    }
+
+    @Test("a probe under way, and a reset, do not undo an isolation (P11)")
+    func probeAndReset() throws {
+        end(.transient, times: 2)
+        clock.advance(by: .seconds(60))
+        let probe = try breaker.acquire()
+        breaker.setMode(.isolated)
+        probe.complete(.success)
+        breaker.reset()
+        #expect(breaker.mode == .isolated && !breaker.isAllowed)
+    }
+
+    @Test("back in automatic an open circuit goes on from where it stood")
+    func back() {
+        end(.transient, times: 2)
+        breaker.setMode(.isolated)
+        clock.advance(by: .seconds(40))
+        breaker.setMode(.automatic)
+        #expect(breaker.timeRemaining == .seconds(20))
+    }
+
+    @Test("disabled, it lets everybody through, open or not, and counts nothing")
+    func disabled() {
+        end(.transient, times: 2)
+        breaker.setMode(.disabled)
+        #expect(breaker.isAllowed)
+        end(.transient, times: 5)
+        breaker.setMode(.automatic)
+        #expect(!breaker.isAllowed && breaker.failureCount == 2)
+        breaker.reset()
+        breaker.setMode(.disabled)
+        end(.transient, times: 5)
+        breaker.setMode(.automatic)
+        #expect(breaker.failureCount == 0)
+    }
+
+    @Test("observing, it counts and says when it would open, and never does")
+    func observing() {
+        breaker.setMode(.observing)
+        end(.transient, times: 3)
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 3, failureLimit: 2, mode: .observing))
+        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 2)
+        end(.success)
+        #expect(breaker.failureCount == 0)
+        end(.transient)
+        breaker.setMode(.automatic)
+        end(.transient)
+        #expect(breaker.state == .open)
+    }
+
+    @Test("observing closes what is open, and the next break is as long as it would have been")
+    func observingOpen() {
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(1))),
+            timeBase: clock)
+        try? breaker.acquire().complete(.transient)
+        breaker.setMode(.observing)
+        #expect(breaker.isAllowed)
+        breaker.setMode(.automatic)
+        #expect(breaker.state == .closed)
+        try? breaker.acquire().complete(.transient)
+        #expect(breaker.timeRemaining == .seconds(2))
+    }
+
+    @Test("a circuit of one's own that can't observe is tried on a copy, and stays closed")
+    func ownCircuit() {
+        struct Simple: CircuitStateMachine {
+            var failures = 0
+            var state: CircuitState { failures < 2 ? .closed : .open }
+            var description: String { "simple" }
+            func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
+                if end.verdict == .transient { failures += 1 }
+            }
+            mutating func reset(keepingGrowth: Bool) { failures = 0 }
+            func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: state, failureCount: failures) }
+        }
+        var simple = Simple()
+        let failure = CallEnd(.transient, at: .second(0))
+        #expect(!simple.observe(failure) && simple.observe(failure) && simple.observe(failure))
+        #expect(simple.state == .closed && simple.failures == 1)
+        let breaker = CircuitBreaker(circuit: Simple(), timeBase: clock)
+        #expect(breaker.snapshot() == nil && !breaker.reconfigure(circuit: Simple()))
+        #expect(breaker.isAtRest == false)
+    }
+
+    @Test("every setting by hand is told once")
+    func told() {
+        for mode in [CircuitBreaker.Mode.isolated, .isolated, .disabled, .observing, .automatic, .automatic] {
+            breaker.setMode(mode)
+        }
+        #expect(
+            recorder.events().compactMap { (event: CircuitBreaker.Event) in "\(event)" } == [
+                "set by hand → isolated", "set by hand → disabled", "set by hand → observing",
+                "set by hand → automatic",
+            ])
+    }
+}

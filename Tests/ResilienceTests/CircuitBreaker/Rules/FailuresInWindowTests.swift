@@ -1,0 +1,193 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct FailuresInWindowTests {
+    /// f fails, s succeeds, . says nothing; a second each.
+    private func play(_ history: String, into rule: inout FailuresInWindow, from second: Int64 = 0) -> [Bool] {
+        zip(history, second...).map { letter, second in
+            rule.ended(letter == "f" ? .transient : letter == "s" ? .success : .throttled, at: .second(second))
+        }
+    }
+
+    @Test(
+        "a ratio of the last calls is met from the first failure that makes it so, and not below the minimum of calls",
+        arguments: [
+            ("fff", "nnn"), ("ffff", "nnny"), ("ffss", "nnny"), ("fsssf", "nnnnn"), ("sssff", "nnnnn"),
+            ("ssfff", "nnnyy"), ("fffss", "nnnyy"), ("ff..ff", "nnnnny"), ("ssssffff", "nnnnnnyy"),
+            ("ssssssss", "nnnnnnnn"),
+        ])
+    func ratioOfCalls(history: String, met: String) {
+        var rule = FailuresInWindow.failureRatio(0.5, over: .calls(6), minimumCalls: 4)
+        #expect(play(history, into: &rule) == met.map { $0 == "y" })
+    }
+
+    @Test("a failure that falls out of the window of calls no longer counts")
+    func callsFallOut() {
+        var rule = FailuresInWindow.failures(3, over: .calls(5))
+        #expect(play("ffsssfsssff", into: &rule) == Array(repeating: false, count: 11))
+        #expect(rule.counts(at: .second(11)) == TripCounts(failures: 2, failureLimit: 3, calls: 5))
+        #expect(play("f", into: &rule) == [true])
+    }
+
+    @Test("a ratio written as a tenth is met by 3 of 30, and by no fewer", arguments: [0.1, 0.2, 0.3, 0.7])
+    func exactRatios(ratio: Double) {
+        var rule = FailuresInWindow.failureRatio(ratio, over: .calls(30), minimumCalls: 30)
+        let needed = Int((ratio * 30).rounded())
+        #expect(play(String(repeating: "s", count: 30 - needed), into: &rule).last == false)
+        #expect(
+            play(String(repeating: "f", count: needed), into: &rule) == Array(repeating: false, count: needed - 1) + [
+                true
+            ])
+    }
+
+    @Test("in a window of time a failure counts for its length, less a bucket at most")
+    func timePasses() {
+        var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 5))
+        #expect(rule.ended(.transient, at: .second(1)) == false)
+        #expect(rule.counts(at: .second(9)).failures == 1)
+        #expect(rule.counts(at: .second(10)).failures == 0)
+        #expect(!rule.ended(.transient, at: .second(10)) && rule.ended(.transient, at: .second(17)))
+        #expect(rule.counts(at: .second(17)) == TripCounts(failures: 2, failureLimit: 2, calls: 2))
+    }
+
+    @Test("one failure after an idle hour does not open a window that turned by elapsed time, not by calls (P9)")
+    func idleHour() {
+        var rule = FailuresInWindow.failureRatio(0.5, over: .time(.seconds(60)), minimumCalls: 2)
+        #expect(play("ss", into: &rule) == [false, false])
+        #expect(rule.ended(.transient, at: .second(3600)) == false)
+        #expect(rule.counts(at: .second(3600)) == TripCounts(failures: 1, calls: 1))
+    }
+
+    @Test("a window of time before the clock's zero, and at both ends of time, neither traps nor loses a call")
+    func endsOfTime() {
+        for start in [Int64.min, .min + 1, -25, -1, 0, .max - 1, .max] {
+            var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
+            let instant = Instant(nanoseconds: start)
+            #expect(!rule.ended(.transient, at: instant) && rule.ended(.transient, at: instant))
+            #expect(rule.counts(at: instant).failures == 2 && rule.tallyEnds(after: instant) >= instant)
+            #expect(rule.counts(at: .distantFuture).failures == (start > .max - 10 ? 2 : 0))
+        }
+    }
+
+    @Test("a window longer than all time, of one bucket, keeps everything")
+    func endless() {
+        var rule = FailuresInWindow.failures(3, over: .time(.seconds(Int64.max), buckets: 1))
+        for second in [0, 1_000_000, 2_000_000] { _ = rule.ended(.transient, at: .second(Int64(second))) }
+        #expect(rule.isMet(at: .second(3_000_000)))
+    }
+
+    @Test("successes told together count as if they were told one by one", arguments: [0, 1, 3, 7, 1000])
+    func together(count: Int) {
+        for window in [CallWindow.calls(7), .time(.seconds(100))] {
+            var one = FailuresInWindow.failureRatio(0.5, over: window, minimumCalls: 1)
+            _ = play("ffsf", into: &one)
+            var many = one
+            for _ in 0..<count { _ = one.ended(.success, at: .second(4)) }
+            many.succeeded(count, at: .second(4))
+            #expect(one.memory(at: .second(4)) == many.memory(at: .second(4)))
+            #expect(one.counts(at: .second(4)) == many.counts(at: .second(4)))
+        }
+    }
+
+    @Test("successes of a window of calls may always be told later, of a window of time to the end of the bucket")
+    func tally() {
+        #expect(FailuresInWindow.failureRatio(0.5).tallyEnds(after: .second(5)) == .distantFuture)
+        let rule = FailuresInWindow.failureRatio(0.5, over: .time(.seconds(10), buckets: 5))
+        #expect(rule.tallyEnds(after: .second(5)) == .second(6))
+        #expect(rule.tallyEnds(after: .second(6)) == .second(8))
+    }
+
+    @Test("a reset forgets everything counted")
+    func reset() {
+        for window in [CallWindow.calls(7), .time(.seconds(100))] {
+            var rule = FailuresInWindow.failures(2, over: window)
+            let fresh = rule
+            _ = play("ff", into: &rule)
+            rule.reset()
+            #expect(rule == fresh)
+        }
+    }
+
+    @Test("what is counted can be chosen: 429s alone, say")
+    func chosen() {
+        var rule = FailuresInWindow.failureRatio(
+            0.5, over: .calls(4), minimumCalls: 2, failing: .throttled, healthy: .success)
+        #expect(!rule.ended(.transient) && !rule.ended(.throttled) && rule.ended(.throttled))
+        #expect("\(rule)" == "opens on 0.5 of the last 4 calls being throttled, of at least 2")
+    }
+
+    @Test(
+        "what was counted goes on in a rule with another window: the latest calls that it has room for",
+        arguments: [(CallWindow.calls(8), CallWindow.calls(4)), (.calls(4), .calls(100)), (.calls(3), .calls(3))])
+    func memoryOfCalls(old: CallWindow, new: CallWindow) {
+        var rule = FailuresInWindow.failures(3, over: old)
+        _ = play("fsfssfsf", into: &rule)
+        var next = FailuresInWindow.failures(3, over: new)
+        #expect(next.restore(rule.memory(at: .second(9)), at: .second(9)) == true)
+        var expected = FailuresInWindow.failures(3, over: new)
+        guard case .calls(let size) = old.kind else { return }
+        _ = play(String("fsfssfsf".suffix(size)), into: &expected)
+        #expect(next.counts(at: .second(9)) == expected.counts(at: .second(9)))
+        #expect(play("fsf", into: &next) == play("fsf", into: &expected))
+    }
+
+    @Test("what was counted in a window of time goes on with its age, also in one with other buckets")
+    func memoryOfTime() {
+        var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 10))
+        _ = play("fsfs", into: &rule)
+        for buckets in [1, 2, 5, 10, 100] {
+            var next = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: buckets))
+            #expect(next.restore(rule.memory(at: .second(4)), at: .second(4)) == true)
+            #expect(next.counts(at: .second(4)) == TripCounts(failures: 2, failureLimit: 2, calls: 4))
+            #expect(next.counts(at: .second(40)).calls == 0)
+        }
+    }
+
+    @Test(
+        "a memory that makes no sense is refused, and changes nothing",
+        arguments: [
+            [2], [0, 1, -1], [.min], [0, 1], [-1, 0, 1], [5, 2, 1], [5, -1, 1], [1, 0, 1, 2, 0, 1], [0, 0, .max],
+        ])
+    func badMemory(memory: [Int]) {
+        for window in [CallWindow.calls(4), .time(.seconds(10))] {
+            var rule = FailuresInWindow.failures(2, over: window)
+            _ = play("f", into: &rule)
+            let before = rule
+            if case .calls = window.kind, memory == [0, 1] { continue }
+            #expect(!rule.restore(memory, at: .second(4)) && rule == before)
+        }
+    }
+
+    @Test("settings that can't be are refused with a message that names them")
+    func nonsense() async {
+        var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failureRatio(0)
+        }
+        #expect(errorText(result).contains("ratio is 0.0, and must be above 0 and at most 1"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failureRatio(.nan)
+        }
+        #expect(errorText(result).contains("ratio is nan"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failureRatio(0.5, over: .calls(5), minimumCalls: 6)
+        }
+        #expect(errorText(result).contains("minimumCalls is 6, and the window holds 5 calls"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failures(0, over: .calls(5))
+        }
+        #expect(errorText(result).contains("count is 0, and must be at least 1"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CallWindow.calls(0)
+        }
+        #expect(errorText(result).contains("count is 0, and must be at least 1"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CallWindow.time(.zero)
+        }
+        #expect(errorText(result).contains("length is 0.0 seconds, and must be above zero"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CallWindow.time(.seconds(1), buckets: 0)
+        }
+        #expect(errorText(result).contains("buckets is 0, and must be at least 1"))
+    }
+}

@@ -1,0 +1,164 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct SlowCallsTests {
+    /// Opens when half of the last 10 calls took 8 s or longer, of 2 at least.
+    private var rule = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(10), minimumCalls: 2)
+
+    @Test("a call is slow if it took as long as the limit, whether it succeeded or failed", arguments: [7, 8, 9, 500])
+    mutating func ended(length: Int64) {
+        for verdict in [Verdict.success, .transient] {
+            rule.reset()
+            for _ in 0..<2 { rule.began(at: .second(0)) }
+            for _ in 0..<2 { _ = rule.ended(verdict, at: .second(length), began: .second(0)) }
+            #expect(rule.isMet(at: .second(length)) == (length >= 8))
+            #expect(rule.counts(at: .second(length)) == TripCounts(failures: length >= 8 ? 2 : 0, calls: 2))
+        }
+    }
+
+    @Test("what answers in time is healthy if it is an answer, too late is failing, and an error in time says nothing")
+    func evidence() {
+        func evidence(_ verdict: Verdict, _ length: Int64) -> Evidence {
+            rule.evidence(of: CallEnd(verdict, at: .second(length), began: .second(0)))
+        }
+        #expect(evidence(.success, 7) == .healthy && evidence(.permanent, 7) == .healthy)
+        #expect(evidence(.transient, 7) == .none && evidence(.throttled, 7) == .none)
+        #expect(evidence(.success, 8) == .failing && evidence(.transient, 8) == .failing)
+    }
+
+    @Test("calls still under way count as slow once the limit has passed, at the latest an eighth of it later")
+    mutating func underWay() {
+        for _ in 0..<2 { rule.began(at: .second(0)) }
+        rule.began(at: .second(7))
+        #expect(!rule.isMet(at: .second(7)) && rule.counts(at: .second(7)).calls == 0)
+        rule.began(at: .second(9))
+        #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failures: 2, calls: 2))
+    }
+
+    @Test("a call that was counted while under way is not counted again at its end")
+    mutating func once() {
+        rule.began(at: .second(0))
+        rule.began(at: .second(100))
+        #expect(rule.counts(at: .second(100)) == TripCounts(failures: 1, calls: 1))
+        _ = rule.ended(.success, at: .second(101), began: .second(0))
+        #expect(rule.counts(at: .second(101)) == TripCounts(failures: 1, calls: 1))
+        _ = rule.ended(.success, at: .second(102), began: .second(100))
+        #expect(rule.counts(at: .second(102)) == TripCounts(failures: 1, calls: 2))
+    }
+
+    @Test("a call cancelled in time counts for nothing, one cancelled when it was slow has been slow")
+    mutating func cancelled() {
+        rule.began(at: .second(0))
+        _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
+        #expect(rule.counts(at: .second(50)).calls == 0)
+        rule.began(at: .second(50))
+        _ = rule.ended(.cancelled, at: .second(58), began: .second(50))
+        #expect(rule.counts(at: .second(58)) == TripCounts(failures: 1, calls: 1))
+    }
+
+    @Test("the end of a call that began before anything was watched counts for nothing")
+    mutating func unwatched() {
+        _ = rule.ended(.success, at: .second(9), began: .second(0))
+        rule.began(at: .second(20))
+        _ = rule.ended(.success, at: .second(21), began: .second(3))
+        #expect(rule.counts(at: .second(21)).calls == 0)
+    }
+
+    @Test(
+        "any limit, however short or long, and any time can be watched",
+        arguments: [1, 2, 7, 8, 9, 63, .max] as [Int64])
+    func limits(nanoseconds: Int64) {
+        for start in [Int64.min, -3, 0, .max - 5, .max] {
+            var rule = SlowCalls(
+                .count(1), longerThan: .nanoseconds(nanoseconds), over: .calls(3), minimumCalls: 1)
+            let begin = Instant(nanoseconds: start)
+            rule.began(at: begin)
+            let end = begin + .nanoseconds(nanoseconds)
+            #expect(
+                rule.ended(.success, at: end, began: begin) == (begin.duration(to: end) >= .nanoseconds(nanoseconds)))
+        }
+    }
+
+    @Test("a limit of zero is refused with a message that names it")
+    func zero() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = SlowCalls.slowCalls(0.5, longerThan: .zero)
+        }
+        #expect(errorText(result).contains("slowness is 0.0 seconds, and must be above zero"))
+    }
+}
+
+@Suite struct CombinedRuleTests {
+    @Test("any of: it is met as soon as one rule is", arguments: [("ff", true), ("fsf", true), ("fs", false)])
+    func any(history: String, met: Bool) {
+        var rule = CombinedRule.anyOf(.consecutiveFailures(2), .failures(2, over: .calls(3)))
+        for letter in history { _ = rule.ended(letter == "f" ? .transient : .success) }
+        #expect(rule.isMet(at: .second(0)) == met)
+    }
+
+    @Test(
+        "all of: it is met when all rules are",
+        arguments: [("ff", false), ("fsff", true), ("ffs", false), ("fff", true)])
+    func all(history: String, met: Bool) {
+        var rule = CombinedRule.allOf(.consecutiveFailures(2), .failures(3, over: .calls(9)))
+        for letter in history { _ = rule.ended(letter == "f" ? .transient : .success) }
+        #expect(rule.isMet(at: .second(0)) == met)
+    }
+
+    @Test("evidence is failing if any rule says so, or all; else healthy if any does")
+    func evidence() {
+        let (failures, throttles) = (
+            ConsecutiveFailures.consecutiveFailures(2), ConsecutiveFailures.consecutiveThrottles(2)
+        )
+        let (any, all) = (CombinedRule.anyOf(failures, throttles), CombinedRule.allOf(failures, throttles))
+        #expect(any.evidence(of: .transient) == .failing && any.evidence(of: .throttled) == .failing)
+        #expect(all.evidence(of: .transient) == .none && all.evidence(of: .success) == .healthy)
+        #expect(any.evidence(of: .permanent) == .healthy && all.evidence(of: .permanent) == .healthy)
+    }
+
+    @Test("a rule that watches calls is told of them, the others only of ends that say something")
+    func watching() {
+        var rule = CombinedRule.anyOf(.consecutiveFailures(1), .slowCalls(1, longerThan: .seconds(8), minimumCalls: 2))
+        #expect(rule.needs == [.calls, .successes])
+        rule.began(at: .second(0))
+        #expect(rule.ended(.cancelled, at: .second(9), began: .second(0)) == false)
+        rule.began(at: .second(10))
+        #expect(!rule.isMet(at: .second(18)))
+        rule.began(at: .second(30))
+        #expect(rule.isMet(at: .second(30)))
+    }
+
+    @Test("successes may be told together as long as every rule that they change allows it")
+    func tally() {
+        var rule = CombinedRule.anyOf(.consecutiveFailures(5), .failureRatio(0.5, over: .time(.seconds(10))))
+        #expect(rule.tallyEnds(after: .second(0)) == .second(1))
+        _ = rule.ended(.transient)
+        #expect(rule.tallyEnds(after: .second(0)) == .second(0))
+        rule.succeeded(3, at: .second(0))
+        #expect(rule.tallyEnds(after: .second(0)) == .second(1))
+        #expect(rule.counts(at: .second(0)) == TripCounts(failures: 1, calls: 4))
+    }
+
+    @Test("what each rule counted goes on; a memory of other rules is refused, and changes nothing")
+    func memory() {
+        var rule = CombinedRule.allOf(.consecutiveFailures(5), .failures(3, over: .calls(9)))
+        for verdict in [Verdict.success, .transient, .transient] { _ = rule.ended(verdict) }
+        let memory = rule.memory(at: .second(0))
+        #expect(memory == [1, 2, 3, 0, 1, 1])
+        var next = CombinedRule.allOf(.consecutiveFailures(5), .failures(3, over: .calls(9)))
+        #expect(next.restore(memory, at: .second(0)) && next.memory(at: .second(0)) == memory)
+        for bad in [
+            [], [1], [1, 2], [1, 2, 3, 0, 1], [1, 2, 3, 0, 1, 1, 0], [-1, 2], [1, -2, 0], [9, 1], [.max], [0, 0],
+        ] {
+            #expect(!next.restore(bad, at: .second(0)) && next.memory(at: .second(0)) == memory, "\(bad)")
+        }
+        next.reset()
+        #expect(next.counts(at: .second(0)).failures == 0)
+    }
+
+    @Test("no rules at all are refused")
+    func none() async {
+        await #expect(processExitsWith: .failure) { _ = CombinedRule(.any, of: []) }
+    }
+}

@@ -1,0 +1,35 @@
+@testable import Resilience
+
+// What machines, rules and breaks are told, in fewer words.
+
+extension CircuitStateMachine {
+    mutating func admit(at now: Instant) -> CircuitAdmission { admit(at: now, using: SplitMix64(seed: 1)) }
+
+    mutating func record(_ verdict: Verdict, ticket: UInt64 = 0, at now: Instant) {
+        record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
+    }
+
+    /// Whether neither a call that comes nor one more success would change anything.
+    var isAtRest: Bool { needs.isDisjoint(with: [.admissions, .successes]) }
+}
+
+extension Circuit {
+    /// The generation while neither a call that comes nor one more success would change anything, else 0.
+    var restingGeneration: UInt64 { needs.isEmpty ? generation : 0 }
+}
+
+extension TripRule {
+    /// - Returns: whether the circuit should be open now.
+    mutating func ended(_ verdict: Verdict, at now: Instant = Instant(nanoseconds: 0), began: Instant? = nil) -> Bool {
+        ended(CallEnd(verdict, at: now, began: began))
+        return isMet(at: now)
+    }
+
+    func evidence(of verdict: Verdict) -> Evidence { evidence(of: CallEnd(verdict, at: Instant(nanoseconds: 0))) }
+}
+
+extension BreakDuration {
+    func duration(afterTrips trips: Int) -> Duration {
+        duration(of: Trip(earlier: trips), using: SplitMix64(seed: 1))
+    }
+}
