@@ -45,6 +45,10 @@ extension CircuitBreaker {
     ///   changed then.
     @discardableResult
     public func reconfigure(circuit machine: some CircuitStateMachine) -> Bool {
+        reconfigure(machine: machine)
+    }
+
+    func reconfigure(machine: any CircuitStateMachine) -> Bool {
         let now = ownCore.timeBase.now
         return change(at: now) { $0.circuit.replace(with: machine, at: now).isDone }
     }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A change of a circuit's state.
 public struct CircuitTransition: Sendable, Hashable {
     public let from: CircuitState
@@ -18,15 +20,21 @@ extension CircuitBreaker {
     public func transitions(bufferingNewest limit: Int = 100) -> AsyncStream<CircuitTransition> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: CircuitTransition.self, bufferingPolicy: .bufferingNewest(max(1, limit)))
-        let id = watch { continuation.yield($0) }
+        let id = Self.nextWatcherID()
+        watch(id) { continuation.yield($0) }
         continuation.onTermination = { [weak self] _ in self?.unwatch(id) }
         return stream
     }
 
     /// Tells of every change of state from now on, in order, outside every lock.
-    func watch(_ watcher: @escaping @Sendable (CircuitTransition) -> Void) -> UInt64 {
-        inner.withLock { $0.watchers.add(watcher) }
+    func watch(_ id: UInt64, _ watcher: @escaping @Sendable (CircuitTransition) -> Void) {
+        inner.withLock { $0.watchers.add(id, watcher) }
     }
+
+    private static let lastWatcherID = Atomic<UInt64>(0)
+
+    /// Names a watcher, of however many breakers.
+    static func nextWatcherID() -> UInt64 { lastWatcherID.add(1, ordering: .relaxed).newValue }
 
     func unwatch(_ id: UInt64) {
         // What is removed is let go of after the lock: its deinit may be a user's code.
@@ -46,17 +54,12 @@ extension CircuitBreaker {
         typealias Watcher = @Sendable (CircuitTransition) -> Void
 
         private var all: [(id: UInt64, watcher: Watcher)] = []
-        private var lastID: UInt64 = 0
         private var news: [CircuitTransition] = []
         var isDelivering = false
 
         var count: Int { all.count }
 
-        mutating func add(_ watcher: @escaping Watcher) -> UInt64 {
-            lastID += 1
-            all.append((lastID, watcher))
-            return lastID
-        }
+        mutating func add(_ id: UInt64, _ watcher: @escaping Watcher) { all.append((id, watcher)) }
 
         mutating func remove(_ id: UInt64) -> Watcher? {
             all.firstIndex { $0.id == id }.map { all.remove(at: $0).watcher }

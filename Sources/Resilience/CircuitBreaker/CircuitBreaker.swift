@@ -267,7 +267,7 @@ public final class CircuitBreaker: Policy {
     public var timeRemaining: Duration? { status.timeRemaining }
 
     /// Whether forgetting it would lose nothing but successes.
-    var isAtRest: Bool {
+    public var isAtRest: Bool {
         let now = ownCore.timeBase.now
         return change(at: now) { $0.circuit.isAtRest(at: now) }
     }

@@ -15,7 +15,7 @@
 /// A pipeline is a plain value: store it, pass it on, nest it (its policies join the outer list). The operation runs in
 /// the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something not `Sendable`.
 public struct Pipeline: Sendable {
-    @usableFromInline let core: PipelineCore
+    @usableFromInline var core: PipelineCore
 
     /// - Parameters:
     ///   - name: names the pipeline in events.
@@ -40,6 +40,13 @@ public struct Pipeline: Sendable {
         }
         core = PipelineCore(
             name: name, timeBase: base ?? .system, classifier: classifier, observers: observers, elements: elements)
+    }
+
+    /// `other` made of these, which are of the same time base.
+    init(like other: Pipeline, elements: [Element]) {
+        core = PipelineCore(
+            name: other.name, timeBase: other.timeBase, classifier: other.core.classifier, observers: other.observers,
+            elements: elements)
     }
 
     public var name: String { core.name ?? "" }

@@ -25,6 +25,13 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// The time base that the state lives in; nil if it keeps no readings between calls.
     var timeBase: (any TimeBase)? { get }
 
+    /// Whether forgetting it would lose nothing: no call of it is under way, and nothing is counted. True by default if it
+    /// keeps no readings. A ``Registry`` forgets only pipelines whose policies are all at rest.
+    var isAtRest: Bool { get }
+
+    /// Back to how it was made, as far as that makes sense. Nothing by default.
+    func reset()
+
     /// Going in.
     func enter(_ call: inout Call, _ slot: inout Slot) -> Entry
 
@@ -35,6 +42,8 @@ public protocol Policy: Sendable, CustomStringConvertible {
 extension Policy {
     public var name: String { "\(Self.self)" }
     public var timeBase: (any TimeBase)? { nil }
+    public var isAtRest: Bool { timeBase == nil }
+    public func reset() {}
     public var description: String { name }
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }

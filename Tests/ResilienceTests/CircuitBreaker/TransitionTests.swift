@@ -68,14 +68,14 @@ import Testing
     func reentrant() {
         let seen = Locked<[String]>([])
         let added = Locked(false)
-        _ = breaker.watch { [breaker] transition in
+        breaker.watch(CircuitBreaker.nextWatcherID()) { [breaker] transition in
             seen.withLock { $0.append("1: \(transition.to)") }
             if transition.to == .open { breaker.reset() }
             if !added.withLock({ isAdded in
                 defer { isAdded = true }
                 return isAdded
             }) {
-                _ = breaker.watch { transition in seen.withLock { $0.append("2: \(transition.to)") } }
+                breaker.watch(CircuitBreaker.nextWatcherID()) { transition in seen.withLock { $0.append("2: \(transition.to)") } }
             }
         }
         end(.transient)
@@ -85,7 +85,7 @@ import Testing
     @Test("changes made by many threads at once are told in the order in which they happened")
     func manyThreads() async {
         let seen = Locked<[CircuitTransition]>([])
-        _ = breaker.watch { transition in seen.withLock { $0.append(transition) } }
+        breaker.watch(CircuitBreaker.nextWatcherID()) { transition in seen.withLock { $0.append(transition) } }
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
                 group.addTask { [breaker] in

@@ -31,22 +31,19 @@ extension Linearizability {
             let capacity: Int
             var entries: [Int: Entry] = [:]
             var kept: [Int: Int] = [:]
-            var sweepsAbove: Int
+            /// The keys as they are looked at for one to forget.
+            var ring: [Int] = []
+            var hand = 0
 
-            init(capacity: Int) {
-                self.capacity = capacity
-                sweepsAbove = capacity
-            }
+            init(capacity: Int) { self.capacity = capacity }
 
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
                 case .get(let key, let thread, let offer):
                     if entries[key] == nil {
-                        if entries.count >= sweepsAbove {
-                            entries = entries.filter { key, entry in entry.hasFailed || kept.values.contains(key) }
-                            sweepsAbove = max(capacity, 2 * entries.count)
-                        }
+                        for _ in 0..<8 where entries.count >= capacity { lookAtNext() }
                         entries[key] = Entry(name: offer)
+                        ring.append(key)
                     }
                     kept[thread] = key
                     return .breaker(entries[key]!.name)
@@ -60,6 +57,17 @@ extension Linearizability {
                     return .count(entries.count)
                 }
                 return .done
+            }
+
+            private mutating func lookAtNext() {
+                if hand >= ring.count { hand = 0 }
+                let key = ring[hand]
+                if !entries[key]!.hasFailed, !kept.values.contains(key) {
+                    entries[key] = nil
+                    ring[hand] = ring[ring.count - 1]
+                    ring.removeLast()
+                }
+                hand += 1
             }
         }
 

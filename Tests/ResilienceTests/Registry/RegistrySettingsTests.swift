@@ -1,0 +1,176 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(1))) struct RegistrySettingsTests {
+    let clock = ManualClock()
+    let breakers: CircuitBreakerRegistry<String>
+
+    /// Opens on the 2nd failure, for 60 s.
+    init() {
+        breakers = CircuitBreakerRegistry(capacity: 3) { [clock] key in
+            CircuitBreaker(key, tripping: .consecutiveFailures(2), timeBase: clock)
+        }
+    }
+
+    private func fail(_ key: String, times: Int = 1) {
+        for _ in 0..<times { try? breakers[key].acquire().complete(.transient) }
+    }
+
+    @Test("an override holds for its key alone, also for one that exists, and after it was forgotten")
+    func override() {
+        fail("/search")
+        let isDone = breakers.setOverride("/search") { [clock] in
+            CircuitBreaker("/search", tripping: .consecutiveFailures(4), timeBase: clock)
+        }
+        #expect(isDone)
+        #expect(breakers["/search"].status == CircuitStatus(state: .closed, failureCount: 1, failureLimit: 4))
+        #expect(breakers["/a"].status.failureLimit == 2)
+        breakers.reset("/search")
+        for key in 0..<100 { _ = breakers["\(key)"] }
+        #expect(breakers.existing("/search") == nil && breakers["/search"].status.failureLimit == 4)
+        #expect(breakers.setOverride("/search", make: nil) && breakers["/search"].status.failureLimit == 2)
+    }
+
+    @Test("new settings reach every key, its state goes on, and calls under way keep their permits (P24)")
+    func reconfigure() throws {
+        fail("/open", times: 2)
+        fail("/counted")
+        let open = breakers["/open"]
+        let permit = try breakers["/counted"].acquire()
+        clock.advance(by: .seconds(10))
+        let kept = breakers.reconfigure { [clock] key in
+            CircuitBreaker(
+                key, tripping: .consecutiveFailures(3), openFor: .constant(.seconds(5)), timeBase: clock)
+        }
+        #expect(kept == [])
+        #expect(breakers["/open"] === open && open.timeRemaining == .seconds(50))
+        permit.complete(.transient)
+        #expect(breakers["/counted"].status == CircuitStatus(state: .closed, failureCount: 2, failureLimit: 3))
+        fail("/counted")
+        #expect(breakers["/counted"].timeRemaining == .seconds(5))
+        #expect(breakers["/new"].status.failureLimit == 3)
+    }
+
+    @Test("an override stands when all others are given new settings")
+    func overrideStands() {
+        breakers.setOverride("/search") { [clock] in
+            CircuitBreaker("/search", tripping: .consecutiveFailures(9), timeBase: clock)
+        }
+        _ = breakers["/search"]
+        breakers.reconfigure { [clock] key in CircuitBreaker(key, tripping: .consecutiveFailures(3), timeBase: clock) }
+        #expect(breakers["/search"].status.failureLimit == 9)
+    }
+
+    @Test("a key whose breaker can't go on with settings of another kind keeps its own, and is named")
+    func cannot() {
+        fail("/a")
+        _ = breakers["/b"]
+        let kept = breakers.reconfigure { [clock] key in
+            key == "/a"
+                ? CircuitBreaker(key, tripping: .anyOf(.consecutiveFailures(3)), timeBase: clock)
+                : CircuitBreaker(key, tripping: .consecutiveFailures(3), timeBase: clock)
+        }
+        #expect(kept == ["/a"])
+        #expect(breakers["/a"].status.failureLimit == 2 && breakers["/b"].status.failureLimit == 3)
+    }
+
+    @Test("every key's circuit is watched by one stream, those that come later too")
+    func watched() async {
+        fail("/early")
+        let transitions = breakers.transitions()
+        fail("/early")
+        fail("/late", times: 2)
+        breakers.resetAll()
+        var seen: [String: [CircuitState]] = [:]
+        var count = 0
+        for await change in transitions {
+            seen[change.key, default: []].append(change.transition.to)
+            count += 1
+            if count == 4 { break }
+        }
+        #expect(seen == ["/early": [.open, .closed], "/late": [.open, .closed]])
+    }
+
+    @Test("a stream that nobody reads any more leaves nothing behind")
+    func unwatched() async {
+        _ = breakers["/a"]
+        let task = Task { [breakers] in
+            for await _ in breakers.transitions() {}
+        }
+        task.cancel()
+        await task.value
+        #expect(breakers["/a"].inner.withLock { $0.watchers.count } == 0)
+        #expect(breakers["/b"].inner.withLock { $0.watchers.count } == 0)
+    }
+}
+
+@Suite struct PipelineRegistryTests {
+    let clock = ManualClock()
+    let pipelines: PipelineRegistry<String>
+
+    init() {
+        pipelines = PipelineRegistry(capacity: 3) { [clock] key in
+            Pipeline(key) {
+                Retry(maxRetries: 1, backoff: .none)
+                CircuitBreaker(key, tripping: .consecutiveFailures(2), timeBase: clock)
+            }
+        }
+    }
+
+    private func breaker(_ key: String) -> CircuitBreaker { pipelines[key].circuitBreakers[0] }
+
+    @Test("each key has a whole pipeline of its own, made once, with its own states")
+    func each() async throws {
+        await #expect(throws: Outage()) { try await pipelines["/a"].run { throw Outage() } }
+        await #expect(throws: CircuitOpen.self) { try await pipelines["/a"].run {} }
+        try await pipelines["/b"].run {}
+        #expect(pipelines.count == 2 && breaker("/a").state == .open && breaker("/b").state == .closed)
+        pipelines.resetAll()
+        #expect(breaker("/a").state == .closed)
+    }
+
+    @Test(
+        "pipelines that nobody holds and whose policies are at rest are forgotten; one with an open circuit, or held, is not"
+    )
+    func forgotten() async throws {
+        await #expect(throws: Outage()) { try await pipelines["/open"].run { throw Outage() } }
+        let held = pipelines["/held"]
+        for key in 0..<100 { _ = pipelines["\(key)"] }
+        #expect(pipelines.count <= 4 && breaker("/open").state == .open)
+        #expect(pipelines["/held"].core === held.core)
+    }
+
+    @Test(
+        "new settings reach a pipeline's policies, and what keeps a state goes on, also for who holds the old pipeline")
+    func reconfigured() async throws {
+        let held = pipelines["/a"]
+        await #expect(throws: Outage()) { try await held.run { throw Outage() } }
+        let kept = pipelines.reconfigure { [clock] key in
+            Pipeline(key) {
+                Retry(maxRetries: 4, backoff: .none)
+                CircuitBreaker(key, tripping: .consecutiveFailures(7), timeBase: clock)
+            }
+        }
+        #expect(kept == [] && breaker("/a") === held.circuitBreakers[0] && breaker("/a").state == .open)
+        pipelines.resetAll()
+        var attempts = 0
+        await #expect(throws: Outage()) {
+            try await pipelines["/a"].run {
+                attempts += 1
+                throw Outage()
+            }
+        }
+        #expect(attempts == 5 && held.circuitBreakers[0].status.failureLimit == 7)
+    }
+
+    @Test("a pipeline of other policies can't go on from the old one's states: it stays, and is named")
+    func otherShape() {
+        _ = pipelines["/a"]
+        let kept = pipelines.reconfigure { [clock] key in
+            Pipeline(key) { CircuitBreaker(key, tripping: .consecutiveFailures(7), timeBase: clock) }
+        }
+        #expect(kept == ["/a"] && pipelines["/a"].elements.count == 2 && pipelines["/b"].elements.count == 1)
+    }
+}
