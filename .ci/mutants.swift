@@ -22,6 +22,7 @@ let machines = [
     ("Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate)?StateMachineTests|RateTests"),
     ("Sources/Resilience/Retry/RetryStateMachine.swift", "RetryStateMachineTests"),
     ("Sources/Resilience/Timeout/TimeoutStateMachine.swift", "TimeoutStateMachineTests"),
+    ("Sources/Resilience/Timeout/AbandoningStateMachine.swift", "AbandoningStateMachineTests"),
     ("Sources/Resilience/Backoff/Backoff.swift", "Backoff(Input|Walk)?Tests|SaturatingArithmeticTests"),
     ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests"),
     ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests"),
@@ -35,6 +36,7 @@ let answers = [
     "attemptsExhausted": "deadlineTooNear", "retryAfterTooLong": "deadlineTooNear",
     "deadlineTooNear": "attemptsExhausted", "notMine": "giveUp(.attemptsExhausted)", "late": "recorded(nil)",
     "closed": "open", "open": "closed", "halfOpen": "open", "healthy": "failing", "failing": "healthy",
+    "takeResult": "abandon", "abandon": "takeResult", "abandoned": "ended", "endedLate": "ended",
 ]
 
 /// Calls that compute, and what they could compute instead.

@@ -37,6 +37,11 @@ extension Calls {
             Calls("throttle, with permits", through: Pipeline { ample }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
+            Calls("timeout by attempt, done at once", through: Pipeline { Timeout { .seconds(5 * $0) } }),
+            Calls("abandoning timeout, done at once") { count in
+                let patience = AbandoningTimeout(.seconds(5))
+                for number in 0..<count { _ = try await patience.run { number } }
+            },
             Calls("race of a task group, done at once") { count in
                 for number in 0..<count { _ = try await race { number } }
             },

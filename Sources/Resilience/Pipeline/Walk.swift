@@ -32,34 +32,41 @@
         }
     }
 
-    @usableFromInline mutating func wait(_ waiter: Waiter?, until deadline: Instant, next: Int, open: Int) -> Step {
-        trouble = Trouble(error: trouble?.error, waiter: waiter ?? Waiter(), waitEnds: deadline)
+    @usableFromInline mutating func wait(
+        _ waiter: Waiter?, until deadline: Instant, next: Int, open: Int, after error: (any Error)?
+    ) -> Step {
+        trouble = .wait(Wait(waiter ?? Waiter(), until: deadline, lastError: error))
         self.next = next
         self.open = open
         return .wait
     }
 
-    @usableFromInline mutating func note(_ error: (any Error)?) { trouble = Trouble(error: error) }
-
-    @usableFromInline mutating func fail(_ error: any Error) -> Step {
-        trouble = Trouble(error: error)
-        return .failed
+    /// What the last attempt threw, for a call that goes round again.
+    @inlinable var lastError: (any Error)? {
+        guard case .wait(let wait) = trouble else { return nil }
+        return wait.lastError
     }
 }
 
-/// What a call that waits or fails has to remember. Apart from the frame, so that one that does neither has nothing to
-/// clean up.
-@usableFromInline final class Trouble {
-    /// What the last attempt threw; after ``Step/failed``, what the call throws.
-    @usableFromInline let error: (any Error)?
-    /// For ``Step/wait``.
-    let waiter: Waiter?
-    let waitEnds: Instant
+/// What a call that waits or fails has to remember. One word, so that a call that does neither has one thing to look at
+/// when it cleans up, and one that fails allocates nothing.
+@usableFromInline enum Trouble {
+    /// For ``Step/wait``, and kept while the call walks in again.
+    case wait(Wait)
+    /// For ``Step/failed``.
+    case failure(any Error)
+}
 
-    init(error: (any Error)?, waiter: Waiter? = nil, waitEnds: Instant = .distantFuture) {
-        self.error = error
+@usableFromInline final class Wait {
+    let waiter: Waiter
+    let ends: Instant
+    /// What the attempt before it threw.
+    @usableFromInline let lastError: (any Error)?
+
+    init(_ waiter: Waiter, until ends: Instant, lastError: (any Error)?) {
         self.waiter = waiter
-        self.waitEnds = waitEnds
+        self.ends = ends
+        self.lastError = lastError
     }
 }
 
@@ -99,9 +106,9 @@ extension Walk {
                 frame.open = index
                 return walkOut(&call, &frame, Outcome(.rejected, error: error))
             case .sleep(let deadline):
-                return frame.wait(nil, until: deadline, next: index, open: index + 1)
+                return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.lastError)
             case .park(let waiter, let deadline):
-                return frame.wait(waiter, until: deadline, next: index, open: index + 1)
+                return frame.wait(waiter, until: deadline, next: index, open: index + 1, after: frame.lastError)
             }
         }
         frame.open = index
@@ -117,8 +124,7 @@ extension Walk {
             case .pass:
                 continue
             case .again(let instant):
-                frame.note(outcome.error)
-                return frame.wait(nil, until: instant, next: index, open: index)
+                return frame.wait(nil, until: instant, next: index, open: index, after: outcome.error)
             case .replace(let error, let verdict):
                 frame.open = index
                 return walkOut(&call, &frame, Outcome(verdict, error: error))
@@ -127,7 +133,8 @@ extension Walk {
         frame.open = 0
         guard let error = outcome.error else { return .done }
         call.settled = outcome.verdict
-        return frame.fail(error)
+        frame.trouble = .failure(error)
+        return .failed
     }
 
     @inlinable func returned(_ verdict: Verdict, _ call: inout Call, _ frame: inout Frame) -> Step {
@@ -146,12 +153,11 @@ extension Walk {
 
     /// Suspends as the frame says, then walks in again; or, if the task was cancelled meanwhile, walks out.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout Call, _ frame: inout Frame) async -> Step {
-        // Present: whoever answered ``Step/wait`` made it.
-        let trouble = frame.trouble!
-        let wake = await trouble.waiter!.wait(until: trouble.waitEnds, on: call.timeBase)
+        guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
+        let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
         guard wake == .cancelled else { return walkIn(&call, &frame) }
-        let error: any Error = trouble.error.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
+        let error: any Error = wait.lastError.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
         return walkOut(&call, &frame, Outcome(.cancelled, error: error))
     }
 
@@ -180,7 +186,8 @@ extension Walk {
                 step = await wait(&call, &frame)
             case .failed, .done:
                 // An outcome without a result has an error: a policy can replace errors, never take them away.
-                throw frame.trouble!.error!
+                guard case .failure(let error) = frame.trouble else { preconditionFailure("failed without an error") }
+                throw error
             }
         }
     }

@@ -5,8 +5,8 @@
 /// ```
 ///
 /// Cooperative: at the limit the inside is cancelled, and the call returns when the inside does. What ignores cancellation
-/// is waited for. An inside that succeeds all the same has succeeded: its result is returned. The limit is also the
-/// inside's deadline, so no policy in there waits longer than that.
+/// is waited for; an ``AbandoningTimeout`` waits no longer. An inside that succeeds all the same has succeeded: its result
+/// is returned. The limit is also the inside's deadline, so no policy in there waits longer than that.
 ///
 /// A policy further in sees what the timeout cancels as cancelled, and does not count it; one further out sees
 /// ``TimedOut``, a transient failure. So put a breaker around the timeout of the attempt.
@@ -14,23 +14,40 @@
 /// The inside runs in one child task that keeps the caller's isolation, task-local values and priority.
 public struct Timeout: AroundPolicy {
     public let name: String
-    public let limit: Duration
+    /// nil if it differs by attempt.
+    public let limit: Duration?
+    private let limitForAttempt: (@Sendable (_ attempt: Int) -> Duration)?
+    /// Worked out once: `Duration` is 128 bits wide.
+    private let nanoseconds: Int64
 
     /// - Parameter limit: above zero.
     public init(_ name: String = "timeout", _ limit: Duration) {
         precondition(limit > .zero, "Timeout: limit is \(limit), and must be above zero")
         self.name = name
         self.limit = limit
+        limitForAttempt = nil
+        nanoseconds = limit.saturatedNanoseconds
     }
 
     /// - Parameter limit: above zero.
     public init(_ limit: Duration) { self.init("timeout", limit) }
 
+    /// A limit for each attempt of the retry around it: `Timeout { attempt in .seconds(min(attempt, 5)) }`.
+    ///
+    /// - Parameter limitForAttempt: given the attempt's number, from 1. A limit of zero or less is over at once.
+    public init(_ name: String = "timeout", limitForAttempt: @escaping @Sendable (_ attempt: Int) -> Duration) {
+        self.name = name
+        self.limitForAttempt = limitForAttempt
+        limit = nil
+        nanoseconds = 0
+    }
+
     public func around(
         _ call: inout Call, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict {
-        let expiry = call.now + limit
+        let wait = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
+        let expiry = Instant(nanoseconds: call.now.nanoseconds.saturatingAdding(wait))
         let deadline = min(call.deadline, expiry)
         let timeBase = call.timeBase
         let race = TimeoutRace()
@@ -56,21 +73,25 @@ public struct Timeout: AroundPolicy {
                 }
             }
         } catch let error where race.machine == .expired {
-            let error = TimedOut(timeout: name, limit: limit, underlying: error)
+            let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: error)
             call.reading = nil
-            call.emit(Event.timedOut(limit), from: name)
+            call.emit(Event.timedOut(error.limit), from: name)
             throw error
         }
     }
 
-    public var description: String { "\(name): \(limit)" }
+    public var description: String { "\(name): \(limit.map { "\($0)" } ?? "by attempt")" }
 
     public enum Event: PolicyEvent, Equatable {
+        /// A call is over for its limit.
         case timedOut(Duration)
+        /// An operation that an ``AbandoningTimeout`` no longer waited for has ended, so long after its call.
+        case endedLate(by: Duration)
 
         public var description: String {
             switch self {
             case .timedOut(let limit): "timed out after \(limit)"
+            case .endedLate(let delay): "abandoned operation ended, \(delay) after its call"
             }
         }
     }
@@ -81,10 +102,10 @@ public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
     /// The timeout's name.
     public let timeout: String
     public let limit: Duration
-    /// What the cancelled inside threw.
-    public let underlying: any Error
+    /// What the cancelled inside threw; nil if it was abandoned, and may still run.
+    public let underlying: (any Error)?
 
-    public init(timeout: String, limit: Duration, underlying: any Error) {
+    public init(timeout: String, limit: Duration, underlying: (any Error)?) {
         self.timeout = timeout
         self.limit = limit
         self.underlying = underlying

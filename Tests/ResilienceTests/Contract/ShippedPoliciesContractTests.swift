@@ -53,6 +53,7 @@ import Testing
     func timeout() async {
         await expect(PolicyContract { _ in Timeout(.milliseconds(20)) }, calls: 10_000)
         await expect(PolicyContract { _ in Timeout(.seconds(60)) })
+        await expect(PolicyContract { _ in Timeout { attempt in .milliseconds(10 * attempt) } })
     }
 
     private func expect<Subject>(

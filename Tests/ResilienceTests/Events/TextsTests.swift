@@ -9,6 +9,8 @@ import Testing
         #expect("\(Bulkhead.Event.refused(.full))" == "full, queue full, refusing call")
         #expect("\(Bulkhead.Event.refused(.waitedTooLong))" == "waited too long, refusing call")
         #expect("\(Timeout.Event.timedOut(.seconds(5)))" == "timed out after 5.0 seconds")
+        let late = Timeout.Event.endedLate(by: .seconds(3))
+        #expect("\(late)" == "abandoned operation ended, 3.0 seconds after its call")
     }
 
     @Test("a policy that says nothing of itself goes by its type's name")

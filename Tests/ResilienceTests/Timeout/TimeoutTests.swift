@@ -129,6 +129,35 @@ import Testing
         #expect(recorder.events.first?.policy == "slow" && recorder.events.first?.time == clock.now)
     }
 
+    @Test("each attempt has the limit that is given for its number")
+    func limitForAttempt() throws {
+        let seen = Locked<[Duration]>([])
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 2, backoff: .constant(.zero))
+            Timeout("growing") { attempt in .seconds(attempt * attempt) }
+        }
+        let start = clock.now
+        let error = try clock.run {
+            await #expect(throws: TimedOut.self) {
+                try await pipeline.run { (attempt: Attempt) in
+                    seen.withLock { $0.append(clock.now.duration(to: attempt.deadline)) }
+                    _ = await Waiter().wait(until: .distantFuture, on: clock)
+                    try Task.checkCancellation()
+                }
+            }
+        }
+        #expect(seen.withLock { $0 } == [.seconds(1), .seconds(4), .seconds(9)])
+        #expect(error?.limit == .seconds(9) && clock.now == start + .seconds(14))
+        #expect("\(pipeline.elements[1])" == "growing: by attempt")
+    }
+
+    @Test("a limit for an attempt of zero or less is over at once")
+    func noTime() async {
+        let pipeline = Pipeline(timeBase: clock) { Timeout { _ in .seconds(-1) } }
+        let error = await #expect(throws: TimedOut.self) { try await pipeline.run { try Task.checkCancellation() } }
+        #expect(error?.limit == .seconds(-1))
+    }
+
     @Test("task-local values and priority reach the inside")
     func taskLocals() async throws {
         let pipeline = pipeline(.seconds(5))

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct AbandoningStateMachineTests {
+    @Test(
+        "an operation's end is late only after its caller has gone",
+        arguments: [
+            (AbandoningStateMachine.running, AbandoningStateMachine.ended, false),
+            (.ended, .ended, false),
+            (.abandoned, .endedLate, true),
+            (.endedLate, .endedLate, true),
+        ])
+    func end(from: AbandoningStateMachine, to: AbandoningStateMachine, isLate: Bool) {
+        var machine = from
+        #expect(machine.operationEnded() == isLate)
+        #expect(machine == to)
+    }
+
+    @Test(
+        "a caller that leaves takes the result if there is one, and abandons the operation if it runs",
+        arguments: [
+            (
+                AbandoningStateMachine.running, AbandoningStateMachine.abandoned,
+                AbandoningStateMachine.Departure.abandon
+            ),
+            (.ended, .ended, .takeResult),
+            (.abandoned, .abandoned, .abandon),
+            (.endedLate, .endedLate, .abandon),
+        ])
+    func departure(
+        from: AbandoningStateMachine, to: AbandoningStateMachine, departure: AbandoningStateMachine.Departure
+    ) {
+        var machine = from
+        #expect(machine.callerLeaves() == departure)
+        #expect(machine == to)
+    }
+}

@@ -1,0 +1,243 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// Runs until it is released, whatever is cancelled meanwhile.
+private final class Stubborn: Sendable {
+    private let held = Locked<[CheckedContinuation<Void, Never>]>([])
+
+    var running: Int { held.withLock { $0.count } }
+
+    func callAsFunction() async -> Int {
+        await withCheckedContinuation { continuation in held.withLock { $0.append(continuation) } }
+        return 7
+    }
+
+    func release() {
+        let released = held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+        for continuation in released { continuation.resume() }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct AbandoningTimeoutTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
+    private let stubborn = Stubborn()
+    let patience: AbandoningTimeout
+
+    init() {
+        patience = AbandoningTimeout("slow", .seconds(5), timeBase: clock, observers: Observers(recorder))
+    }
+
+    @Test("what ends in time is returned or thrown as it is, and leaves no alarm and nothing running behind")
+    func inTime() async throws {
+        #expect(try await patience.run { try await operation(1) } == 7)
+        operation.fallback = .failure(Outage())
+        await #expect(throws: Outage()) { try await patience.run { try await operation(1) } }
+        #expect(patience.abandoned == 0 && recorder.events.isEmpty && clock.sleepers.isEmpty)
+    }
+
+    @Test("at the limit the call returns though the inside ignores cancellation, and the inside runs on (P26)")
+    func abandons() throws {
+        try clock.run {
+            let start = clock.now
+            let error = await #expect(throws: TimedOut.self) { try await patience.run { await stubborn() } }
+            #expect(error?.timeout == "slow" && error?.limit == .seconds(5) && error?.underlying == nil)
+            #expect(clock.now == start + .seconds(5) && stubborn.running == 1 && patience.abandoned == 1)
+            stubborn.release()
+        }
+    }
+
+    @Test("an abandoned operation that ends is reported with how late it is, and its result is dropped (P26)")
+    func endsLate() throws {
+        try clock.run {
+            await #expect(throws: TimedOut.self) { try await patience.run { await stubborn() } }
+            _ = await Waiter().wait(until: clock.now + .seconds(3), on: clock)
+            #expect(patience.abandoned == 1)
+            stubborn.release()
+            await clock.runUntilIdle()
+            #expect(patience.abandoned == 0)
+        }
+        #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(.seconds(5)), .endedLate(by: .seconds(3))])
+        #expect(recorder.events.allSatisfy { $0.policy == "slow" && $0.pipeline == nil })
+    }
+
+    @Test("at the limit the inside is cancelled: what heeds that is gone a moment later")
+    func heeding() throws {
+        try clock.run {
+            operation.hold()
+            await #expect(throws: TimedOut.self) { try await patience.run { try await operation(1) } }
+            await clock.runUntilIdle()
+            #expect(operation.running == 0 && patience.abandoned == 0)
+        }
+        #expect(recorder.events(of: Timeout.Event.self).first == .timedOut(.seconds(5)))
+    }
+
+    @Test("an inside that never suspends holds its caller no longer than the limit (P26)")
+    func blocking() async {
+        let released = Locked(false)
+        let began = Waiter()
+        let task = Task {
+            try await patience.run {
+                began.resume()
+                while !released.withLock({ $0 }) {}
+            }
+        }
+        _ = await began.wait(until: .distantFuture, on: clock)
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(5))
+        await #expect(throws: TimedOut.self) { try await task.value }
+        #expect(patience.abandoned == 1)
+        released.withLock { $0 = true }
+    }
+
+    @Test("a result that is there when the caller looks at the limit is returned (P25)")
+    func boundary() throws {
+        let result = try clock.run {
+            try await patience.run {
+                clock.advance(by: .seconds(5))
+                return 7
+            }
+        }
+        #expect(result == 7 && patience.abandoned == 0 && recorder.events.isEmpty)
+    }
+
+    @Test("an error that is there when the caller looks at the limit comes with TimedOut")
+    func failureAtTheLimit() throws {
+        let error = try clock.run {
+            await #expect(throws: TimedOut.self) {
+                try await patience.run {
+                    clock.advance(by: .seconds(5))
+                    throw Outage()
+                }
+            }
+        }
+        #expect(error?.underlying is Outage && patience.abandoned == 0)
+    }
+
+    @Test("a cancelled caller returns at once, is not told of a timeout, and what it leaves behind is counted (P25)")
+    func callerCancels() throws {
+        try clock.run {
+            await withThrowingTaskGroup { group in
+                group.addTask { try await patience.run { await stubborn() } }
+                await clock.runUntilIdle()
+                group.cancelAll()
+                await #expect(throws: CancellationError.self) { try await group.next() }
+            }
+            #expect(stubborn.running == 1 && patience.abandoned == 1)
+            #expect(recorder.events.isEmpty && clock.sleepers.isEmpty)
+            stubborn.release()
+        }
+        #expect(recorder.events(of: Timeout.Event.self) == [.endedLate(by: .zero)])
+    }
+
+    @Test("a caller that is cancelled already starts nothing")
+    func alreadyCancelled() async {
+        let task = Task {
+            cancelCurrentTask()
+            return try await patience.run { try await operation(1) }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(operation.callCount == 0)
+    }
+
+    @Test("inside a retry it is the limit of each attempt, and abandoned attempts run side by side")
+    func eachAttempt() throws {
+        let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .constant(.seconds(1))) }
+        try clock.run {
+            let start = clock.now
+            await #expect(throws: TimedOut.self) {
+                try await pipeline.run { try await patience.run { await stubborn() } }
+            }
+            #expect(clock.now == start + .seconds(17) && stubborn.running == 3 && patience.abandoned == 3)
+            stubborn.release()
+        }
+        #expect(patience.abandoned == 0)
+    }
+
+    @Test("around a pipeline it is the limit of the whole, and its deadline reaches the policies in there")
+    func total() throws {
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 9, backoff: .constant(.seconds(4)))
+        }
+        operation.fallback = .failure(Outage())
+        try clock.run {
+            let start = clock.now
+            // A third attempt would begin past the deadline.
+            await #expect(throws: Outage()) {
+                try await patience.run { deadline in
+                    try await pipeline.run(options: CallOptions(deadline: deadline)) { try await operation(1) }
+                }
+            }
+            #expect(clock.now == start + .seconds(4) && operation.callCount == 2)
+        }
+    }
+
+    @Test("a permit of a bulkhead inside stays in use until the abandoned operation ends")
+    func permit() throws {
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        try clock.run {
+            await #expect(throws: TimedOut.self) {
+                try await patience.run { try await bulkhead.run { await stubborn() } }
+            }
+            #expect(bulkhead.inUse == 1)
+            await #expect { try await bulkhead.run {} } throws: { $0 is any Rejection }
+            stubborn.release()
+            await clock.runUntilIdle()
+            #expect(bulkhead.inUse == 0)
+        }
+    }
+
+    @Test("task-local values and priority reach the operation")
+    func taskLocals() async throws {
+        let seen = try await Self.$label.withValue("mine") { try await patience.run { Self.label } }
+        #expect(seen == "mine")
+        let priority = try await Task(priority: .high) { try await patience.run { Task.currentPriority } }.value
+        #expect(priority == .high)
+    }
+
+    @TaskLocal static var label = ""
+
+    @Test(
+        "limit, end and the caller's cancellation race on real threads: each call ends once, and nothing stays counted")
+    func race() async throws {
+        operation.hold()
+        var abandoned = 0
+        for number in 1...300 {
+            let task = Task { try await patience.run { try await Task { try await operation(1) }.value } }
+            await clock.waitForSleepers(1)
+            await operation.waitForCalls(number)
+            async let passed: Void = clock.advance(by: .seconds(5))
+            async let released: Void = operation.release(1)
+            task.cancel()
+            _ = await (passed, released)
+            // The operation itself never throws.
+            if case .failure(let error) = await task.result {
+                #expect(error is TimedOut || error is CancellationError)
+                abandoned += 1
+            }
+        }
+        // Each tells when it ends, on a thread of its own.
+        while recorder.events(of: Timeout.Event.self).count(where: { $0 != .timedOut(.seconds(5)) }) < abandoned {
+            _ = try await patience.run {}
+        }
+        #expect(patience.abandoned == 0)
+    }
+
+    @Test("it tells its name, its limit and its way")
+    func text() {
+        #expect("\(patience)" == "slow: 5.0 seconds, abandoning")
+    }
+
+    @Test("a limit of zero or less is refused, and the message says so")
+    func badConfiguration() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = AbandoningTimeout(.zero)
+        }
+        #expect(ResilienceTests.text(result).contains("limit is 0"))
+    }
+}
