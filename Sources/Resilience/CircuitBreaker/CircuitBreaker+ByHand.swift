@@ -50,7 +50,10 @@ extension CircuitBreaker {
 
     func reconfigure(machine: any CircuitStateMachine) -> Bool {
         let now = ownCore.timeBase.now
-        return change(at: now) { $0.circuit.replace(with: machine, at: now).isDone }
+        return change(at: now) { state in
+            state.refusal = nil
+            return state.circuit.replace(with: machine, at: now).isDone
+        }
     }
 
     /// As the other, for a circuit with three states.

@@ -32,8 +32,14 @@ public final class CircuitBreaker: Policy {
         var lastParked: UInt64 = 0
         var watchers = Watchers()
         var check = Check()
-        /// The last refusal, made once for all callers that it holds for.
-        var refusal: (until: Instant?, error: any Error)?
+        /// The last refusal, made once for all callers that it holds for. Gone when anything changes.
+        var refusal: Refusal?
+    }
+
+    struct Refusal {
+        let until: Instant?
+        let reason: CircuitOpen.Reason
+        let error: any Error
     }
 
     /// A breaker with a circuit state machine of your choice.
@@ -97,6 +103,10 @@ public final class CircuitBreaker: Policy {
 
     @inline(never) private func enterLocked(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let (now, deadline) = (call.now, call.deadline)
+        if let error = standingRefusal(at: now), !call.isObserved(by: observers) {
+            slot = Slot()
+            return .refuse(error)
+        }
         let (wasParked, latest) = (slot.first == Stage.parked, Instant(nanoseconds: Int64(bitPattern: slot.third)))
         let number = slot.second
         let answer = change(at: now) { state -> Answer in
@@ -159,15 +169,25 @@ public final class CircuitBreaker: Policy {
         }
     }
 
+    /// The last refusal, if the circuit has been open ever since and still is.
+    private func standingRefusal(at now: Instant) -> (any Error)? {
+        inner.withLock { state in
+            guard let refusal = state.refusal, refusal.reason == .open, let until = refusal.until, now < until else {
+                return nil
+            }
+            return refusal.error
+        }
+    }
+
     /// The error of a refusal: the same one for as long as it is true, so that refusing allocates nothing.
     private func refusal(of admission: Circuit.Admission, at now: Instant, _ state: inout State) -> (any Error)? {
         guard case .refuse(let retryAfter, _) = admission else { return nil }
         let until = retryAfter.map { now + $0 }
-        if let last = state.refusal, last.until == until { return last.error }
         let reason: CircuitOpen.Reason =
             state.circuit.mode == .isolated ? .isolated : state.circuit.machine.state == .open ? .open : .probing
+        if let last = state.refusal, last.until == until, last.reason == reason { return last.error }
         let error = CircuitOpen(breaker: name, reason: reason, until: until, on: ownCore.timeBase)
-        state.refusal = (until, error)
+        state.refusal = Refusal(until: until, reason: reason, error: error)
         return error
     }
 
