@@ -13,7 +13,11 @@ import Synchronization
 
 /// The machines, and the tests that are asked first: a regular expression. The other tests of the module follow.
 let machines = [
-    ("Sources/Resilience/Bulkhead/BulkheadStateMachine.swift", "BulkheadStateMachineTests"),
+    (
+        "Sources/Resilience/Bulkhead/BulkheadStateMachine.swift",
+        "Bulkhead(Order|Wait|Limit)?StateMachineTests|BulkheadExplorationTests"
+    ),
+    ("Sources/Resilience/Bulkhead/FreePermits.swift", "FreePermitsTests"),
     ("Sources/Resilience/CircuitBreaker/ThreeStateCircuit.swift", "ThreeStateCircuit|ProbeTests"),
     ("Sources/Resilience/CircuitBreaker/BackoffGate.swift", "BackoffGateTests"),
     ("Sources/Resilience/CircuitBreaker/Circuit.swift", "CircuitTests|CircuitWalkTests"),
@@ -30,7 +34,8 @@ let machines = [
 
 /// Answers that a machine could mix up.
 let answers = [
-    "enter": "refuse", "refuse": "enter", "go": "probe", "probe": "go", "never": "go", "again": "rest", "rest": "again",
+    "enter": "refuse", "refuse": "enter", "tooLate": "refuse", "go": "probe", "probe": "go", "never": "go",
+    "again": "rest", "rest": "again",
     "start": "join", "join": "start", "clearing": "start", "cancelInside": "nothing", "nothing": "cancelInside",
     "expired": "cancelled", "cancelled": "expired", "running": "ended", "ended": "running",
     "attemptsExhausted": "deadlineTooNear", "retryAfterTooLong": "deadlineTooNear",

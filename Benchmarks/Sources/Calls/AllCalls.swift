@@ -91,6 +91,7 @@ extension Calls {
             Calls("", through: Pipeline { CircuitBreaker() }).byTwoTasks("two tasks: one breaker"),
             Calls("", through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5)) })
                 .byTwoTasks("two tasks: one breaker, window of 100 calls"),
+            Calls("", through: Pipeline { Bulkhead(limit: 10) }).byTwoTasks("two tasks: one bulkhead"),
             Calls("", through: four()).byTwoTasks("two tasks: one pipeline of four"),
             Calls("two tasks: a pipeline of four each") { count in
                 try await withThrowingTaskGroup(of: Void.self) { group in

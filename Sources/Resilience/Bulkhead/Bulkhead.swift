@@ -1,18 +1,33 @@
-/// Lets a limited number of calls run at the same time; a bounded queue, first come first served, holds the next ones.
+/// Lets a limited number of calls run at the same time; a bounded queue holds the next ones.
 ///
 /// ```swift
 /// let bulkhead = Bulkhead(limit: 16, queue: 64, maxWait: .seconds(2))
 /// ```
 ///
 /// A freed permit goes to the first in the queue; nobody overtakes. A call whose deadline comes first, or that is
-/// cancelled, leaves the queue at once.
+/// cancelled, leaves the queue at once. One whose turn is likely to come too late is refused instead of queued.
 public final class Bulkhead: Policy {
+    /// Whose turn is next. When the queue is full, the one whose turn comes last is refused, be it the newcomer or not.
+    public enum Order: Sendable, Hashable {
+        /// First come, first served. A full queue refuses the newcomer.
+        case firstInFirstOut
+        /// The newest first, for overload: its caller is the likeliest to be there still (Maurer, "Fail at Scale", ACM
+        /// Queue 2015). The older ones wait longer, some until they give up. A full queue refuses the oldest.
+        case lastInFirstOut
+        /// By ``CallOptions/priority``, first come, first served within one. A full queue refuses the youngest of the
+        /// least important, if it is less important than the newcomer. As long as more important calls keep coming, the
+        /// less important get no turn: nothing here raises them for having waited.
+        case byPriority
+    }
+
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// Who is told what this bulkhead does, whichever pipeline it is in.
     public let observers: Observers
+    public let order: Order
 
     private struct State {
+        /// Knows all permits only inside of ``ask(_:)``.
         var machine: BulkheadStateMachine
         /// The parked calls' waiters, by their tickets.
         var waiters: [UInt64: Waiter] = [:]
@@ -20,102 +35,213 @@ public final class Bulkhead: Policy {
 
     private let base: any TimeBase
     private let maxWait: Duration
+    private let predictsWait: Bool
+    private let made: (limit: Int, queue: Int)
+    private let freePermits: FreePermits
     private let state: Locked<State>
 
     /// - Parameters:
-    ///   - limit: calls at the same time; 1 or more.
-    ///   - queue: calls that may wait; 0 or more.
-    ///   - maxWait: the longest wait in the queue; without a limit if nil.
+    ///   - limit: calls at the same time; 1 or more. See ``setLimit(_:)``.
+    ///   - queue: calls that may wait; 0 or more. See ``setQueue(_:)``.
+    ///   - order: whose turn is next, and who is refused when the queue is full.
+    ///   - maxWait: the longest wait in the queue; 0 or more. Without a limit if nil; 0 never waits.
+    ///   - predictsWait: whether to refuse a call at once if its turn is likely to come after its deadline or
+    ///     `maxWait`: the calls ahead of it × how long a permit is held ÷ `limit` (Little's law). The hold is measured
+    ///     on calls that were in the queue, an eighth of the newest and seven eighths of what was known (RFC 6298), and
+    ///     forgotten when a permit lies free. So nobody is refused without a measurement, nor the first in the queue.
     public init(
-        _ name: String = "bulkhead", limit: Int, queue: Int = 0, maxWait: Duration? = nil,
-        timeBase: any TimeBase = .system, observers: Observers = Observers()
+        _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
+        maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
+        observers: Observers = Observers()
     ) {
         precondition(maxWait.map { $0 >= .zero } ?? true, "Bulkhead: maxWait is \(maxWait!), and must not be negative")
         self.name = name
         self.observers = observers
-        self.maxWait = maxWait ?? .infinite
+        self.order = order
+        self.maxWait = min(maxWait ?? .infinite, .infinite)
+        self.predictsWait = predictsWait
         base = timeBase
-        state = Locked(State(machine: BulkheadStateMachine(limit: limit, queueLimit: queue)))
+        made = (limit, queue)
+        state = Locked(State(machine: BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)))
+        freePermits = FreePermits(limit)
     }
 
-    // The slot's first word is where the call stands.
+    // The slot's first word is where the call stands; the second its ticket; the third when a measured one came inside.
     private enum Stage {
         static let outside: UInt64 = 0
         static let inside: UInt64 = 1
         static let queued: UInt64 = 2
+        static let insideMeasured: UInt64 = 3
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        if slot.first == Stage.queued { return askAgain(&call, &slot) }
-        let (answer, waiter) = state.withLock { state -> (BulkheadStateMachine.Answer, Waiter?) in
-            let answer = state.machine.arrive()
-            guard case .queue(let ticket) = answer else { return (answer, nil) }
+        if slot.first == Stage.outside, freePermits.take() {
+            slot.first = Stage.inside
+            return .proceed
+        }
+        return slot.first == Stage.queued ? askAgain(&call, &slot) : arrive(&call, &slot)
+    }
+
+    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        if slot.first != Stage.inside || !freePermits.giveBack() { leave(&call, slot) }
+        slot.first = Stage.outside
+        return .pass
+    }
+
+    /// Asks the machine with all permits known to it: those that lie free are collected first, and laid out afterwards.
+    /// Nobody waits then, since they would have been handed over.
+    private func ask<R: Sendable>(_ body: (inout State) -> R) -> R {
+        state.withLock { state in
+            if let free = freePermits.collect() { state.machine.inUse = state.machine.limit - free }
+            let answer = body(&state)
+            let left = state.machine.limit - state.machine.inUse
+            if left > 0 { freePermits.layOut(left) }
+            return answer
+        }
+    }
+
+    /// No permit lies free for the taking.
+    @inline(never) private func arrive(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        let priority = call.options.priority
+        let mayDisplace = call.mayWait
+        let waitEnds = maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
+        // Without an end to the wait the clock need not be read.
+        let patience =
+            waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
+        let (answer, waiter, loser, estimate) = ask {
+            state -> (BulkheadStateMachine.Answer, Waiter?, Waiter?, Int64?) in
+            let answer = state.machine.arrive(priority: priority, patience: patience, mayDisplace: mayDisplace)
+            guard case .queue(let ticket, let displaced) = answer else {
+                return (answer, nil, nil, state.machine.estimatedWait)
+            }
             let waiter = Waiter()
             state.waiters[ticket] = waiter
-            return (answer, waiter)
+            return (answer, waiter, displaced.flatMap { state.waiters.removeValue(forKey: $0) }, nil)
         }
         switch answer {
         case .enter:
             slot.first = Stage.inside
             return .proceed
-        case .queue(let ticket):
+        case .queue(let ticket, _):
             slot.first = Stage.queued
             slot.second = ticket
+            loser?.resume()
             call.emit(Event.queued, from: name, to: observers)
             // Present, since .queue makes one.
-            return .park(waiter!, until: waitEnd(&call))
+            return .park(waiter!, until: waitEnds)
         case .refuse:
-            call.emit(Event.refused(.full), from: name, to: observers)
-            return .refuse(BulkheadFull(bulkhead: name, reason: .full))
+            return refuse(.full, estimate, &call)
+        case .tooLate:
+            return refuse(.turnTooLate, estimate, &call)
         }
     }
 
-    private func waitEnd(_ call: inout Call) -> Instant {
-        if maxWait == .infinite { return call.deadline }
-        return min(call.deadline, call.now + maxWait)
-    }
-
-    /// The wait is over: by a permit, or by the time.
-    private func askAgain(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    /// The wait is over: by a permit, by the time, or by another call that took the place.
+    @inline(never) private func askAgain(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let ticket = slot.second
-        // No longer in the queue means: handed a permit.
-        let waited = state.withLock { state in
-            guard state.machine.leaveQueue(ticket) else { return false }
-            state.waiters[ticket] = nil
-            return true
+        let (refusal, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
+            if state.machine.leaveQueue(ticket) {
+                state.waiters[ticket] = nil
+                return (.waitedTooLong, state.machine.estimatedWait)
+            }
+            guard state.machine.learnsOfDisplacement(ticket) else { return (nil, nil) }
+            return (.displaced, state.machine.estimatedWait)
         }
-        guard waited else {
-            slot.first = Stage.inside
-            return .proceed
+        if let refusal {
+            slot.first = Stage.outside
+            return refuse(refusal, estimate, &call)
         }
-        slot.first = Stage.outside
-        call.emit(Event.refused(.waitedTooLong), from: name, to: observers)
-        return .refuse(BulkheadFull(bulkhead: name, reason: .waitedTooLong))
+        slot.first = Stage.inside
+        if predictsWait {
+            slot.first = Stage.insideMeasured
+            slot.third = UInt64(bitPattern: call.now.nanoseconds)
+        }
+        return .proceed
     }
 
-    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        let next = state.withLock { state -> Waiter? in
-            if slot.first == Stage.queued, state.machine.leaveQueue(slot.second) {
-                state.waiters[slot.second] = nil
-                return nil
-            }
-            guard let ticket = state.machine.leave() else { return nil }
-            return state.waiters.removeValue(forKey: ticket)
+    private func refuse(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout Call) -> Entry {
+        call.emit(Event.refused(reason), from: name, to: observers)
+        return .refuse(
+            BulkheadFull(bulkhead: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
+    }
+
+    @inline(never) private func leave(_ call: inout Call, _ slot: Slot) {
+        var hold: Int64?
+        if slot.first == Stage.insideMeasured {
+            hold = call.now.nanoseconds.saturatingSubtracting(Int64(bitPattern: slot.third))
         }
-        slot.first = Stage.outside
+        let next = ask { state -> Waiter? in
+            if slot.first == Stage.queued {
+                if state.machine.leaveQueue(slot.second) {
+                    state.waiters[slot.second] = nil
+                    return nil
+                }
+                if state.machine.learnsOfDisplacement(slot.second) { return nil }
+            }
+            return state.machine.leave(after: hold).flatMap { state.waiters.removeValue(forKey: $0) }
+        }
         next?.resume()
-        return .pass
+    }
+
+    /// Calls at the same time from now on; 1 or more. New permits go to those who wait, at once. When it is lowered,
+    /// those inside finish, and nobody gets in before fewer are inside than the new limit.
+    public func setLimit(_ limit: Int) {
+        let (old, next) = ask { state in
+            let old = state.machine.limit
+            return (old, state.machine.setLimit(limit).compactMap { state.waiters.removeValue(forKey: $0) })
+        }
+        for waiter in next { waiter.resume() }
+        if old != limit { tell(.limitChanged(from: old, to: limit)) }
+    }
+
+    /// Calls that may wait from now on; 0 or more. Those who wait already keep their places.
+    public func setQueue(_ queue: Int) {
+        let old = ask { state in
+            let old = state.machine.queueLimit
+            state.machine.setQueueLimit(queue)
+            return old
+        }
+        if old != queue { tell(.queueChanged(from: old, to: queue)) }
+    }
+
+    private func tell(_ event: Event) {
+        guard !observers.isEmpty else { return }
+        observers.send(Resilience.Event(policy: name, pipeline: nil, time: base.now, detail: event))
+    }
+
+    /// How full it is now.
+    public var status: BulkheadStatus {
+        ask { state in
+            let machine = state.machine
+            return BulkheadStatus(
+                limit: machine.limit, inUse: machine.inUse, queueLimit: machine.queueLimit, queued: machine.queued,
+                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) })
+        }
     }
 
     /// Calls inside now.
-    public var inUse: Int { state.withLock { $0.machine.inUse } }
+    public var inUse: Int { ask { $0.machine.inUse } }
     /// Calls in the queue now.
-    public var queued: Int { state.withLock { $0.machine.queued } }
+    public var queued: Int { ask { $0.machine.queued } }
+
+    /// Whether nobody is inside, and so nobody waits, and its limits are those that it was made with: forgetting it
+    /// would lose nothing.
+    var isAtRest: Bool {
+        ask { [made] state in
+            state.machine.inUse == 0 && state.machine.limit == made.limit && state.machine.queueLimit == made.queue
+        }
+    }
 
     public var description: String {
-        let (limit, queue) = state.withLock { ($0.machine.limit, $0.machine.queueLimit) }
+        let (limit, queue) = ask { ($0.machine.limit, $0.machine.queueLimit) }
+        let turn =
+            switch order {
+            case .firstInFirstOut: ""
+            case .lastInFirstOut: ", newest first"
+            case .byPriority: ", by priority"
+            }
         let wait = maxWait == .infinite ? "" : " for at most \(maxWait)"
-        return "\(name): \(limit) at a time, \(queue) queued\(wait)"
+        return "\(name): \(limit) at a time, \(queue) queued\(wait)\(turn)"
     }
 }
 
@@ -123,36 +249,19 @@ extension Bulkhead {
     public enum Event: PolicyEvent, Equatable {
         case queued
         case refused(BulkheadFull.Reason)
+        case limitChanged(from: Int, to: Int)
+        case queueChanged(from: Int, to: Int)
 
         public var description: String {
             switch self {
             case .queued: "full, call queued"
             case .refused(.full): "full, queue full, refusing call"
+            case .refused(.turnTooLate): "turn would come too late, refusing call"
             case .refused(.waitedTooLong): "waited too long, refusing call"
+            case .refused(.displaced): "lost its place in the queue, refusing call"
+            case .limitChanged(let old, let new): "limit \(old) → \(new)"
+            case .queueChanged(let old, let new): "queue \(old) → \(new)"
             }
         }
     }
-}
-
-/// A bulkhead refused the call; it did not run.
-public struct BulkheadFull: Rejection, Hashable {
-    public enum Reason: Sendable, Hashable {
-        /// All permits in use and the queue full.
-        case full
-        /// No permit came within the wait or before the call's deadline.
-        case waitedTooLong
-    }
-
-    /// The bulkhead's name.
-    public let bulkhead: String
-    public let reason: Reason
-    /// Nobody can tell.
-    public var retryAfter: Duration? { nil }
-
-    public init(bulkhead: String, reason: Reason) {
-        self.bulkhead = bulkhead
-        self.reason = reason
-    }
-
-    public var description: String { "Too many calls at the same time (\(bulkhead)). \(retryAdvice)" }
 }

@@ -12,6 +12,8 @@ public struct Call: ~Copyable {
     /// Not counted. Safe: whoever makes a call holds the core until the call is over, and nobody can copy it meanwhile.
     @usableFromInline unowned(unsafe) let core: PipelineCore
     @usableFromInline var reading: Instant?
+    /// Whether whoever asks for admission would wait for it.
+    @usableFromInline var mayWait = true
     /// What the failure that a stretch of policies ended with means to the stretch around it.
     @usableFromInline var settled: Verdict?
 

@@ -41,6 +41,7 @@ extension Policy {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = Call(core, options)
+        call.mayWait = false
         var slot = Slot()
         switch enter(&call, &slot) {
         case .proceed:

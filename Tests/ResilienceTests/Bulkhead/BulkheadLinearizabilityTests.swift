@@ -11,13 +11,18 @@ extension Linearizability {
             case exit(thread: Int)
             case inUse
             case queued
+            case setLimit(Int)
         }
+
+        /// A call of an odd thread matters more.
+        private static func priority(ofThread thread: Int) -> CallPriority { thread % 2 == 1 ? .high : .normal }
 
         private enum Answer: Equatable, Sendable {
             case proceed
             case queued(ticket: UInt64)
             case refused(BulkheadFull.Reason?)
             case left
+            case limitSet
             case count(Int)
         }
 
@@ -25,28 +30,36 @@ extension Linearizability {
             var machine: Dumped<BulkheadStateMachine>
             var tickets: [Int: UInt64] = [:]
 
-            init(limit: Int, queue: Int) { machine = Dumped(BulkheadStateMachine(limit: limit, queueLimit: queue)) }
+            init(limit: Int, queue: Int, order: Bulkhead.Order = .firstInFirstOut) {
+                machine = Dumped(BulkheadStateMachine(limit: limit, queueLimit: queue, order: order))
+            }
 
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
                 case .enter(let thread):
-                    // Asked again: it was handed a permit, or gives up.
+                    // Asked again: it was handed a permit, lost its place, or gives up.
                     if let ticket = tickets.removeValue(forKey: thread) {
-                        return machine.value.leaveQueue(ticket) ? .refused(.waitedTooLong) : .proceed
+                        if machine.value.leaveQueue(ticket) { return .refused(.waitedTooLong) }
+                        return machine.value.learnsOfDisplacement(ticket) ? .refused(.displaced) : .proceed
                     }
-                    switch machine.value.arrive() {
+                    switch machine.value.arrive(priority: priority(ofThread: thread)) {
                     case .enter: return .proceed
-                    case .queue(let ticket):
+                    case .queue(let ticket, _):
                         tickets[thread] = ticket
                         return .queued(ticket: ticket)
                     case .refuse: return .refused(.full)
+                    case .tooLate: return .refused(.turnTooLate)
                     }
                 case .exit(let thread):
-                    if let ticket = tickets.removeValue(forKey: thread), machine.value.leaveQueue(ticket) {
-                        return .left
+                    if let ticket = tickets.removeValue(forKey: thread) {
+                        if machine.value.leaveQueue(ticket) { return .left }
+                        if machine.value.learnsOfDisplacement(ticket) { return .left }
                     }
                     _ = machine.value.leave()
                     return .left
+                case .setLimit(let limit):
+                    _ = machine.value.setLimit(limit)
+                    return .limitSet
                 case .inUse: return .count(machine.value.inUse)
                 case .queued: return .count(machine.value.queued)
                 }
@@ -54,7 +67,7 @@ extension Linearizability {
         }
 
         @Test(
-            "permits taken and given back by hand on many threads are taken and given back in one order",
+            "permits taken and given back by hand on many threads, while the limit changes, are so in one order",
             arguments: [1, 2])
         func byHand(limit: Int) async {
             await expectLinearizable(Model(limit: limit, queue: 0), seed: UInt64(limit)) {
@@ -69,9 +82,15 @@ extension Linearizability {
                 }
                 for _ in 0..<stepsEach {
                     letOthersRun(&random)
-                    switch random.below(4) {
-                    case 0:
+                    switch random.below(8) {
+                    case 0..<2:
                         history.record(.inUse, onThread: thread) { .count(bulkhead.inUse) }
+                    case 2 where thread == 0:
+                        let limit = 1 + Int(random.below(2))
+                        history.record(.setLimit(limit), onThread: thread) {
+                            bulkhead.setLimit(limit)
+                            return .limitSet
+                        }
                     case _ where permit != nil:
                         complete()
                     default:
@@ -91,26 +110,26 @@ extension Linearizability {
 
         private struct Queued: Sendable {
             let bulkhead: Bulkhead
-            /// The waiters of the calls that were handed a permit in the queue.
-            let handedOver = Box<[Waiter]>([])
+            /// The waiters of the calls that were handed a permit in the queue, or lost their place in it.
+            let woken = Box<[Waiter]>([])
         }
 
         @Test(
-            "calls that queue, are handed a permit or give up, all at once, do so in one order, and nobody is left asleep"
-        )
-        func parked() async {
+            "calls that queue, get a permit, lose a place or give up do so in one order, and nobody is left asleep",
+            arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
+        func parked(order: Bulkhead.Order) async {
             let clock = ManualClock()
-            await expectLinearizable(Model(limit: 1, queue: 2), threads: 4) {
-                Queued(bulkhead: Bulkhead(limit: 1, queue: 2))
+            await expectLinearizable(Model(limit: 1, queue: 2, order: order), threads: 4) {
+                Queued(bulkhead: Bulkhead(limit: 1, queue: 2, order: order))
             } play: { subject, thread, random, history in
                 let bulkhead = subject.bulkhead
                 let core = PipelineCore.bare(on: bulkhead.timeBase)
                 var slot = Slot()
                 var parked: Waiter?
                 var isInside = false
-                func enter() {
+                @discardableResult func enter() -> Answer {
                     history.record(.enter(thread: thread), onThread: thread) {
-                        var call = Call(core)
+                        var call = Call(core, CallOptions(priority: Self.priority(ofThread: thread)))
                         switch bulkhead.enter(&call, &slot) {
                         case .proceed:
                             isInside = true
@@ -136,13 +155,19 @@ extension Linearizability {
                 }
                 for _ in 0..<stepsEach {
                     letOthersRun(&random)
-                    switch random.below(6) {
+                    switch random.below(7) {
+                    case 6 where thread == 0:
+                        let limit = 1 + Int(random.below(2))
+                        history.record(.setLimit(limit), onThread: thread) {
+                            bulkhead.setLimit(limit)
+                            return .limitSet
+                        }
                     case 0: history.record(.inUse, onThread: thread) { .count(bulkhead.inUse) }
                     case 1: history.record(.queued, onThread: thread) { .count(bulkhead.queued) }
                     case 2..<4 where parked != nil:
                         let waiter = parked.take()!
-                        enter()
-                        if isInside { subject.handedOver.value.append(waiter) }
+                        let answer = enter()
+                        if isInside || answer == .refused(.displaced) { subject.woken.value.append(waiter) }
                     case _ where isInside: exit()
                     default: enter()
                     }
@@ -150,7 +175,7 @@ extension Linearizability {
                 if isInside { exit() }
             } afterwards: { subject, _ in
                 #expect(subject.bulkhead.inUse == 0 && subject.bulkhead.queued == 0)
-                for waiter in subject.handedOver.value {
+                for waiter in subject.woken.value {
                     #expect(await waiter.wait(until: .distantPast, on: clock) == .resumed)
                 }
             }

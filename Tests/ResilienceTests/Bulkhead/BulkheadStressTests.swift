@@ -53,6 +53,40 @@ import Testing
         try await bulkhead.run {}
     }
 
+    @Test(
+        "while the limit goes up and down and calls are cancelled, no permit is lost or made, in any order (P24)",
+        arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
+    func changing(order: Bulkhead.Order) async throws {
+        var random = SeededGenerator(seed: 5)
+        let bulkhead = Bulkhead(limit: 3, queue: 50, order: order)
+        let room = Room()
+        var tasks: [Task<Void, any Error>] = []
+        for _ in 0..<3_000 {
+            let priority = CallPriority(rawValue: Int8.random(in: -1...1, using: &random))
+            tasks.append(
+                Task { try await bulkhead.run(options: CallOptions(priority: priority)) { await room.visit() } })
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                tasks.suffix(20).randomElement(using: &random)?.cancel()
+            }
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                bulkhead.setLimit(Int.random(in: 1...5, using: &random))
+                bulkhead.setQueue(Int.random(in: 0...100, using: &random))
+                _ = await tasks.suffix(40).randomElement(using: &random)?.result
+            }
+        }
+        for task in tasks { _ = await task.result }
+        #expect(room.highWater <= 5)
+        bulkhead.setLimit(2)
+        #expect(
+            bulkhead.status == BulkheadStatus(limit: 2, inUse: 0, queueLimit: bulkhead.status.queueLimit, queued: 0))
+        let first = try bulkhead.acquire()
+        let second = try bulkhead.acquire()
+        #expect(throws: (any Error).self) { _ = try bulkhead.acquire() }
+        first.complete(.success)
+        second.complete(.success)
+        #expect(bulkhead.inUse == 0)
+    }
+
     @Test("after thousands of calls through a stack with random cancellation nothing is held by anybody")
     func stack() async throws {
         var random = SeededGenerator(seed: 9)

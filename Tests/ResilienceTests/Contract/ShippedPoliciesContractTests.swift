@@ -41,6 +41,22 @@ import Testing
         }
     }
 
+    @Test("a bulkhead keeps the contract in every order, and with waits of every length")
+    func bulkheadOrders() async {
+        await expect(PolicyContract { Bulkhead(limit: 4, queue: 16, order: .lastInFirstOut, timeBase: $0) }) {
+            $0.inUse + $0.queued
+        }
+        await expect(
+            PolicyContract { clock in
+                Bulkhead(
+                    limit: 4, queue: 16, order: .byPriority, maxWait: .seconds(1), predictsWait: false, timeBase: clock)
+            }
+        ) { $0.inUse + $0.queued }
+        await expect(PolicyContract { Bulkhead(limit: 4, queue: 16, maxWait: .zero, timeBase: $0) }) {
+            $0.inUse + $0.queued
+        }
+    }
+
     @Test("a throttle keeps the contract, whether it refuses or waits")
     func throttle() async {
         await expect(PolicyContract { Throttle(.perSecond(10), burst: 20, timeBase: $0) }) { $0.waiting }

@@ -1,0 +1,48 @@
+/// A bulkhead refused the call; it did not run.
+public struct BulkheadFull: Rejection, Hashable {
+    public enum Reason: Sendable, Hashable {
+        /// All permits in use and the queue full.
+        case full
+        /// Its turn would have come after its longest wait or its deadline, so it did not wait. See
+        /// ``Bulkhead/init(_:limit:queue:order:maxWait:predictsWait:timeBase:observers:)``.
+        case turnTooLate
+        /// No permit came within the wait or before the call's deadline.
+        case waitedTooLong
+        /// It lost its place in the full queue to a newer or a more important call. See ``Bulkhead/Order``.
+        case displaced
+    }
+
+    /// The bulkhead's name.
+    public let bulkhead: String
+    public let reason: Reason
+    /// How long a call that joined the queue would have waited, as far as recent calls can tell; nil if they can't.
+    public let retryAfter: Duration?
+
+    public init(bulkhead: String, reason: Reason, retryAfter: Duration? = nil) {
+        self.bulkhead = bulkhead
+        self.reason = reason
+        self.retryAfter = retryAfter
+    }
+
+    public var description: String { "Too many calls at the same time (\(bulkhead)). \(retryAdvice)" }
+}
+
+/// What can be read of a ``Bulkhead`` at one moment.
+public struct BulkheadStatus: Sendable, Hashable {
+    public let limit: Int
+    /// Calls inside; for a while more than ``limit`` after that was lowered.
+    public let inUse: Int
+    public let queueLimit: Int
+    /// Calls in the queue; for a while more than ``queueLimit`` after that was lowered.
+    public let queued: Int
+    /// How long one more at the end of the queue would wait; nil if nobody can tell, as when nobody had to wait lately.
+    public let estimatedWait: Duration?
+
+    public init(limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil) {
+        self.limit = limit
+        self.inUse = inUse
+        self.queueLimit = queueLimit
+        self.queued = queued
+        self.estimatedWait = estimatedWait
+    }
+}

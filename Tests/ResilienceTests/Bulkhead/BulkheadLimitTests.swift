@@ -1,0 +1,145 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(1))) struct BulkheadLimitTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let journal = Journal()
+    let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
+
+    @Test("a raised limit lets those who wait in at once, and the next stays in the queue (P24)")
+    func raised() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 9)
+        let inside = try bulkhead.acquire()
+        operation.hold()
+        var tasks: [Task<Void, any Error>] = []
+        for number in 1...3 {
+            tasks.append(Task { try await bulkhead.run { try await operation(number) } })
+            await recorder.waitForEvents(number)
+        }
+        bulkhead.setLimit(3)
+        await operation.waitForCalls(2)
+        #expect(bulkhead.inUse == 3 && bulkhead.queued == 1 && Set(operation.inputs) == [1, 2])
+        inside.complete(.success)
+        operation.release()
+        for task in tasks { try await task.value }
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a lowered limit lets those inside finish, and nobody in before fewer are inside (P24)")
+    func lowered() throws {
+        let bulkhead = bulkhead(limit: 3, queue: 0)
+        let first = try bulkhead.acquire()
+        let second = try bulkhead.acquire()
+        let third = try bulkhead.acquire()
+        bulkhead.setLimit(1)
+        #expect(bulkhead.inUse == 3)
+        first.complete(.success)
+        second.complete(.success)
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        third.complete(.success)
+        let fourth = try bulkhead.acquire()
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        fourth.complete(.success)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test(
+        "with permits lying free, a change of the limit neither loses nor makes any (P24)",
+        arguments: [(1, 5), (5, 1), (5, 4), (3, 3), (2, 9)])
+    func free(old: Int, new: Int) throws {
+        let bulkhead = bulkhead(limit: old, queue: 0)
+        let inside = try bulkhead.acquire()
+        bulkhead.setLimit(new)
+        #expect(takeAll(of: bulkhead) == new - 1)
+        inside.complete(.success)
+        #expect(takeAll(of: bulkhead) == new)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("a shorter queue refuses nobody who waits already, and newcomers until it has room (P24)")
+    func shorterQueue() async throws {
+        let bulkhead = bulkhead(limit: 1, queue: 2)
+        let inside = try bulkhead.acquire()
+        var tasks: [Task<Void, any Error>] = []
+        for number in 1...2 {
+            tasks.append(Task { try await bulkhead.run {} })
+            await recorder.waitForEvents(number)
+        }
+        bulkhead.setQueue(1)
+        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .full)) { try await bulkhead.run {} }
+        #expect(bulkhead.queued == 2)
+        inside.complete(.success)
+        for task in tasks { try await task.value }
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
+    }
+
+    @Test("observers hear of each change, and of none where nothing changes")
+    func events() {
+        let bulkhead = bulkhead(limit: 1, queue: 0)
+        bulkhead.setLimit(4)
+        bulkhead.setLimit(4)
+        bulkhead.setQueue(8)
+        bulkhead.setQueue(8)
+        #expect(
+            recorder.events(of: Bulkhead.Event.self) == [.limitChanged(from: 1, to: 4), .queueChanged(from: 0, to: 8)])
+        #expect(
+            recorder.events.map { "\($0)" } == ["[bulkhead] limit 1 → 4", "[bulkhead] queue 0 → 8"])
+    }
+
+    @Test("an observer may change the limit while it is told: nothing runs under the lock (P7)")
+    func observerChanges() {
+        let bulkhead = bulkhead(limit: 1, queue: 0)
+        bulkhead.observers.add { event in
+            if event.detail as? Bulkhead.Event == .limitChanged(from: 1, to: 2) { bulkhead.setLimit(3) }
+        }
+        bulkhead.setLimit(2)
+        #expect(bulkhead.status.limit == 3)
+    }
+
+    @Test("the status tells all at one moment")
+    func status() async throws {
+        let bulkhead = bulkhead(limit: 2, queue: 3)
+        #expect(bulkhead.status == BulkheadStatus(limit: 2, inUse: 0, queueLimit: 3, queued: 0))
+        let first = try bulkhead.acquire()
+        let second = try bulkhead.acquire()
+        let queued = Task { try await bulkhead.run {} }
+        await recorder.waitForEvents(1)
+        bulkhead.setLimit(1)
+        bulkhead.setQueue(0)
+        #expect(bulkhead.status == BulkheadStatus(limit: 1, inUse: 2, queueLimit: 0, queued: 1))
+        first.complete(.success)
+        second.complete(.success)
+        try await queued.value
+    }
+
+    @Test("it is at rest when nobody is inside and its limits are those that it was made with")
+    func atRest() throws {
+        let bulkhead = bulkhead(limit: 2, queue: 0)
+        #expect(bulkhead.isAtRest)
+        let inside = try bulkhead.acquire()
+        #expect(!bulkhead.isAtRest)
+        inside.complete(.success)
+        #expect(bulkhead.isAtRest)
+        bulkhead.setLimit(3)
+        #expect(!bulkhead.isAtRest)
+        bulkhead.setLimit(2)
+        #expect(bulkhead.isAtRest)
+        bulkhead.setQueue(1)
+        #expect(!bulkhead.isAtRest)
+    }
+
+    /// How many permits there are to be had.
+    private func takeAll(of bulkhead: Bulkhead) -> Int {
+        guard let permit = try? bulkhead.acquire() else { return 0 }
+        let rest = takeAll(of: bulkhead)
+        permit.complete(.success)
+        return rest + 1
+    }
+
+    private func bulkhead(limit: Int, queue: Int) -> Bulkhead {
+        Bulkhead(limit: limit, queue: queue, timeBase: clock, observers: Observers(recorder))
+    }
+}

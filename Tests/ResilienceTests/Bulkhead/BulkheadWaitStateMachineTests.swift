@@ -1,0 +1,123 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct BulkheadWaitStateMachineTests {
+    @Test("without a measured hold nobody is refused for having little time (P23)")
+    func noData() {
+        var machine = busy(limit: 1, queue: 100, waiting: 99)
+        #expect(machine.estimatedWait == nil)
+        #expect(machine.arrive(patience: 1) == .queue(ticket: 100))
+    }
+
+    @Test(
+        "one that has less time than those ahead of it take is refused at once, any other queues (P23)",
+        arguments: [(1, 3, 300), (2, 4, 200), (3, 4, 133), (10, 9, 90), (1, 1, 100)])
+    func tooLate(limit: Int, ahead: Int, wait: Int64) {
+        var machine = measured(limit: limit, waiting: ahead, hold: 100)
+        #expect(machine.arrive(patience: wait - 1) == .tooLate)
+        #expect(machine.queued == ahead && machine.inUse == limit)
+        #expect(machine.arrive(patience: wait) != .tooLate)
+        #expect(machine.queued == ahead + 1)
+    }
+
+    @Test("the first in the queue is not refused for a long hold: the next permit may come at any moment")
+    func first() {
+        var machine = measured(limit: 1, waiting: 0, hold: 1_000_000)
+        #expect(machine.arrive(patience: 1) == .queue(ticket: 2))
+    }
+
+    @Test("one that has no time at all does not wait", arguments: [0, -1, Int64.min])
+    func noTime(patience: Int64) {
+        var machine = busy(limit: 1, queue: 9, waiting: 0)
+        #expect(machine.arrive(patience: patience) == .tooLate)
+        #expect(machine.queued == 0)
+        _ = machine.leave()
+        #expect(machine.arrive(patience: patience) == .enter)
+    }
+
+    @Test("a full queue is called full, whatever time the call has")
+    func fullFirst() {
+        var machine = busy(limit: 1, queue: 1, waiting: 1)
+        #expect(machine.arrive(patience: 0) == .refuse)
+    }
+
+    @Test("one that would wait in vain takes nobody's place")
+    func displacesNobody() {
+        var machine = BulkheadStateMachine(limit: 1, queueLimit: 1, order: .lastInFirstOut)
+        _ = (machine.arrive(), machine.arrive())
+        #expect(machine.arrive(patience: 0) == .tooLate)
+        #expect(machine.displaced.isEmpty && machine.leave() == 1)
+    }
+
+    @Test("newest first, nobody is ahead: a turn is never predicted to be late")
+    func newestFirst() {
+        var machine = measured(limit: 1, waiting: 9, hold: 1_000, order: .lastInFirstOut)
+        #expect(machine.arrive(patience: 1) == .queue(ticket: 11))
+    }
+
+    @Test("by priority, only those as important or more are ahead")
+    func byPriority() {
+        var machine = measured(limit: 1, waiting: 3, hold: 100, order: .byPriority)
+        _ = machine.arrive(priority: .high)
+        #expect(machine.arrive(priority: .high, patience: 99) == .tooLate)
+        #expect(machine.arrive(priority: .high, patience: 100) != .tooLate)
+        #expect(machine.arrive(patience: 499) == .tooLate)
+        #expect(machine.arrive(patience: 500) != .tooLate)
+        #expect(machine.arrive(priority: .low, patience: 599) == .tooLate)
+    }
+
+    @Test(
+        "a hold is smoothed: an eighth of the newest",
+        arguments: [
+            ([100], 100), ([100, 180], 110), ([100, 20], 90), ([80, 0], 70), ([80, -5], 70), ([-5], 0),
+            ([100, 107], 100),
+            ([100, 108], 101), ([0, .max], .max / 8), ([.max, 0], .max - .max / 8),
+        ] as [([Int64], Int64)])
+    func smoothing(holds: [Int64], expected: Int64) {
+        var machine = busy(limit: 1, queue: 100, waiting: 100)
+        for hold in holds { _ = machine.leave(after: hold) }
+        #expect(machine.hold == expected)
+    }
+
+    @Test("what was not measured changes no hold")
+    func unmeasured() {
+        var machine = busy(limit: 1, queue: 100, waiting: 100)
+        _ = (machine.leave(after: 100), machine.leave())
+        #expect(machine.hold == 100)
+    }
+
+    @Test("the estimate is what one more at the end of the queue would wait, and does not overflow")
+    func estimate() {
+        #expect(measured(limit: 1, waiting: 0, hold: 100).estimatedWait == 100)
+        #expect(measured(limit: 4, waiting: 7, hold: 100).estimatedWait == 200)
+        #expect(measured(limit: 1, waiting: 7, hold: .max).estimatedWait == .max)
+        var machine = measured(limit: 1, waiting: 7, hold: .max)
+        #expect(machine.arrive(patience: .max) == .queue(ticket: 9))
+    }
+
+    @Test("a permit that lies free makes it forget the holds, and the last waiter's leaving does not")
+    func forgets() {
+        var machine = measured(limit: 2, waiting: 1, hold: 100)
+        #expect(machine.leaveQueue(2) == true)
+        #expect(machine.hold == 100)
+        #expect(machine.leave(after: 100) == nil)
+        #expect(machine.hold == nil && machine.inUse == 1)
+    }
+
+    private func busy(
+        limit: Int, queue: Int, waiting: Int, order: Bulkhead.Order = .firstInFirstOut
+    ) -> BulkheadStateMachine {
+        var machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
+        for _ in 0..<limit + waiting { _ = machine.arrive() }
+        return machine
+    }
+
+    private func measured(
+        limit: Int, waiting: Int, hold: Int64, order: Bulkhead.Order = .firstInFirstOut
+    ) -> BulkheadStateMachine {
+        var machine = busy(limit: limit, queue: 100, waiting: waiting + 1, order: order)
+        _ = machine.leave(after: hold)
+        return machine
+    }
+}

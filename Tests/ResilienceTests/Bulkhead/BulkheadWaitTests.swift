@@ -1,0 +1,193 @@
+import ResilienceTesting
+import Synchronization
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(1))) struct BulkheadWaitTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
+
+    @Test(
+        "a call whose turn is likely to come after its deadline is refused at once, and told how long it would be (P23)"
+    )
+    func tooLate() async throws {
+        let bulkhead = bulkhead()
+        var stays = Stays(bulkhead, clock)
+        stays.hold(for: .seconds(10), thenQueue: 2)
+        let late = CallOptions(deadline: clock.now + .seconds(19))
+        await #expect(
+            throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate, retryAfter: .seconds(30))
+        ) {
+            try await bulkhead.run(options: late) { try await operation(1) }
+        }
+        #expect(operation.callCount == 0 && bulkhead.queued == 2 && clock.sleepers.isEmpty)
+        #expect(recorder.events(of: Bulkhead.Event.self).last == .refused(.turnTooLate))
+        let queues = stays.queues(CallOptions(deadline: clock.now + .seconds(20)))
+        #expect(queues)
+        #expect(bulkhead.status.estimatedWait == .seconds(40))
+    }
+
+    @Test("a longest wait before the likely turn is refused at once as a deadline is (P23)")
+    func maxWait() {
+        let bulkhead = bulkhead(maxWait: .seconds(11))
+        var stays = Stays(bulkhead, clock)
+        stays.hold(for: .seconds(10), thenQueue: 1)
+        let first = stays.queues(CallOptions())
+        let second = stays.queues(CallOptions())
+        #expect(first && !second)
+        #expect(stays.refusal?.reason == .turnTooLate)
+    }
+
+    @Test("without predictions nothing is measured, and a call waits as long as it may")
+    func withoutPredictions() {
+        let bulkhead = bulkhead(predictsWait: false)
+        var stays = Stays(bulkhead, clock)
+        stays.hold(for: .seconds(10), thenQueue: 5)
+        #expect(bulkhead.status.estimatedWait == nil)
+        let queues = stays.queues(CallOptions(deadline: clock.now + .nanoseconds(1)))
+        #expect(queues)
+    }
+
+    @Test("a call that found a permit free is not measured, and when one lies free again the measured is forgotten")
+    func forgets() throws {
+        let bulkhead = bulkhead()
+        var stays = Stays(bulkhead, clock)
+        stays.hold(for: .seconds(10), thenQueue: 0)
+        #expect(bulkhead.status.estimatedWait == .seconds(10))
+        stays.leave(1)
+        #expect(bulkhead.status.estimatedWait == nil)
+        let permit = try bulkhead.acquire()
+        let queues = stays.queues(CallOptions())
+        #expect(queues)
+        clock.advance(by: .seconds(7))
+        permit.complete(.success)
+        #expect(bulkhead.status.estimatedWait == nil)
+    }
+
+    @Test("a wait of zero is none: with room in the queue too the call is refused at once, and no alarm is set")
+    func zero() async throws {
+        let bulkhead = bulkhead(maxWait: .zero)
+        let inside = try bulkhead.acquire()
+        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate)) { try await bulkhead.run {} }
+        #expect(bulkhead.queued == 0 && clock.sleepers.isEmpty)
+        inside.complete(.success)
+        try await bulkhead.run {}
+    }
+
+    @Test("a call whose deadline has passed is not queued, and gets a free permit all the same (P23)")
+    func passed() async throws {
+        let bulkhead = bulkhead()
+        let passed = CallOptions(deadline: clock.now)
+        try await bulkhead.run(options: passed) {}
+        let inside = try bulkhead.acquire()
+        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate)) {
+            try await bulkhead.run(options: passed) {}
+        }
+        inside.complete(.success)
+    }
+
+    @Test(
+        "a wait longer than time itself is no limit",
+        arguments: [nil, .infinite, .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration?])
+    func endless(maxWait: Duration?) async throws {
+        let bulkhead = bulkhead(maxWait: maxWait)
+        #expect(bulkhead.description == "bulkhead: 1 at a time, 100 queued")
+        let inside = try bulkhead.acquire()
+        let queued = Task { try await bulkhead.run { try await operation(1) } }
+        await recorder.waitForEvents(1)
+        #expect(clock.sleepers.isEmpty)
+        inside.complete(.success)
+        try await queued.value
+        #expect(operation.callCount == 1)
+    }
+
+    @Test("a call that finds a permit free reads no clock, and neither does a refused one that may wait for ever")
+    func noClock() throws {
+        let counting = CountingClock()
+        let bulkhead = Bulkhead(limit: 1, timeBase: counting)
+        let inside = try bulkhead.acquire()
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        inside.complete(.success)
+        try bulkhead.acquire().complete(.success)
+        #expect(counting.readings.load(ordering: .relaxed) == 0)
+    }
+
+    private func bulkhead(maxWait: Duration? = nil, predictsWait: Bool = true) -> Bulkhead {
+        Bulkhead(
+            limit: 1, queue: 100, maxWait: maxWait, predictsWait: predictsWait, timeBase: clock,
+            observers: Observers(recorder))
+    }
+}
+
+/// Calls taken in and out of a bulkhead step by step.
+private struct Stays {
+    private let bulkhead: Bulkhead
+    private let clock: ManualClock
+    private let core: PipelineCore
+    private var slots: [Slot] = []
+    private(set) var refusal: BulkheadFull?
+
+    init(_ bulkhead: Bulkhead, _ clock: ManualClock) {
+        self.bulkhead = bulkhead
+        self.clock = clock
+        core = PipelineCore.bare(on: clock)
+    }
+
+    /// One call waits, is handed the permit, holds it for so long, and hands it on to another that waited. So many wait
+    /// then.
+    mutating func hold(for duration: Duration, thenQueue queued: Int) {
+        for _ in 0...2 + queued { _ = queues(CallOptions()) }
+        leave(0)
+        comeInside(1)
+        clock.advance(by: duration)
+        leave(1)
+        comeInside(2)
+        slots.removeFirst()
+    }
+
+    /// Whether a new call queues.
+    mutating func queues(_ options: CallOptions) -> Bool {
+        var call = Call(core, options)
+        var slot = Slot()
+        switch bulkhead.enter(&call, &slot) {
+        case .park:
+            slots.append(slot)
+            return true
+        case .refuse(let error):
+            refusal = error as? BulkheadFull
+            return false
+        case .proceed, .sleep:
+            slots.append(slot)
+            return false
+        }
+    }
+
+    private mutating func comeInside(_ number: Int) {
+        var call = Call(core)
+        if case .proceed = bulkhead.enter(&call, &slots[number]) { return }
+        Issue.record("call \(number) is not handed a permit")
+    }
+
+    mutating func leave(_ number: Int) {
+        var call = Call(core)
+        _ = bulkhead.exit(&call, &slots[number], .success)
+    }
+}
+
+/// Counts how often the time is asked for.
+private final class CountingClock: TimeBase {
+    let readings = Atomic(0)
+
+    var now: Instant {
+        readings.add(1, ordering: .relaxed)
+        return Instant(nanoseconds: 0)
+    }
+
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        Alarm(slot: 0, generation: 0)
+    }
+
+    func cancel(_ alarm: Alarm) {}
+}
