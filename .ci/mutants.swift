@@ -25,6 +25,7 @@ let machines = [
     ("Sources/Resilience/CircuitBreaker/BreakDuration.swift", "BreakDurationTests"),
     ("Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate)?StateMachineTests|RateTests"),
     ("Sources/Resilience/Retry/RetryStateMachine.swift", "RetryStateMachineTests"),
+    ("Sources/Resilience/Retry/RetryBudgetStateMachine.swift", "RetryBudgetStateMachineTests"),
     ("Sources/Resilience/Timeout/TimeoutStateMachine.swift", "TimeoutStateMachineTests"),
     ("Sources/Resilience/Timeout/AbandoningStateMachine.swift", "AbandoningStateMachineTests"),
     ("Sources/Resilience/Backoff/Backoff.swift", "Backoff(Input|Walk)?Tests|SaturatingArithmeticTests"),

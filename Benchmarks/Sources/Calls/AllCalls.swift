@@ -18,6 +18,13 @@ extension Calls {
         return [
             Calls("empty pipeline", through: Pipeline {}),
             Calls("retry", through: Pipeline { Retry() }),
+            Calls("retry, budget of tokens", through: Pipeline { Retry(budget: .tokens()) }),
+            Calls("retry, budget by ratio", through: Pipeline { Retry(budget: .ratio()) }),
+            Calls("retry, budget of throttling", through: Pipeline { Retry(budget: .throttling()) }),
+            Calls("retry, with a limit of elapsed time", through: Pipeline { Retry(maxElapsed: .seconds(60)) }),
+            Calls(
+                "retry, with all hooks",
+                through: Pipeline { Retry(rules: { _ in nil }, beforeRetry: { _, _ in }, onGiveUp: { _, _ in }) }),
             Calls("breaker, closed", through: Pipeline { breaker }),
             Calls("breaker.run, closed") { count in
                 for number in 0..<count { _ = try await breaker.run { number } }

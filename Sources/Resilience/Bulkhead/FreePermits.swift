@@ -11,24 +11,20 @@ struct FreePermits: ~Copyable {
 
     /// - Returns: false if there is none, or they are collected.
     func take() -> Bool {
-        var seen = count.load(ordering: .relaxed)
-        while seen > 0 {
-            let (done, now) = count.weakCompareExchange(
+        while case let seen = count.load(ordering: .relaxed), seen > 0 {
+            let (isDone, _) = count.weakCompareExchange(
                 expected: seen, desired: seen - 1, successOrdering: .acquiring, failureOrdering: .relaxed)
-            if done { return true }
-            seen = now
+            if isDone { return true }
         }
         return false
     }
 
     /// - Returns: false if they are collected: somebody may be waiting for it.
     func giveBack() -> Bool {
-        var seen = count.load(ordering: .relaxed)
-        while seen != Self.collected {
-            let (done, now) = count.weakCompareExchange(
+        while case let seen = count.load(ordering: .relaxed), seen != Self.collected {
+            let (isDone, _) = count.weakCompareExchange(
                 expected: seen, desired: seen + 1, successOrdering: .releasing, failureOrdering: .relaxed)
-            if done { return true }
-            seen = now
+            if isDone { return true }
         }
         return false
     }

@@ -6,6 +6,7 @@
 
     @usableFromInline func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
     @usableFromInline func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
+    func abandon(_ call: inout Call, _ slot: inout Slot) {}
 
     static func holding(_ policy: some Policy) -> Node {
         switch policy {
@@ -29,11 +30,13 @@ private final class AnyNode<P: Policy>: Node, @unchecked Sendable {
     override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         policy.exit(&call, &slot, outcome)
     }
+
+    override func abandon(_ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
 }
 
 // MARK: The same for the package's own
 
-// Word for word as above, with the type written out: 3 ns less for each policy of a call, of 95 for a stack of four.
+// As above, with the type written out: 3 ns less for each policy of a call, of 95 for a stack of four.
 
 private final class CircuitBreakerNode: Node, @unchecked Sendable {
     let policy: CircuitBreaker
@@ -57,6 +60,8 @@ private final class RetryNode: Node, @unchecked Sendable {
     override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         policy.exit(&call, &slot, outcome)
     }
+
+    override func abandon(_ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
 }
 
 private final class ThrottleNode: Node, @unchecked Sendable {

@@ -29,7 +29,7 @@ public struct Permit: ~Copyable, Sendable {
     deinit {
         var call = Call(core, options)
         var slot = slot
-        _ = policy.exit(&call, &slot, outcome)
+        if case .again = policy.exit(&call, &slot, outcome) { policy.abandon(&call, &slot) }
     }
 }
 

@@ -96,6 +96,10 @@
         nodes[index]._withUnsafeGuaranteedRef { $0.exit(&call, &slot, outcome) }
     }
 
+    @usableFromInline func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) {
+        nodes[index]._withUnsafeGuaranteedRef { $0.abandon(&call, &slot) }
+    }
+
     @usableFromInline nonisolated(nonsending) func descend(
         _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
     ) async throws -> Verdict {

@@ -17,6 +17,8 @@ extension Pipeline: CustomStringConvertible {
         case (let outer as Retry, let inner as Retry):
             let attempts = outer.configuration.maxAttempts.saturatingMultiplied(by: inner.configuration.maxAttempts)
             return "\(outer.name) around \(inner.name): attempts multiply, up to \(attempts) a call"
+        case (let outer as Retry, is CircuitBreaker) where outer.configuration.verdicts.contains(.rejected):
+            return "\(outer.name) around \(inner.name): what an open circuit refuses is tried again, call after call"
         case (is Bulkhead, is Retry):
             return "\(outer.name) around \(inner.name): a call keeps its permit while it waits to try again"
         case (is Throttle, is Retry):

@@ -14,7 +14,8 @@
 /// - ``enter(_:_:)`` is asked first. `.sleep` and `.park` mean "then ask me again", with the same slot.
 /// - Each stay ends with **exactly one** ``exit(_:_:_:)``, whatever happens: the operation's end, a refusal further in,
 ///   cancellation while it sleeps or is parked. The one exception is `.refuse`, after which nothing is owed.
-/// - After an exit that answered `.again`, the call enters again, with the same slot.
+/// - After an exit that answered `.again`, the call enters again, with the same slot; or, if it is cancelled before that,
+///   ``abandon(_:_:)`` is told, and nothing else.
 /// - Both may run on many tasks at once. What a user wrote runs outside locks.
 ///
 /// See `Docs/WritingAPolicy.md`.
@@ -37,6 +38,10 @@ public protocol Policy: Sendable, CustomStringConvertible {
 
     /// Coming out.
     func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
+
+    /// The round that an `.again` of this policy asked for does not come: the call was cancelled in the wait before it, or
+    /// a ``Permit`` was reported by hand. For a policy whose slot holds on to something; the default does nothing.
+    func abandon(_ call: inout Call, _ slot: inout Slot)
 }
 
 extension Policy {
@@ -47,6 +52,7 @@ extension Policy {
     public var description: String { name }
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
+    public func abandon(_ call: inout Call, _ slot: inout Slot) {}
 }
 
 /// What a policy remembers of one call: three words, zero at first, kept while the call goes round.

@@ -75,6 +75,7 @@
     var count: Int { get }
     func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry
     func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
+    func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot)
 }
 
 /// The walk of one policy used without a pipeline.
@@ -92,6 +93,8 @@
     @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         policy.exit(&call, &slot, outcome)
     }
+
+    @inlinable func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
 }
 
 extension Walk {
@@ -157,6 +160,9 @@ extension Walk {
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
         guard wake == .cancelled else { return walkIn(&call, &frame) }
+        // The policy to be asked next is owed no exit: the wait was between two rounds of its own.
+        let next = frame.next
+        if next == frame.open { frame.withSlot(next) { abandon(at: next, &call, &$0) } }
         let error: any Error = wait.lastError.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
         return walkOut(&call, &frame, Outcome(.cancelled, error: error))
     }

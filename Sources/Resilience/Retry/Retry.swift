@@ -5,35 +5,75 @@
 /// ```
 ///
 /// It retries ``Verdict/transient`` and ``Verdict/throttled(retryAfter:)``. It does not retry what will not pass by
-/// itself, what a policy of ours refused (an open circuit would be asked in a loop), or what was cancelled. A wait that
-/// the other side named is a floor under the backoff; one beyond `retryAfterCeiling` is not waited for. It never waits
-/// past the call's deadline: it gives up at once with the error it has.
+/// itself, what a policy of ours refused (an open circuit would be asked in a loop), or what was cancelled. Rules can say
+/// otherwise of single errors:
+///
+/// ```swift
+/// Retry(maxRetries: 3) { failure in failure.error is Stale ? .retry(.none) : nil }     // nil: as configured
+/// ```
+///
+/// A wait that the other side named, or a policy of ours that refused the call, is a floor under the backoff: the wait is
+/// the longer of the two, so that jitter never makes it shorter. One beyond `retryAfterCeiling` is not waited for. It never
+/// waits past the call's deadline: it gives up at once with the error it has.
+///
+/// ``CallOptions/isIdempotent`` changes what is retried: if true, ``Verdict/uncertain`` is as transient; if false, neither of
+/// the two is retried, whatever the rules say. Attempts before ``CallOptions/firstAttempt`` count for `maxRetries` and for
+/// the backoff's growth, in each of several retries around one another.
 ///
 /// When retries run out the last error is thrown, or the last result returned, as it is.
 public struct Retry: Policy {
+    /// Says of a failed attempt whether to try again; nil is "as configured". A pure function, asked outside every lock,
+    /// and not of cancelled calls.
+    public typealias Rules = @Sendable (RetryFailure) -> Decision?
+    /// Told of a failed attempt before the wait for the next.
+    public typealias BeforeRetry = @Sendable (RetryFailure, _ wait: Duration) -> Void
+    /// Told of all failed attempts of a call when no further one is made.
+    public typealias OnGiveUp = @Sendable (RetryHistory, GivingUp) -> Void
+
     public let name: String
     let configuration: RetryConfiguration
 
+    /// That of its budget, if the budget keeps readings.
+    public var timeBase: (any TimeBase)? { configuration.budget?.timeBase }
+
+    /// It counts nothing over calls; a budget outlives it.
+    public var isAtRest: Bool { true }
+
     /// - Parameters:
     ///   - maxRetries: attempts after the first; 0 or more.
+    ///   - maxElapsed: no attempt begins later than this after the beginning of the first; zero or more, nil for no limit.
+    ///     It costs a reading of the clock.
     ///   - backoff: the wait after a transient failure.
     ///   - throttledBackoff: the least wait after the other side asked for fewer calls.
     ///   - verdicts: what is tried again.
-    ///   - retryAfterCeiling: a wait named by the other side above this is not waited for: the call fails at once.
+    ///   - retryAfterCeiling: a named wait above this is not waited for: the call fails at once.
+    ///   - budget: what the retries of many calls are taken from.
+    ///   - wrapsLastError: whether a call that is given up throws ``RetriesExhausted``, with all its errors, instead of the
+    ///     last one. A result that means failure is returned as it is.
     ///   - generator: where jitter comes from; pass a seeded one to repeat a run.
+    ///   - rules: what is tried again, and how soon, by error.
+    ///   - beforeRetry: runs before each wait, on the call's task, and must not block.
+    ///   - onGiveUp: runs when the call is given up, likewise.
     public init(
         _ name: String = "retry",
         maxRetries: Int = 3,
+        maxElapsed: Duration? = nil,
         backoff: Backoff = .exponential(from: .milliseconds(50), cap: .seconds(20)),
         throttledBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(20)),
         on verdicts: VerdictSet = [.transient, .throttled],
         retryAfterCeiling: Duration = .seconds(120),
-        generator: SplitMix64 = .shared
+        budget: RetryBudget? = nil,
+        wrapsLastError: Bool = false,
+        generator: SplitMix64 = .shared,
+        rules: Rules? = nil,
+        beforeRetry: BeforeRetry? = nil,
+        onGiveUp: OnGiveUp? = nil
     ) {
         self.name = name
         configuration = RetryConfiguration(
-            maxRetries: maxRetries, backoff: backoff, throttledBackoff: throttledBackoff, verdicts: verdicts,
-            retryAfterCeiling: retryAfterCeiling, generator: generator)
+            maxRetries: maxRetries, maxElapsed: maxElapsed, backoff: backoff, throttledBackoff: throttledBackoff,
+            verdicts: verdicts, retryAfterCeiling: retryAfterCeiling, budget: budget, wrapsLastError: wrapsLastError,
+            generator: generator, rules: rules, beforeRetry: beforeRetry, onGiveUp: onGiveUp)
     }
 
     /// Three retries of what was throttled, after 1, 2 and 4 seconds, and of nothing else.
@@ -44,48 +84,151 @@ public struct Retry: Policy {
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        slot.first &+= 1
-        call.attempt = Int(slot.first)
+        slot.first &+= Memory.round
+        call.attempt = call.options.firstAttempt
+        if slot.first != Memory.round || configuration.hasMaxElapsed { note(&call, &slot) }
         return .proceed
     }
 
+    /// What the first attempt of a call without limits does not need.
+    @inline(never) private func note(_ call: inout Call, _ slot: inout Slot) {
+        call.attempt = Memory.attempt(slot, call.options)
+        if slot.first == Memory.round { slot.third = UInt64(bitPattern: call.now.nanoseconds) }
+    }
+
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if case .success = outcome.verdict {
-            slot.first = 0
-            slot.second = 0
-            return .pass
-        }
-        return failed(&call, &slot, outcome)
+        guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
+        if slot.first != Memory.round || configuration.budget != nil { succeeded(&call, &slot) }
+        slot = Slot()
+        return .pass
+    }
+
+    @inline(never) private func succeeded(_ call: inout Call, _ slot: inout Slot) {
+        if configuration.keepsHistory { _ = Notes.taken(from: &slot) }
+        configuration.budget?.succeeded(after: Memory.withdrawal(slot), &call)
     }
 
     @inline(never) private func failed(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        var machine = RetryStateMachine(attempts: Int(slot.first), previousDelay: Int64(slot.second))
-        var generator = configuration.generator
-        let decision = machine.failed(
-            outcome.verdict, at: call.now, deadline: call.deadline, configuration, using: &generator)
+        let attempt = Memory.attempt(slot, call.options)
+        let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
+        // It stays in the slot only over a wait for another round.
+        let notes = configuration.keepsHistory ? Notes.taken(from: &slot) ?? Notes() : nil
+        notes?.history.append(failure)
+        var machine = RetryStateMachine(
+            attempts: attempt, previousDelay: notes?.previousDelay ?? Int64(bitPattern: slot.second))
+        let decision = decide(&machine, failure, &call, slot)
+        let budget = configuration.budget
+        if !outcome.verdict.saysNothing {
+            budget?.failed(after: Memory.withdrawal(slot), mayPass: decision != .notMine, &call)
+        }
         switch decision {
         case .retry(let instant):
-            slot.second = UInt64(machine.previousDelay)
+            let withdrawal: Withdrawal = if case .throttled = outcome.verdict { .throttled } else { .usual }
+            guard budget?.withdraw(withdrawal, &call) ?? true else {
+                return giveUp(.budgetExhausted, &call, &slot, failure, notes)
+            }
+            Memory.note(withdrawal, &slot)
             let wait = call.now.duration(to: instant)
+            configuration.beforeRetry?(failure, wait)
             call.emit(
-                Event.retrying(
-                    attempt: machine.attempts, of: configuration.maxAttempts, after: wait, outcome.verdict),
+                Event.retrying(attempt: attempt, of: configuration.maxAttempts, after: wait, outcome.verdict),
                 from: name)
+            if let notes {
+                notes.previousDelay = machine.previousDelay
+                notes.keep(in: &slot)
+            } else {
+                slot.second = UInt64(bitPattern: machine.previousDelay)
+            }
             return .again(at: instant)
         case .giveUp(let reason):
-            call.emit(Event.gaveUp(attempt: machine.attempts, reason), from: name)
+            return giveUp(reason, &call, &slot, failure, notes)
         case .notMine:
-            break
+            // A policy further out may go round, and then this retry begins anew.
+            slot = Slot()
+            return .pass
         }
-        // A policy further out may go round, and then this retry begins anew.
+    }
+
+    private func decide(
+        _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout Call, _ slot: Slot
+    ) -> RetryStateMachine.Decision {
+        let rule = failure.verdict == .cancelled ? nil : configuration.rules?(failure)
+        let refusedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
+        let start = configuration.hasMaxElapsed ? Instant(nanoseconds: Int64(bitPattern: slot.third)) : .distantFuture
+        var generator = configuration.generator
+        return machine.failed(
+            failure.verdict, rule: rule, refusedFor: refusedFor, isIdempotent: call.options.isIdempotent, at: call.now,
+            since: start, deadline: call.deadline, configuration, using: &generator)
+    }
+
+    private func giveUp(
+        _ reason: GivingUp, _ call: inout Call, _ slot: inout Slot, _ failure: RetryFailure, _ notes: Notes?
+    ) -> Exit {
         slot = Slot()
-        return .pass
+        call.emit(Event.gaveUp(attempt: failure.attempt, reason), from: name)
+        guard let history = notes?.history else { return .pass }
+        configuration.onGiveUp?(history, reason)
+        guard configuration.wrapsLastError, let error = failure.error else { return .pass }
+        let wrapped = RetriesExhausted(
+            reason: reason, lastError: error, verdict: failure.verdict, history: history)
+        return .replace(wrapped, as: failure.verdict)
+    }
+
+    public func abandon(_ call: inout Call, _ slot: inout Slot) {
+        if configuration.keepsHistory { _ = Notes.taken(from: &slot) }
+        configuration.budget?.giveBack(Memory.withdrawal(slot))
+        slot = Slot()
     }
 
     public var description: String { "\(name): \(configuration)" }
 }
 
+/// The slot. First word: the round, from 1, above two bits for what was last withdrawn. Second: the last delay, or the
+/// ``Notes`` in which it is then. Third: when the first attempt began, if there is a limit to that.
+private enum Memory {
+    static let round: UInt64 = 4
+
+    static func attempt(_ slot: Slot, _ options: CallOptions) -> Int {
+        options.firstAttempt.saturatingAdding(Int(slot.first >> 2) - 1)
+    }
+
+    static func withdrawal(_ slot: Slot) -> Withdrawal { Withdrawal(rawValue: slot.first & 3) ?? .none }
+
+    static func note(_ withdrawal: Withdrawal, _ slot: inout Slot) {
+        slot.first = slot.first & ~3 | withdrawal.rawValue
+    }
+}
+
+/// What does not fit into a slot: made for a failing call, if somebody asks for its errors.
+///
+/// Only while the call waits for another round does the slot hold a reference. It is taken out at the exit that follows, or
+/// when the round is abandoned; one of the two always comes.
+private final class Notes {
+    var history = RetryHistory()
+    var previousDelay: Int64 = 0
+
+    func keep(in slot: inout Slot) {
+        slot.second = UInt64(UInt(bitPattern: Unmanaged.passRetained(self).toOpaque()))
+    }
+
+    static func taken(from slot: inout Slot) -> Notes? {
+        defer { slot.second = 0 }
+        return UnsafeRawPointer(bitPattern: UInt(slot.second)).map { Unmanaged.fromOpaque($0).takeRetainedValue() }
+    }
+}
+
 extension Retry {
+    /// What a rule says of a failed attempt.
+    public enum Decision: Sendable, Hashable {
+        /// Try again, if limits and budget allow, after this backoff; nil is the usual one.
+        case retry(Backoff?)
+        /// Let the failure through.
+        case leave
+
+        /// Try again after the usual backoff.
+        public static var retry: Decision { .retry(nil) }
+    }
+
     public enum Event: PolicyEvent, Equatable {
         /// Attempt `attempt` failed; the next comes after this wait.
         case retrying(attempt: Int, of: Int, after: Duration, Verdict)
@@ -106,7 +249,13 @@ extension Retry {
         case attemptsExhausted
         /// The next attempt would begin after the call's deadline.
         case deadlineTooNear
-        /// The other side named a wait above the ceiling.
+        /// The other side, or a policy of ours, named a wait above the ceiling.
         case retryAfterTooLong
+        /// The next attempt would begin too long after the first.
+        case elapsedTooLong
+        /// The budget has no retry left for this call.
+        case budgetExhausted
+        /// The caller said that it must not be done twice, and it may have been done.
+        case notIdempotent
     }
 }

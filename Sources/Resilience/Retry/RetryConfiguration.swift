@@ -1,17 +1,29 @@
 /// A class, so that a ``Retry`` is three words and moving it costs nothing.
 final class RetryConfiguration: Sendable, CustomStringConvertible {
     let maxRetries: Int
+    let maxElapsed: Duration?
+    /// The same as a byte, for every call to read.
+    let hasMaxElapsed: Bool
     let backoff: Backoff
     let throttledBackoff: Backoff
     let verdicts: VerdictSet
     let retryAfterCeiling: Int64
+    let budget: RetryBudget?
+    let wrapsLastError: Bool
     let generator: SplitMix64
+    let rules: Retry.Rules?
+    let beforeRetry: Retry.BeforeRetry?
+    let onGiveUp: Retry.OnGiveUp?
 
     init(
-        maxRetries: Int, backoff: Backoff, throttledBackoff: Backoff, verdicts: VerdictSet,
-        retryAfterCeiling: Duration, generator: SplitMix64
+        maxRetries: Int, maxElapsed: Duration? = nil, backoff: Backoff, throttledBackoff: Backoff, verdicts: VerdictSet,
+        retryAfterCeiling: Duration, budget: RetryBudget? = nil, wrapsLastError: Bool = false, generator: SplitMix64,
+        rules: Retry.Rules? = nil, beforeRetry: Retry.BeforeRetry? = nil, onGiveUp: Retry.OnGiveUp? = nil
     ) {
         precondition(maxRetries >= 0, "Retry: maxRetries is \(maxRetries), and must not be negative")
+        if let maxElapsed {
+            precondition(maxElapsed >= .zero, "Retry: maxElapsed is \(maxElapsed), and must not be negative")
+        }
         precondition(
             retryAfterCeiling >= .zero,
             "Retry: retryAfterCeiling is \(retryAfterCeiling), and must not be negative")
@@ -19,16 +31,30 @@ final class RetryConfiguration: Sendable, CustomStringConvertible {
             !verdicts.contains(.success) && !verdicts.contains(.cancelled),
             "Retry: verdicts are \(verdicts), and neither success nor cancellation can be retried")
         self.maxRetries = maxRetries
+        self.maxElapsed = maxElapsed
+        hasMaxElapsed = maxElapsed != nil
         self.backoff = backoff
         self.throttledBackoff = throttledBackoff
         self.verdicts = verdicts
         self.retryAfterCeiling = retryAfterCeiling.saturatedNanoseconds
+        self.budget = budget
+        self.wrapsLastError = wrapsLastError
         self.generator = generator
+        self.rules = rules
+        self.beforeRetry = beforeRetry
+        self.onGiveUp = onGiveUp
     }
 
     var maxAttempts: Int { maxRetries.saturatingAdding(1) }
 
+    /// Whether anybody asks for the errors of a call's attempts.
+    var keepsHistory: Bool { wrapsLastError || onGiveUp != nil }
+
     var description: String {
-        "\(maxRetries) retries on \(verdicts), backoff \(backoff), throttled \(throttledBackoff)"
+        var parts = ["\(maxRetries) retries on \(verdicts)", "backoff \(backoff)", "throttled \(throttledBackoff)"]
+        if let maxElapsed { parts.append("for \(maxElapsed)") }
+        if let budget { parts.append("budget \(budget)") }
+        if rules != nil { parts.append("rules") }
+        return parts.joined(separator: ", ")
     }
 }

@@ -83,6 +83,9 @@ public final class Throttle: Policy {
     ) {
         precondition(maxWait >= .zero, "Throttle: maxWait is \(maxWait), and must not be negative")
         precondition(maxHold >= .zero, "Throttle: maxHold is \(maxHold), and must not be negative")
+        precondition(
+            holdBackoff?.isCustom != true,
+            "Throttle: holdBackoff is custom, and would be asked under the throttle's lock")
         precondition(maxWaiting >= 0, "Throttle: maxWaiting is \(maxWaiting), and must not be negative")
         self.name = name
         self.rate = rate

@@ -18,6 +18,8 @@ private struct ExactBackoff: ExplorableMachine {
         /// The factor as a fraction.
         case exponential(Int64, Int128, over: Int128)
         case sequence([Int64])
+        /// The retry's number times this, and the delay before.
+        case custom(Int64)
     }
 
     private let backoff: Backoff
@@ -30,6 +32,9 @@ private struct ExactBackoff: ExplorableMachine {
 
     init(_ formula: Formula, cap: Int64 = .max, jitter: Backoff.Jitter = .none) {
         self.formula = formula
+        var jitter = jitter
+        // A custom delay has no growth that it could replace.
+        if case .custom = formula, jitter == .decorrelated { jitter = .none }
         self.jitter = jitter
         switch formula {
         case .constant(let delay):
@@ -46,6 +51,11 @@ private struct ExactBackoff: ExplorableMachine {
         case .sequence(let delays):
             backoff = .sequence(delays.map { .nanoseconds($0) }, jitter: jitter)
             self.cap = Int128(delays.max() ?? 0)
+        case .custom(let step):
+            backoff = .custom(cap: .nanoseconds(cap), jitter: jitter) {
+                .nanoseconds(Int64(clamping: Int128($0) * Int128(step))) + $1
+            }
+            self.cap = Int128(cap)
         }
     }
 
@@ -53,7 +63,11 @@ private struct ExactBackoff: ExplorableMachine {
 
     /// After so many retries whatever grows by a factor has reached its cap; the rest is not expected to change.
     var identity: [Int64]? {
-        [Int64(min(retry, 500)), jitter == .decorrelated ? previous?.saturatedNanoseconds ?? -1 : 0]
+        [Int64(min(retry, 500)), asksForPrevious ? previous?.saturatedNanoseconds ?? -1 : 0]
+    }
+
+    private var asksForPrevious: Bool {
+        if case .custom = formula { true } else { jitter == .decorrelated }
     }
 
     mutating func apply(_ input: Input) throws {
@@ -90,6 +104,9 @@ private struct ExactBackoff: ExplorableMachine {
             return min(cap, delay >> 48)
         case .sequence(let delays):
             return Int128(delays[min(retry, delays.count - 1)])
+        case .custom(let step):
+            let product = Int128(Int64(clamping: Int128(retry) * Int128(step)))
+            return min(cap, product + Int128(previous?.saturatedNanoseconds ?? 0))
         }
     }
 
@@ -114,7 +131,8 @@ private struct ExactBackoff: ExplorableMachine {
     private static let formulas: [ExactBackoff.Formula] =
         [0, 1, 3, 50_000_000, 1 << 40, .max / 2 + 1, .max].flatMap { (base: Int64) -> [ExactBackoff.Formula] in
             [
-                .constant(base), .linear(base), .sequence([base, 0, 7, base / 3]), .exponential(base, 1, over: 1),
+                .constant(base), .linear(base), .sequence([base, 0, 7, base / 3]), .custom(base),
+                .exponential(base, 1, over: 1),
                 .exponential(base, 2, over: 1), .exponential(base, 3, over: 1), .exponential(base, 10, over: 1),
                 .exponential(base, 3, over: 2), .exponential(base, 11, over: 10),
             ]

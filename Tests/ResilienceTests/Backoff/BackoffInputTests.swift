@@ -58,6 +58,22 @@ import Testing
         #expect(errorText(result).contains("jitter share is nan, and must lie in 0...1"))
     }
 
+    @Test("decorrelated jitter of a custom delay is refused with a message that says why")
+    func customDecorrelated() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Backoff.custom(jitter: .decorrelated) { _, _ in .zero }
+        }
+        #expect(errorText(result).contains("jitter is decorrelated, which would replace a custom delay"))
+    }
+
+    @Test("a custom backoff is refused where it would be asked under a lock")
+    func customUnderALock() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Throttle.gate(holdBackoff: .custom { _, _ in .zero })
+        }
+        #expect(errorText(result).contains("holdBackoff is custom, and would be asked under the throttle's lock"))
+    }
+
     @Test("an empty sequence is refused with a message that says so")
     func emptySequence() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -1,6 +1,7 @@
-import Resilience
 import ResilienceTesting
 import Testing
+
+@testable import Resilience
 
 @Suite struct BackoffTests {
     private var chance = SeededGenerator(seed: 1)
@@ -148,6 +149,71 @@ import Testing
         }
     }
 
+    @Test("beyond its end a sequence has its last delay, whether it stops there or not")
+    func sequenceEnd() {
+        for end in [Backoff.SequenceEnd.repeatLast, .stop] {
+            let backoff = Backoff.sequence([.seconds(1), .seconds(5)], atEnd: end)
+            #expect(delays(backoff, 4) == [.seconds(1), .seconds(5), .seconds(5), .seconds(5)])
+            #expect((0..<4).map { backoff.hasEnded(beforeRetry: $0) } == [false, false, end == .stop, end == .stop])
+        }
+        #expect(!Backoff.exponential().hasEnded(beforeRetry: .max))
+    }
+
+    @Test("a custom delay is what its function says, but not below zero or above the cap")
+    mutating func custom() {
+        let backoff = Backoff.custom(cap: .seconds(9)) { retry, previous in .seconds(retry * 4 - 4) + previous }
+        #expect(delays(backoff, 5) == [.zero, .zero, .seconds(4), .seconds(8), .seconds(9)])
+        #expect(backoff.delay(beforeRetry: 2, previous: .seconds(1), using: &chance) == .seconds(5))
+        let endless = Backoff.custom(cap: .infinite) { _, _ in Duration(attoseconds: .max) }
+        #expect(endless.delay(beforeRetry: 0, using: &chance) == .nanoseconds(Int64.max))
+    }
+
+    @Test("jitter spreads a custom delay too")
+    mutating func customJitter() {
+        let backoff = Backoff.custom(jitter: .equal) { _, _ in .seconds(8) }
+        let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 0, using: &chance) }
+        #expect(delays.min()! < .milliseconds(4_050) && delays.min()! >= .seconds(4) && delays.max()! <= .seconds(8))
+    }
+
+    @Test("a custom backoff is equal to its copies and to no other; the rest are by what they are made of")
+    func equality() {
+        let custom = Backoff.custom { _, _ in .zero }
+        let copy = custom
+        #expect(custom == copy && custom != .custom { _, _ in .zero } && Set([custom, copy]).count == 1)
+        let repeating = Backoff.sequence([.zero])
+        #expect(repeating == Backoff.sequence([.zero]) && repeating != Backoff.sequence([.zero], atEnd: .stop))
+    }
+
+    @Test("jitter asks for one number, and no jitter for none")
+    func draws() {
+        struct Counting: RandomNumberGenerator {
+            var count = 0
+
+            mutating func next() -> UInt64 {
+                count += 1
+                return .max
+            }
+        }
+        for (jitter, count) in [(Backoff.Jitter.none, 0), (.full, 1), (.equal, 1), (.decorrelated, 1)] {
+            var generator = Counting()
+            let backoff = Backoff.exponential(from: .seconds(4), jitter: jitter)
+            // The greatest number there is gives the greatest delay.
+            let delay = backoff.delay(beforeRetry: 0, using: &generator)
+            #expect(delay == .seconds(jitter == .decorrelated ? 12 : 4) && generator.count == count)
+        }
+    }
+
+    @Test("every delay of a small range comes up as often as the others")
+    func uniform() {
+        var chance = chance
+        let backoff = Backoff.constant(.nanoseconds(4), jitter: .full)
+        var counts = [Int](repeating: 0, count: 5)
+        for _ in 0..<50_000 {
+            counts[Int(backoff.delay(beforeRetry: 0, using: &chance).saturatedNanoseconds)] += 1
+        }
+        #expect(counts.allSatisfy { (9_600...10_400).contains($0) }, "\(counts)")
+    }
+
     @Test("a retry number below zero counts as the first")
     mutating func negativeRetry() {
         let backoff = Backoff.exponential(from: .seconds(1), jitter: .none)
@@ -160,6 +226,9 @@ import Testing
         #expect("\(Backoff.constant(.seconds(1)))" == "constant 1.0 seconds")
         #expect("\(Backoff.linear(.seconds(1)))" == "linear 1.0 seconds up to 20.0 seconds")
         #expect("\(Backoff.exponential())" == "exponential 0.05 seconds × 2.0ⁿ up to 20.0 seconds, full jitter")
+        #expect("\(Backoff.sequence([.seconds(1)]))" == "[1.0 seconds]")
+        #expect("\(Backoff.sequence([.seconds(1)], atEnd: .stop))" == "[1.0 seconds] and no more")
+        #expect("\(Backoff.custom { _, _ in .zero })" == "custom up to 20.0 seconds")
     }
 }
 

@@ -10,6 +10,20 @@ import Testing
         await expect(PolicyContract { _ in Retry.throttledOnly })
         await expect(
             PolicyContract { _ in Retry(maxRetries: 5, backoff: .constant(.zero), on: [.transient, .rejected]) })
+        await expect(PolicyContract { _ in Retry(maxRetries: 20, maxElapsed: .seconds(5)) })
+        await expect(
+            PolicyContract { _ in
+                Retry(
+                    wrapsLastError: true, rules: { _ in .retry(Backoff.none) }, beforeRetry: { _, _ in },
+                    onGiveUp: { _, _ in })
+            }, calls: 10_000)
+    }
+
+    @Test("a retry with a budget of each kind keeps the contract")
+    func retryBudgets() async {
+        await expect(PolicyContract { _ in Retry(budget: .tokens(capacity: 100)) }, calls: 10_000)
+        await expect(PolicyContract { Retry(budget: .ratio(reserve: 1, timeBase: $0)) })
+        await expect(PolicyContract { _ in Retry(budget: .throttling()) })
     }
 
     @Test("a circuit breaker with three states keeps the contract")

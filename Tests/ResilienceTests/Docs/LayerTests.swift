@@ -46,8 +46,10 @@ import Testing
         let explorations = try Self.files(in: "Tests").filter { $0.name.hasSuffix("ExplorationTests") }.map(\.text)
             .joined()
         let machines = try Self.files(in: "Sources").flatMap { file in
-            file.text.matches(of: /(?:struct|enum) (\w+StateMachine)\b|struct (\w+): CircuitStateMachine/)
-                .map { String($0.output.1 ?? $0.output.2 ?? "") }
+            file.text.matches(
+                of: /(?:struct|enum) (\w+StateMachine)\b|struct (\w+): (?:Circuit|RetryBudget)StateMachine/
+            )
+            .map { String($0.output.1 ?? $0.output.2 ?? "") }
         }
         #expect(machines.count >= 6)
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }

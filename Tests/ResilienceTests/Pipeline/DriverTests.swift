@@ -34,6 +34,48 @@ import Testing
         #expect(journal.lines == ["a in", "b refuses", "a out rejected round 1"])
     }
 
+    @Test(
+        "a policy whose next round is cancelled in the wait before it is told so, once, and then the policies around it"
+    )
+    func abandoned() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            policy("a"); AskingAgain(journal); policy("c")
+        }
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(
+            journal.lines == [
+                "a in", "c in", "c out transient round 1", "again", "abandoned", "a out cancelled round 1",
+            ])
+    }
+
+    @Test(
+        "a policy that asked for a round and has it, or that is cancelled in a wait on its way in, is told of no end of it"
+    )
+    func notAbandoned() async {
+        let pipeline = Pipeline(timeBase: clock) {
+            AskingAgain(journal); policy("c", in: [.proceed, .sleep(.seconds(5))])
+        }
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(1))
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(
+            journal.lines == [
+                "c in", "c out transient round 1", "again", "c sleeps", "c out cancelled round 2", "passed",
+            ])
+    }
+
+    @Test("a policy that asks a permit's holder for another round is told that there is none")
+    func abandonedByHand() throws {
+        try AskingAgain(journal).acquire().complete(.transient)
+        #expect(journal.lines == ["again", "abandoned"])
+    }
+
     @Test("a policy that sleeps is asked again at its instant, with its slot kept")
     func sleeping() async throws {
         let pipeline = Pipeline(timeBase: clock) {
@@ -174,4 +216,18 @@ import Testing
     ) -> ScriptedPolicy {
         ScriptedPolicy(name, in: inward, out: outward, journal)
     }
+}
+
+/// Wants another round after every failure but a cancelled one, and notes what becomes of it.
+private struct AskingAgain: Policy {
+    let journal: Journal
+
+    init(_ journal: Journal) { self.journal = journal }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        journal.note(outcome.verdict == .transient ? "again" : "passed")
+        return outcome.verdict == .transient ? .again(at: call.now + .seconds(1)) : .pass
+    }
+
+    func abandon(_ call: inout Call, _ slot: inout Slot) { journal.note("abandoned") }
 }

@@ -33,6 +33,16 @@ import Testing
         #expect(pipeline.warnings == ["outer around inner: attempts multiply, up to 20 a call"])
     }
 
+    @Test("a retry of what an open circuit refuses is warned of")
+    func refusalsRetried() {
+        let pipeline = Pipeline {
+            Retry(on: [.transient, .rejected])
+            CircuitBreaker()
+        }
+        #expect(
+            pipeline.warnings == ["retry around breaker: what an open circuit refuses is tried again, call after call"])
+    }
+
     @Test("permits taken before a retry or a breaker are warned of")
     func permitsOutside() {
         let warnings = Pipeline {

@@ -88,6 +88,14 @@ import Testing
         #expect(errorText(result).contains("verdicts are transient+cancelled"))
     }
 
+    @Test("a negative limit of elapsed time is refused with a message that names it")
+    func maxElapsed() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Retry(maxElapsed: .seconds(-1))
+        }
+        #expect(errorText(result).contains("maxElapsed is -1.0 seconds, and must not be negative"))
+    }
+
     @Test("as many retries as an integer holds are no overflow")
     func most() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: .max, backoff: .none) }

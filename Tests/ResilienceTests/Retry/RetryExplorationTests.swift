@@ -7,12 +7,16 @@ import Testing
 /// One call with all its attempts, beside the rules in numbers of any size.
 private struct RetriedCall: ExplorableMachine {
     enum Input: Hashable {
-        case failed(Verdict, after: Int64)
+        case failed(Verdict, rule: Retry.Decision? = nil, refusedFor: Duration? = nil, after: Int64)
     }
 
     private let configuration: RetryConfiguration
     private let deadline: Instant
     private let verdicts: [Verdict]
+    private let rules: [Retry.Decision?]
+    private let refusals: [Duration?]
+    private let isIdempotent: Bool?
+    private let start: Instant
     private let lengths: [Int64]
     private var chance = SeededGenerator(seed: 1)
     private let firstAttempt: Int
@@ -24,11 +28,16 @@ private struct RetriedCall: ExplorableMachine {
     /// - Parameter goesOn: whether after the call's end comes another.
     init(
         _ configuration: RetryConfiguration, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
-        verdicts: [Verdict], lengths: [Int64] = [0, 1], goesOn: Bool = false
+        verdicts: [Verdict], rules: [Retry.Decision?] = [nil], refusals: [Duration?] = [nil],
+        isIdempotent: Bool? = nil, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
         self.configuration = configuration
         self.deadline = Instant(nanoseconds: deadline)
         self.verdicts = verdicts
+        self.rules = rules
+        self.refusals = refusals
+        self.isIdempotent = isIdempotent
+        self.start = Instant(nanoseconds: start)
         self.lengths = lengths
         self.firstAttempt = firstAttempt
         self.goesOn = goesOn
@@ -38,7 +47,13 @@ private struct RetriedCall: ExplorableMachine {
 
     var inputs: [Input] {
         if hasEnded { return [] }
-        return verdicts.flatMap { verdict in lengths.map { .failed(verdict, after: $0) } }
+        return verdicts.flatMap { verdict in
+            (verdict == .rejected ? refusals : [nil]).flatMap { refusal in
+                rules.flatMap { rule in
+                    lengths.map { .failed(verdict, rule: rule, refusedFor: refusal, after: $0) }
+                }
+            }
+        }
     }
 
     var identity: [Int64]? {
@@ -46,21 +61,26 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     mutating func apply(_ input: Input) throws {
-        guard case .failed(let verdict, let length) = input else { return }
+        guard case .failed(let verdict, let rule, let refusedFor, let length) = input else { return }
         now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         let before = machine
-        let decision = machine.failed(verdict, at: now, deadline: deadline, configuration, using: &chance)
+        let decision = machine.failed(
+            verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
+            deadline: deadline, configuration, using: &chance)
 
-        guard configuration.verdicts.contains(verdict) else { return try end(decision, is: .notMine) }
-        guard machine.attempts <= configuration.maxRetries else {
-            return try end(decision, is: .giveUp(.attemptsExhausted))
+        guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
+        guard isIdempotent != false || ![.transient, .uncertain].contains(verdict) else {
+            return try end(decision, is: .giveUp(.notIdempotent))
         }
+        var limit = Int128(configuration.maxRetries)
+        if case .sequence(let delays, .stop) = backoff.growth { limit = min(limit, Int128(delays.count)) }
+        guard machine.attempts <= limit else { return try end(decision, is: .giveUp(.attemptsExhausted)) }
         // Three centuries are as good as eternity.
-        let floor = min(max(0, verdict.retryAfter.map(nanosecondsRoundedUp) ?? 0), Int128(Int64.max))
+        let named = [verdict.retryAfter, refusedFor, .zero].compactMap { $0.map(nanosecondsRoundedUp) }.max() ?? 0
+        let floor = min(named, Int128(Int64.max))
         guard floor <= Int128(configuration.retryAfterCeiling) else {
             return try end(decision, is: .giveUp(.retryAfterTooLong))
         }
-        let backoff = if case .throttled = verdict { configuration.throttledBackoff } else { configuration.backoff }
         let (least, greatest) = delays(backoff, previous: before.previousDelay)
         func instant(_ delay: Int128) -> Int64 { Int64(clamping: Int128(now.nanoseconds) + max(delay, floor)) }
 
@@ -71,6 +91,7 @@ private struct RetriedCall: ExplorableMachine {
                 "the next attempt is at \(next.nanoseconds), and should be from \(instant(least)) to \(instant(greatest))"
             )
             try require(next < deadline, "the next attempt is not before the deadline")
+            try require(next <= latest, "the next attempt is too long after the first")
             try require(
                 least <= Int128(machine.previousDelay) && Int128(machine.previousDelay) <= greatest,
                 "the delay noted is \(machine.previousDelay), and should be from \(least) to \(greatest)")
@@ -79,6 +100,9 @@ private struct RetriedCall: ExplorableMachine {
         case .giveUp(.deadlineTooNear):
             try require(instant(greatest) >= deadline.nanoseconds, "the deadline was not near")
             try end(decision, is: .giveUp(.deadlineTooNear))
+        case .giveUp(.elapsedTooLong):
+            try require(instant(greatest) > latest.nanoseconds, "not so much time had passed")
+            try end(decision, is: .giveUp(.elapsedTooLong))
         case .giveUp, .notMine:
             throw BrokenInvariant("the decision is \(decision), and should be a retry")
         }
@@ -90,6 +114,21 @@ private struct RetriedCall: ExplorableMachine {
         machine = RetryStateMachine(attempts: firstAttempt)
     }
 
+    /// The latest start of an attempt.
+    private var latest: Instant {
+        guard let limit = configuration.maxElapsed else { return .distantFuture }
+        return Instant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + nanosecondsRoundedUp(limit)))
+    }
+
+    private func backoff(after verdict: Verdict, _ rule: Retry.Decision?) -> Backoff? {
+        let usual = if case .throttled = verdict { configuration.throttledBackoff } else { configuration.backoff }
+        if [.success, .cancelled].contains(verdict) || rule == .leave { return nil }
+        if case .retry(let own) = rule { return own ?? usual }
+        var retried = configuration.verdicts
+        if isIdempotent == true, retried.contains(.transient) { retried.insert(VerdictSet.uncertain) }
+        return retried.contains(verdict) ? usual : nil
+    }
+
     private func nanosecondsRoundedUp(_ duration: Duration) -> Int128 {
         let (whole, rest) = duration.attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return rest > 0 ? whole + 1 : whole
@@ -99,6 +138,7 @@ private struct RetriedCall: ExplorableMachine {
     private func delays(_ backoff: Backoff, previous: Int64) -> (least: Int128, greatest: Int128) {
         let (base, cap) = (Int128(backoff.base), Int128(backoff.cap))
         var plain = base
+        if case .sequence(let delays, _) = backoff.growth { plain = Int128(delays[machine.attempts - 1]) }
         if backoff.growth == .exponential(factor: 2), base > 0 {
             for _ in 1..<machine.attempts {
                 if plain >= cap { break }
@@ -119,12 +159,13 @@ private struct RetriedCall: ExplorableMachine {
 @Suite struct RetryExplorationTests {
     private static func configured(
         maxRetries: Int, jitter: Backoff.Jitter = .none, base: Int64 = 1, cap: Int64 = 5,
-        ceiling: Duration = .nanoseconds(9)
+        ceiling: Duration = .nanoseconds(9), maxElapsed: Duration? = nil,
+        on retried: VerdictSet = [.transient, .throttled]
     ) -> RetryConfiguration {
         RetryConfiguration(
-            maxRetries: maxRetries,
+            maxRetries: maxRetries, maxElapsed: maxElapsed,
             backoff: .exponential(from: .nanoseconds(base), cap: .nanoseconds(cap), jitter: jitter),
-            throttledBackoff: .constant(.nanoseconds(3)), verdicts: [.transient, .throttled],
+            throttledBackoff: .constant(.nanoseconds(3)), verdicts: retried,
             retryAfterCeiling: ceiling,
             generator: SplitMix64(seed: 0))
     }
@@ -145,6 +186,23 @@ private struct RetriedCall: ExplorableMachine {
             code: "RetriedCall(maxRetries: \(maxRetries))")
         let exploration = try explorer.explore()
         #expect(exploration.isComplete && exploration.transitions >= 20, "\(exploration)")
+    }
+
+    @Test(
+        "whatever rules, refusals and the call itself say of its failures, the next attempt comes when they say",
+        arguments: [nil, true, false] as [Bool?], [nil, .zero, .nanoseconds(20)] as [Duration?])
+    func told(isIdempotent: Bool?, maxElapsed: Duration?) throws {
+        let own = Backoff.sequence([.nanoseconds(2), .nanoseconds(6)], atEnd: .stop)
+        for retried: VerdictSet in [[.transient, .throttled], [.rejected, .uncertain]] {
+            let explorer = Explorer(
+                RetriedCall(
+                    Self.configured(maxRetries: 5, maxElapsed: maxElapsed, on: retried), deadline: 60,
+                    verdicts: Self.verdicts, rules: [nil, .retry, .retry(own), .leave],
+                    refusals: [nil, .nanoseconds(-1), .nanoseconds(4), .nanoseconds(10)], isIdempotent: isIdempotent),
+                code: "RetriedCall(isIdempotent: \(isIdempotent as Any), maxElapsed: \(maxElapsed as Any), \(retried))")
+            let exploration = try explorer.explore()
+            #expect(exploration.isComplete && exploration.transitions >= 104, "\(exploration)")
+        }
     }
 
     @Test("as far as the effort goes, hundreds of attempts come when the rules say")

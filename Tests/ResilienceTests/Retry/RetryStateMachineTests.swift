@@ -7,21 +7,26 @@ private let now = Instant.second(100)
 
 /// Two retries, 1 s after a failure that may pass, 5 s after a 429, and no Retry-After above a minute.
 private func configured(
-    maxRetries: Int = 2, backoff: Backoff = .constant(.seconds(1)), on verdicts: VerdictSet = [.transient, .throttled]
+    maxRetries: Int = 2, backoff: Backoff = .constant(.seconds(1)), on verdicts: VerdictSet = [.transient, .throttled],
+    maxElapsed: Duration? = nil
 ) -> RetryConfiguration {
     RetryConfiguration(
-        maxRetries: maxRetries, backoff: backoff, throttledBackoff: .constant(.seconds(5)), verdicts: verdicts,
+        maxRetries: maxRetries, maxElapsed: maxElapsed, backoff: backoff, throttledBackoff: .constant(.seconds(5)),
+        verdicts: verdicts,
         retryAfterCeiling: .seconds(60), generator: SplitMix64(seed: 0))
 }
 
 @Suite struct RetryStateMachineTests {
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: Instant = .distantFuture,
-        _ configuration: RetryConfiguration = configured()
+        _ configuration: RetryConfiguration = configured(), rule: Retry.Decision? = nil, refusedFor: Duration? = nil,
+        isIdempotent: Bool? = nil, since start: Instant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var chance = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
-        return machine.failed(verdict, at: now, deadline: deadline, configuration, using: &chance)
+        return machine.failed(
+            verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
+            deadline: deadline, configuration, using: &chance)
     }
 
     @Test(
@@ -96,6 +101,97 @@ private func configured(
         #expect(decide(.uncertain, uncertain) == .retry(at: .second(101)))
         #expect(decide(.transient, uncertain) == .notMine)
         #expect(decide(.throttled, uncertain) == .notMine)
+    }
+
+    @Test(
+        "a rule has a failure tried again that would not be, sooner or later than usual, or lets it through",
+        arguments: [
+            (.permanent, .retry, .retry(at: .second(101))), (.throttled, .retry, .retry(at: .second(105))),
+            (.permanent, .retry(.constant(.seconds(9))), .retry(at: .second(109))),
+            (.uncertain, .retry(Backoff.none), .retry(at: now)), (.rejected, .retry, .retry(at: .second(101))),
+            (.throttled(retryAfter: .seconds(30)), .retry(Backoff.none), .retry(at: .second(130))),
+            (.throttled(retryAfter: .seconds(61)), .retry, .giveUp(.retryAfterTooLong)),
+            (.transient, .leave, .notMine), (.throttled, .leave, .notMine), (.permanent, .leave, .notMine),
+            (.transient, nil, .retry(at: .second(101))), (.permanent, nil, .notMine),
+        ] as [(Verdict, Retry.Decision?, RetryStateMachine.Decision)])
+    func rules(verdict: Verdict, rule: Retry.Decision?, decision: RetryStateMachine.Decision) {
+        #expect(decide(verdict, rule: rule) == decision)
+    }
+
+    @Test("no rule has a cancelled call tried again, or a success", arguments: [.cancelled, .success] as [Verdict])
+    func ruledOut(verdict: Verdict) {
+        #expect(decide(verdict, rule: .retry) == .notMine)
+    }
+
+    @Test("a rule does not lift the limits")
+    func ruledLimits() {
+        #expect(decide(.permanent, attempt: 3, rule: .retry) == .giveUp(.attemptsExhausted))
+        #expect(decide(.permanent, deadline: .second(101), rule: .retry) == .giveUp(.deadlineTooNear))
+    }
+
+    @Test(
+        "a sequence that stops ends the retries with its last delay; one that repeats does not",
+        arguments: [
+            (.stop, [.retry(at: .second(101)), .retry(at: .second(103)), .giveUp(.attemptsExhausted)]),
+            (.repeatLast, [.retry(at: .second(101)), .retry(at: .second(103)), .retry(at: .second(103))]),
+        ] as [(Backoff.SequenceEnd, [RetryStateMachine.Decision])])
+    func sequenceEnd(end: Backoff.SequenceEnd, decisions: [RetryStateMachine.Decision]) {
+        let configuration = configured(
+            maxRetries: 9, backoff: .sequence([.seconds(1), .seconds(3)], atEnd: end))
+        #expect((1...3).map { decide(.transient, attempt: $0, configuration) } == decisions)
+        #expect(decide(.throttled, attempt: 3, configuration) == .retry(at: .second(105)))
+    }
+
+    @Test(
+        "a retry of what a policy of ours refused waits at least as long as the refusal says: no tight loop (P19)",
+        arguments: [
+            (nil, .retry(at: now)), (.seconds(-1), .retry(at: now)), (.seconds(42), .retry(at: .second(142))),
+            (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),
+        ] as [(Duration?, RetryStateMachine.Decision)])
+    func refused(retryAfter: Duration?, decision: RetryStateMachine.Decision) {
+        let configuration = configured(backoff: .none, on: .rejected)
+        #expect(decide(.rejected, configuration, refusedFor: retryAfter) == decision)
+    }
+
+    @Test(
+        "what must not be done twice is not tried again if it may have been done, and what may be, is (P18)",
+        arguments: [
+            (nil, .transient, .retry(at: .second(101))), (nil, .uncertain, .notMine),
+            (true, .transient, .retry(at: .second(101))), (true, .uncertain, .retry(at: .second(101))),
+            (true, .permanent, .notMine), (true, .rejected, .notMine), (true, .cancelled, .notMine),
+            (false, .transient, .giveUp(.notIdempotent)), (false, .throttled, .retry(at: .second(105))),
+            (false, .uncertain, .notMine), (false, .permanent, .notMine), (false, .rejected, .notMine),
+        ] as [(Bool?, Verdict, RetryStateMachine.Decision)])
+    func idempotence(isIdempotent: Bool?, verdict: Verdict, decision: RetryStateMachine.Decision) {
+        #expect(decide(verdict, isIdempotent: isIdempotent) == decision)
+    }
+
+    @Test("no rule and no configuration has it done twice that must not be (P18)")
+    func idempotenceFirst() {
+        for verdict in [Verdict.transient, .uncertain] {
+            #expect(decide(verdict, rule: .retry, isIdempotent: false) == .giveUp(.notIdempotent))
+        }
+        #expect(decide(.uncertain, configured(on: .uncertain), isIdempotent: false) == .giveUp(.notIdempotent))
+        // The other side said no, or was not reached: it was surely not done.
+        #expect(decide(.permanent, rule: .retry, isIdempotent: false) == .retry(at: .second(101)))
+        #expect(decide(.rejected, configured(on: .rejected), isIdempotent: false) == .retry(at: .second(101)))
+    }
+
+    @Test("that it may be done twice adds nothing to a retry of 429s alone")
+    func idempotentThrottledOnly() {
+        #expect(decide(.uncertain, configured(on: .throttled), isIdempotent: true) == .notMine)
+    }
+
+    @Test(
+        "no attempt begins longer after the first than allowed",
+        arguments: [
+            (nil, 0, .retry(at: .second(101))), (.seconds(10), 91, .retry(at: .second(101))),
+            (.seconds(10) - .nanoseconds(1), 91, .giveUp(.elapsedTooLong)),
+            (.seconds(10), 90, .giveUp(.elapsedTooLong)),
+            (.zero, 100, .giveUp(.elapsedTooLong)), (.seconds(Int64.max), 0, .retry(at: .second(101))),
+        ] as [(Duration?, Int64, RetryStateMachine.Decision)])
+    func elapsed(maxElapsed: Duration?, start: Int64, decision: RetryStateMachine.Decision) {
+        #expect(decide(.transient, configured(maxElapsed: maxElapsed), since: .second(start)) == decision)
     }
 
     @Test("decorrelated jitter builds on the last delay, not on a wait that the other side named")

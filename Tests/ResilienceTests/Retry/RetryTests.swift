@@ -122,6 +122,156 @@ import Testing
         #expect(waits == [.seconds(1)])
     }
 
+    @Test("a rule has one error tried again at once and another not at all; the rest go as configured")
+    func rules() async {
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Judged(verdict: .permanent)), .failure(Outage()), .failure(Outage(number: 2)),
+        ])
+        let retry = Retry(maxRetries: 9, backoff: .constant(.seconds(4))) { failure in
+            if failure.error is Judged { return .retry(.constant(.zero)) }
+            return (failure.error as? Outage)?.number == 2 ? .leave : nil
+        }
+        let (waits, result) = await play(retry, operation: operation)
+        #expect(waits == [.zero, .seconds(4)])
+        #expect(throws: Outage(number: 2)) { try result.get() }
+        #expect(recorder.events(of: Retry.Event.self).count == 2)
+    }
+
+    @Test("a rule is told the attempt, the verdict and the error, and the result that means failure has none")
+    func ruleInput() async throws {
+        let journal = Journal()
+        let retry = Retry(maxRetries: 2, backoff: .none) { failure in
+            journal.note("\(failure.attempt) \(failure.verdict) \(failure.error.map { "\($0)" } ?? "none")")
+            return nil
+        }
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Judged(verdict: .throttled)), .success(500), .success(7),
+        ])
+        let pipeline = Pipeline(timeBase: RushingClock()) { retry }
+        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { _ in try await operation()
+        }
+        #expect(status == 7)
+        #expect(
+            journal.lines == [
+                "1 throttled(retryAfter: nil) Judged(verdict: Resilience.Verdict.throttled(retryAfter: nil))",
+                "2 transient none",
+            ])
+    }
+
+    @Test("a retry of rejections waits as long as an open circuit says: it is not asked in a tight loop (P19)")
+    func rejectionFloor() async {
+        let clock = RecordingClock(clock)
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1), openFor: .constant(.seconds(60)), timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 2, backoff: .none, on: [.transient, .rejected])
+            breaker
+        }
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+        let result = try? await pipeline.run { try await operation() }
+        #expect(result == 7 && clock.waits == [.zero, .seconds(60)])
+    }
+
+    @Test("no attempt begins later after the first than allowed: the last error comes at once")
+    func elapsed() async {
+        let operation = ScriptedOperation<Void, Int>((1...9).map { .failure(Outage(number: $0)) })
+        let retry = Retry(maxRetries: 8, maxElapsed: .seconds(30), backoff: .constant(.seconds(10)))
+        let (waits, result) = await play(retry, operation: operation)
+        #expect(throws: Outage(number: 4)) { try result.get() }
+        #expect(waits == [.seconds(10), .seconds(10), .seconds(10)])
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 4, .elapsedTooLong))
+    }
+
+    @Test("each call has the whole time, and each round of a retry further out too")
+    func elapsedAnew() async {
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        let inner = Retry("inner", maxRetries: 8, maxElapsed: .seconds(10), backoff: .constant(.seconds(10)))
+        _ = await play(Retry(maxRetries: 2, backoff: .none), inner, operation: operation)
+        #expect(operation.callCount == 6)
+    }
+
+    @Test("attempts before the first of this call count for the limit and for the backoff's growth")
+    func resumed() async throws {
+        let clock = RecordingClock(clock)
+        let retry = Retry(maxRetries: 4, backoff: .linear(.seconds(1)))
+        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) { retry }
+        var attempts: [Int] = []
+        await #expect(throws: Outage()) {
+            try await pipeline.run(options: CallOptions(firstAttempt: 3)) { attempt in
+                attempts.append(attempt.number)
+                throw Outage()
+            }
+        }
+        #expect(attempts == [3, 4, 5] && clock.waits == [.seconds(3), .seconds(4)])
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 5, .attemptsExhausted))
+    }
+
+    @Test("in nested retries each counts from the call's first attempt, in every round")
+    func resumedNested() async throws {
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            Retry("outer", maxRetries: 2, backoff: .none)
+            Retry("inner", maxRetries: 2, backoff: .none)
+        }
+        var attempts: [Int] = []
+        await #expect(throws: Outage()) {
+            try await pipeline.run(options: CallOptions(firstAttempt: 2)) { attempt in
+                attempts.append(attempt.number)
+                throw Outage()
+            }
+        }
+        #expect(attempts == [2, 3, 2, 3])
+    }
+
+    @Test("a call resumed beyond all its attempts, or at the last number there is, has one more", arguments: [9, .max])
+    func resumedTooLate(firstAttempt: Int) async throws {
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: firstAttempt == .max ? .max : 3) }
+        var left = 3
+        await #expect(throws: Outage()) {
+            try await pipeline.run(options: CallOptions(firstAttempt: firstAttempt)) { attempt in
+                #expect(attempt.number == firstAttempt)
+                left -= 1
+                if left == 0 { cancelCurrentTask() }
+                _ = try await operation()
+            }
+        }
+        #expect(operation.callCount == (firstAttempt == .max ? 3 : 1))
+    }
+
+    @Test(
+        "a call that must not be done twice is not tried again after a failure that may have done it (P18)",
+        arguments: [(.transient, 1), (.throttled, 2)] as [(Verdict, Int)])
+    func notIdempotent(verdict: Verdict, calls: Int) async {
+        let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: verdict)), .success(7)])
+        let pipeline = Pipeline(timeBase: RushingClock(), observers: Observers(recorder)) { Retry() }
+        _ = try? await pipeline.run(options: CallOptions(isIdempotent: false)) { try await operation() }
+        #expect(operation.callCount == calls)
+        #expect(
+            recorder.events(of: Retry.Event.self).first == .gaveUp(attempt: 1, .notIdempotent) || calls == 2)
+    }
+
+    @Test("a call that may be done twice is tried again after an uncertain failure")
+    func idempotent() async throws {
+        let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: .uncertain)), .success(7)])
+        let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }
+        #expect(try await pipeline.run(options: CallOptions(isIdempotent: true)) { try await operation() } == 7)
+    }
+
+    @Test("a sequence that stops ends the retries")
+    func sequenceStops() async {
+        let retry = Retry(maxRetries: 9, backoff: .sequence([.seconds(1), .seconds(3)], atEnd: .stop))
+        let (waits, _) = await play(retry, operation: ScriptedOperation(fallback: .failure(Outage())))
+        #expect(waits == [.seconds(1), .seconds(3)])
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 3, .attemptsExhausted))
+    }
+
+    @Test("a custom backoff is told the retry and the delay before")
+    func customBackoff() async {
+        let retry = Retry(maxRetries: 4, backoff: .custom { retry, previous in previous + .seconds(retry) })
+        let (waits, _) = await play(retry, operation: ScriptedOperation(fallback: .failure(Outage())))
+        #expect(waits == [.zero, .seconds(1), .seconds(3), .seconds(6)])
+    }
+
     @Test("inside another retry, each round of the outer one has all the inner one's attempts")
     func nested() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))

@@ -1,0 +1,200 @@
+/// What a retry took out of a budget.
+enum Withdrawal: UInt64, Sendable, Hashable {
+    case none
+    /// After the other side asked for fewer calls.
+    case throttled
+    /// After any other failure.
+    case usual
+}
+
+/// Decides whether there may be one more retry: a pure value, called under the lock of a ``RetryBudget``.
+protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
+    /// An attempt succeeded; it had been paid for with `last`. The first attempt of a call is paid for with nothing.
+    mutating func succeeded(after last: Withdrawal, at now: Instant)
+
+    /// An attempt failed.
+    /// - Parameter mayPass: whether a retry is for such a failure.
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant)
+
+    /// Asks for one retry.
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool
+
+    /// The retry that was paid for is not made.
+    mutating func giveBack(_ withdrawal: Withdrawal)
+
+    /// Whether it would refuse a retry after a usual failure.
+    func isExhausted(at now: Instant) -> Bool
+
+    /// Whether the success of a first attempt changes nothing.
+    var isAtRest: Bool { get }
+}
+
+/// Tokens that retries cost and successes bring back. Source: the standard retry mode of the AWS SDKs.
+struct TokenBudget: RetryBudgetStateMachine, Hashable {
+    let capacity: Int
+    let cost: Int
+    let throttledCost: Int
+    private(set) var tokens: Int
+
+    init(capacity: Int, cost: Int, throttledCost: Int) {
+        self.capacity = capacity
+        self.cost = cost
+        self.throttledCost = throttledCost
+        tokens = capacity
+    }
+
+    mutating func succeeded(after last: Withdrawal, at now: Instant) {
+        deposit(last == .none ? 1 : price(last))
+    }
+
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant) {}
+
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool {
+        guard tokens >= price(withdrawal) else { return false }
+        tokens -= price(withdrawal)
+        return true
+    }
+
+    mutating func giveBack(_ withdrawal: Withdrawal) { deposit(price(withdrawal)) }
+
+    func isExhausted(at now: Instant) -> Bool { tokens < cost }
+
+    var isAtRest: Bool { tokens == capacity }
+
+    private mutating func deposit(_ amount: Int) { tokens += min(amount, capacity - tokens) }
+
+    private func price(_ withdrawal: Withdrawal) -> Int {
+        switch withdrawal {
+        case .none: 0
+        case .throttled: throttledCost
+        case .usual: cost
+        }
+    }
+
+    var description: String { "\(capacity) tokens, \(cost) a retry, \(throttledCost) after a 429" }
+}
+
+/// Retries as a share of the calls of the last while, and a few besides. Source: Finagle's `RetryBudget`.
+///
+/// A ring of ten slices: what happened in the slice that is ten old is forgotten at once. Shares are kept in millionths, so
+/// that a share of 0.29 pays for exactly 29 retries in a hundred calls.
+struct RatioBudget: RetryBudgetStateMachine, Hashable {
+    static let slices = 10
+    private static let whole: Int64 = 1_000_000
+
+    private struct Slice: Hashable {
+        var calls: Int64 = 0
+        var retries: Int64 = 0
+    }
+
+    /// In millionths.
+    let share: Int64
+    let reserve: Int64
+    private let sliceLength: UInt64
+    private var ring = [Slice](repeating: Slice(), count: slices)
+    private var total = Slice()
+    /// The number of the latest slice since the start of time.
+    private var latest: UInt64 = 0
+
+    /// - Parameters:
+    ///   - share: retries for each call.
+    ///   - reserve: retries in a window that no call pays for.
+    ///   - window: in nanoseconds, at least ten.
+    init(share: Double, reserve: Int64, window: Int64) {
+        self.share = Int64(saturating: share * Double(Self.whole))
+        self.reserve = reserve
+        sliceLength = UInt64(window) / UInt64(Self.slices)
+    }
+
+    mutating func succeeded(after last: Withdrawal, at now: Instant) { ended(after: last, at: now) }
+
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant) { ended(after: last, at: now) }
+
+    /// Only calls count, not their retries: they would pay for each other.
+    private mutating func ended(after last: Withdrawal, at now: Instant) {
+        guard last == .none else { return }
+        let slot = slot(at: now)
+        ring[slot].calls += 1
+        total.calls += 1
+    }
+
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool {
+        let slot = slot(at: now)
+        guard hasRoom else { return false }
+        ring[slot].retries += 1
+        total.retries += 1
+        return true
+    }
+
+    /// It leaves with the window, soon enough.
+    mutating func giveBack(_ withdrawal: Withdrawal) {}
+
+    func isExhausted(at now: Instant) -> Bool {
+        var later = self
+        _ = later.slot(at: now)
+        return !later.hasRoom
+    }
+
+    private var hasRoom: Bool {
+        let paidFor = total.calls.saturatingMultiplied(by: share)
+        let allowed = paidFor.saturatingAdding(reserve.saturatingMultiplied(by: Self.whole))
+        return allowed >= (total.retries + 1).saturatingMultiplied(by: Self.whole)
+    }
+
+    /// Where what happens now is counted; whatever has left the window is forgotten. A late reading counts as the latest.
+    private mutating func slot(at now: Instant) -> Int {
+        let sinceTheStart = UInt64(bitPattern: now.nanoseconds) ^ 1 << 63
+        let number = max(latest, sinceTheStart / sliceLength)
+        for age in 0..<min(number - latest, UInt64(Self.slices)) {
+            let slot = Int((number - age) % UInt64(Self.slices))
+            total.calls -= ring[slot].calls
+            total.retries -= ring[slot].retries
+            ring[slot] = Slice()
+        }
+        latest = number
+        return Int(number % UInt64(Self.slices))
+    }
+
+    var isAtRest: Bool { false }
+
+    var description: String {
+        let window = Duration.nanoseconds(sliceLength * UInt64(Self.slices))
+        return "\(Double(share) / Double(Self.whole)) of the calls and \(reserve) besides, in \(window)"
+    }
+}
+
+/// Tokens that failures cost and successes bring back in part; retries only above half. Source: gRPC proposal A6, "Client
+/// Retries", throttling retry attempts.
+struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
+    private static let whole = 1_000
+
+    /// In thousandths, as the proposal has them.
+    let maxTokens: Int
+    let ratio: Int
+    private(set) var tokens: Int
+
+    init(maxTokens: Int, ratio: Double) {
+        self.maxTokens = maxTokens * Self.whole
+        self.ratio = Int((ratio * Double(Self.whole)).rounded())
+        tokens = self.maxTokens
+    }
+
+    mutating func succeeded(after last: Withdrawal, at now: Instant) { tokens = min(maxTokens, tokens + ratio) }
+
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant) {
+        if mayPass { tokens = max(0, tokens - Self.whole) }
+    }
+
+    func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool { !isExhausted(at: now) }
+
+    mutating func giveBack(_ withdrawal: Withdrawal) {}
+
+    func isExhausted(at now: Instant) -> Bool { tokens <= maxTokens / 2 }
+
+    var isAtRest: Bool { tokens == maxTokens }
+
+    var description: String {
+        let whole = Double(Self.whole)
+        return "above half of \(maxTokens / Self.whole) tokens, \(Double(ratio) / whole) back a success"
+    }
+}

@@ -1,0 +1,59 @@
+/// A failed attempt, as a ``Retry`` saw it.
+public struct RetryFailure: Sendable {
+    /// From 1, or from the call's ``CallOptions/firstAttempt``.
+    public let attempt: Int
+    public let verdict: Verdict
+    /// What the attempt threw; nil if it returned something that means failure.
+    public let error: (any Error)?
+
+    public init(attempt: Int, verdict: Verdict, error: (any Error)? = nil) {
+        self.attempt = attempt
+        self.verdict = verdict
+        self.error = error
+    }
+}
+
+/// The failed attempts of one call, in order: the first eight, the last eight, and how many there were.
+public struct RetryHistory: Sendable {
+    /// The most that are kept of the first, and of the last.
+    public static let limit = 8
+
+    public private(set) var first: [RetryFailure] = []
+    public private(set) var last: [RetryFailure] = []
+    /// All of them, those that are not kept too.
+    public private(set) var count = 0
+
+    public init() {}
+
+    /// Those that are kept.
+    public var failures: [RetryFailure] { first + last }
+
+    public mutating func append(_ failure: RetryFailure) {
+        count += 1
+        guard first.count == Self.limit else { return first.append(failure) }
+        if last.count == Self.limit { last.removeFirst() }
+        last.append(failure)
+    }
+}
+
+/// A call failed in its last attempt too: thrown instead of the last error if a ``Retry`` is made with
+/// `wrapsLastError: true`.
+public struct RetriesExhausted: Error, VerdictConvertible, CustomStringConvertible {
+    public let reason: Retry.GivingUp
+    /// What the last attempt threw.
+    public let lastError: any Error
+    /// What the last attempt's end means.
+    public let verdict: Verdict
+    public let history: RetryHistory
+
+    public init(reason: Retry.GivingUp, lastError: any Error, verdict: Verdict, history: RetryHistory) {
+        self.reason = reason
+        self.lastError = lastError
+        self.verdict = verdict
+        self.history = history
+    }
+
+    public var description: String {
+        "Gave up after \(history.count) failed attempt\(history.count == 1 ? "" : "s") (\(reason)): \(lastError)"
+    }
+}

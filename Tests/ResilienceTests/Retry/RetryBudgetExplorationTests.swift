@@ -1,0 +1,201 @@
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// What happens to a budget.
+private enum BudgetInput: Hashable {
+    case succeeded(after: Withdrawal)
+    case failed(after: Withdrawal, mayPass: Bool)
+    case withdraw(Withdrawal)
+    case giveBack(Withdrawal)
+    case wait(Int64)
+}
+
+private let everyInput: [BudgetInput] = [
+    .succeeded(after: .none), .succeeded(after: .throttled), .succeeded(after: .usual),
+    .failed(after: .none, mayPass: true), .failed(after: .none, mayPass: false), .failed(after: .usual, mayPass: true),
+    .withdraw(.usual), .withdraw(.throttled), .giveBack(.usual), .giveBack(.throttled),
+]
+
+/// A budget of tokens beside one whose tokens are counted in a set of as many as there are.
+private struct CountedTokens: ExplorableMachine {
+    private var machine: TokenBudget
+    private var model: Set<Int>
+    private let missing: (Withdrawal) -> Int
+
+    init(capacity: Int, cost: Int, throttledCost: Int) {
+        machine = TokenBudget(capacity: capacity, cost: cost, throttledCost: throttledCost)
+        model = Set(0..<capacity)
+        missing = { $0 == .usual ? cost : throttledCost }
+    }
+
+    let inputs = everyInput
+    var identity: [Int]? { [machine.tokens] }
+
+    mutating func apply(_ input: BudgetInput) throws {
+        let instant = Instant.second(1)
+        switch input {
+        case .succeeded(let last):
+            machine.succeeded(after: last, at: instant)
+            for _ in 0..<(last == .none ? 1 : missing(last)) { add() }
+        case .failed(let last, let mayPass):
+            machine.failed(after: last, mayPass: mayPass, at: instant)
+        case .withdraw(let withdrawal):
+            let isPaid = machine.withdraw(withdrawal, at: instant)
+            try require(isPaid, is: model.count >= missing(withdrawal))
+            if isPaid { for _ in 0..<missing(withdrawal) { model.removeFirst() } }
+        case .giveBack(let withdrawal):
+            machine.giveBack(withdrawal)
+            for _ in 0..<missing(withdrawal) { add() }
+        case .wait:
+            break
+        }
+        try require(machine.tokens, is: model.count, "what is left")
+        try require(machine.isAtRest, is: model.count == machine.capacity, "whether it is at rest")
+        try require(machine.isExhausted(at: instant), is: model.count < missing(.usual), "whether it is exhausted")
+    }
+
+    private mutating func add() {
+        if let free = (0..<machine.capacity).first(where: { !model.contains($0) }) { model.insert(free) }
+    }
+}
+
+/// A budget by ratio beside all calls and retries that ever were.
+private struct RecordedRatio: ExplorableMachine {
+    private let share: Int128
+    private let reserve: Int128
+    private let window: Int64
+    private var machine: RatioBudget
+    private var now: Instant
+    private var calls: [Int128] = []
+    private var retries: [Int128] = []
+    private var latest = Int128(Int64.min)
+
+    /// - Parameter share: in millionths.
+    init(share: Int128, reserve: Int64, window: Int64 = 20, start: Int64 = 0) {
+        machine = RatioBudget(share: Double(share) / 1_000_000, reserve: reserve, window: window)
+        self.share = share
+        self.reserve = Int128(reserve)
+        self.window = window
+        now = Instant(nanoseconds: start)
+    }
+
+    let inputs = everyInput + [.wait(1), .wait(2), .wait(7), .wait(25), .wait(-2)]
+
+    mutating func apply(_ input: BudgetInput) throws {
+        switch input {
+        case .succeeded(let last):
+            machine.succeeded(after: last, at: now)
+            if last == .none { count() }
+        case .failed(let last, let mayPass):
+            machine.failed(after: last, mayPass: mayPass, at: now)
+            if last == .none { count() }
+        case .withdraw(let withdrawal):
+            let isPaid = machine.withdraw(withdrawal, at: now)
+            latest = slice
+            try require(isPaid, is: hasRoom)
+            if isPaid { retries.append(slice) }
+        case .giveBack(let withdrawal):
+            machine.giveBack(withdrawal)
+        case .wait(let length):
+            now = Instant(nanoseconds: now.nanoseconds.saturatingAdding(length))
+        }
+        try require(machine.isExhausted(at: now), is: !hasRoom, "whether it is exhausted")
+    }
+
+    private mutating func count() {
+        latest = slice
+        calls.append(slice)
+    }
+
+    /// The tenth of a window that now lies in, or the latest in which something happened.
+    private var slice: Int128 {
+        max(latest, (Int128(now.nanoseconds) - Int128(Int64.min)) / Int128(window / 10))
+    }
+
+    private var hasRoom: Bool {
+        let present = slice
+        let counts = { (number: Int128) in number > present - 10 }
+        let paidFor = Int128(calls.count(where: counts)) * share + reserve * 1_000_000
+        return Int128(retries.count(where: counts) + 1) * 1_000_000 <= paidFor
+    }
+}
+
+/// A budget of throttling beside its rule in fractions.
+private struct HalvedTokens: ExplorableMachine {
+    private var machine: ThrottlingBudget
+    private let greatest: Int
+    private let ratio: Int
+    private var tokens: Int
+
+    /// - Parameter ratio: in thousandths.
+    init(maxTokens: Int, ratio: Int) {
+        machine = ThrottlingBudget(maxTokens: maxTokens, ratio: Double(ratio) / 1_000)
+        self.ratio = ratio
+        greatest = maxTokens * 1_000
+        tokens = greatest
+    }
+
+    let inputs = everyInput
+    var identity: [Int]? { [machine.tokens] }
+
+    mutating func apply(_ input: BudgetInput) throws {
+        let instant = Instant.second(1)
+        switch input {
+        case .succeeded(let last):
+            machine.succeeded(after: last, at: instant)
+            tokens = tokens + ratio > greatest ? greatest : tokens + ratio
+        case .failed(let last, let mayPass):
+            machine.failed(after: last, mayPass: mayPass, at: instant)
+            if mayPass { tokens = tokens < 1_000 ? 0 : tokens - 1_000 }
+        case .withdraw(let withdrawal):
+            try require(machine.withdraw(withdrawal, at: instant), is: 2 * tokens > greatest)
+        case .giveBack(let withdrawal):
+            machine.giveBack(withdrawal)
+        case .wait:
+            break
+        }
+        try require(machine.tokens, is: tokens, "what is left")
+        try require(machine.isExhausted(at: instant), is: 2 * tokens <= greatest, "whether it is exhausted")
+        try require(machine.isAtRest, is: tokens == greatest, "whether it is at rest")
+    }
+}
+
+@Suite struct RetryBudgetExplorationTests {
+    @Test(
+        "a TokenBudget pays for what its tokens cover, and never holds more than its capacity",
+        arguments: [(0, 1, 1), (3, 2, 5), (20, 14, 5), (120, 14, 5)])
+    func tokens(capacity: Int, cost: Int, throttledCost: Int) throws {
+        let explorer = Explorer(
+            CountedTokens(capacity: capacity, cost: cost, throttledCost: throttledCost),
+            code: "CountedTokens(capacity: \(capacity), cost: \(cost), throttledCost: \(throttledCost))")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions >= 10, "\(exploration)")
+    }
+
+    @Test(
+        "a RatioBudget pays for the share of the window's calls and the reserve, whatever came when",
+        arguments: [(200_000, 0), (600_000, 1), (1_000_000, 0), (2_500_000, 3), (0, 2)] as [(Int128, Int64)])
+    func ratio(share: Int128, reserve: Int64) throws {
+        for start in [0, -5, .min, .max - 100] as [Int64] {
+            let explorer = Explorer(
+                RecordedRatio(share: share, reserve: reserve, start: start),
+                code: "RecordedRatio(share: \(share), reserve: \(reserve), start: \(start))")
+            try explorer.exploreRandomly(length: 1_000, seed: 5)
+            #expect(try explorer.exploreAll(depth: 3).transitions >= 3_000)
+        }
+    }
+
+    @Test(
+        "a ThrottlingBudget refuses at half its tokens and below, and keeps them between none and all",
+        arguments: [(1, 400), (10, 100), (3, 1), (2, 1_500)])
+    func throttling(maxTokens: Int, ratio: Int) throws {
+        let explorer = Explorer(
+            HalvedTokens(maxTokens: maxTokens, ratio: ratio),
+            code: "HalvedTokens(maxTokens: \(maxTokens), ratio: \(ratio))")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions >= 30, "\(exploration)")
+    }
+}

@@ -1,0 +1,210 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct RetryBudgetTests {
+    let clock = RushingClock()
+    let recorder = EventRecorder()
+
+    private func pipeline(_ budget: RetryBudget, maxRetries: Int = 3) -> Pipeline {
+        Pipeline(timeBase: clock, observers: Observers(recorder)) {
+            Retry(maxRetries: maxRetries, backoff: .none, budget: budget)
+        }
+    }
+
+    /// Makes a call that fails so often, then succeeds, and counts its attempts.
+    private func attempts(_ pipeline: Pipeline, failing failures: Int, with verdict: Verdict = .transient) async -> Int
+    {
+        var attempts = 0
+        try? await pipeline.run {
+            attempts += 1
+            if attempts <= failures { throw Judged(verdict: verdict) }
+        }
+        return attempts
+    }
+
+    @Test("an exhausted budget stops retries, never a first attempt, and the last error comes as it is")
+    func exhausted() async {
+        let pipeline = pipeline(.tokens(capacity: 28))
+        #expect(await attempts(pipeline, failing: 9) == 3)
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 3, .budgetExhausted))
+        await #expect(throws: Outage(number: 5)) { try await pipeline.run { throw Outage(number: 5) } }
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .budgetExhausted))
+        #expect("\(recorder.events.last!)" == "[pipeline/retry] gave up after attempt 1: budgetExhausted")
+    }
+
+    @Test("one budget is shared by several retries")
+    func shared() async {
+        let budget = RetryBudget.tokens(capacity: 28)
+        let (reads, writes) = (pipeline(budget, maxRetries: 1), pipeline(budget, maxRetries: 1))
+        #expect(await attempts(reads, failing: 9) == 2)
+        #expect(await attempts(writes, failing: 9) == 2)
+        #expect(budget.isExhausted)
+        #expect(await attempts(reads, failing: 9) == 1)
+    }
+
+    @Test("a success after a retry pays for the next, and successes without retries bring back one token each")
+    func repaid() async {
+        let budget = RetryBudget.tokens(capacity: 14)
+        let pipeline = pipeline(budget)
+        for _ in 0..<5 { #expect(await attempts(pipeline, failing: 1) == 2) }
+        #expect(await attempts(pipeline, failing: 9) == 2)
+        for _ in 0..<13 { _ = await attempts(pipeline, failing: 0) }
+        #expect(budget.isExhausted)
+        _ = await attempts(pipeline, failing: 0)
+        #expect(!budget.isExhausted)
+    }
+
+    @Test("retries of 429s have their own price")
+    func throttled() async {
+        let pipeline = pipeline(.tokens(capacity: 10), maxRetries: 5)
+        #expect(await attempts(pipeline, failing: 9, with: .throttled) == 3)
+    }
+
+    @Test("a budget by ratio allows the share of the calls, and its reserve, within its window")
+    func ratio() async {
+        let hand = ManualClock()
+        let clock = RecordingClock(hand)
+        let budget = RetryBudget.ratio(0.5, reserve: 1, window: .seconds(2), timeBase: clock)
+        let pipeline = Pipeline { Retry(maxRetries: 9, backoff: .none, budget: budget) }
+        for _ in 0..<7 { _ = await attempts(pipeline, failing: 0) }
+        // 0.5 of eight calls, and 2.
+        #expect(await attempts(pipeline, failing: 9) == 7)
+        #expect(await attempts(pipeline, failing: 9) == 1)
+        hand.advance(by: .seconds(2))
+        #expect(!budget.isExhausted)
+        #expect(await attempts(pipeline, failing: 9) == 3)
+    }
+
+    @Test("a throttling budget counts failures of all who share it, those that are not tried again too")
+    func throttling() async {
+        let budget = RetryBudget.throttling(maxTokens: 4, ratio: 0.5)
+        let once = pipeline(budget, maxRetries: 0)
+        #expect(await attempts(once, failing: 1, with: .permanent) == 1)
+        for _ in 0..<2 { _ = await attempts(once, failing: 1) }
+        #expect(budget.isExhausted)
+        #expect(await attempts(pipeline(budget), failing: 1) == 1)
+        for _ in 0..<3 { _ = await attempts(once, failing: 0) }
+        #expect(!budget.isExhausted)
+    }
+
+    @Test("our own refusals count neither as calls nor as failures")
+    func rejections() async {
+        let ratio = RetryBudget.ratio(1, reserve: 0, timeBase: ManualClock())
+        let throttling = RetryBudget.throttling(maxTokens: 1)
+        for budget in [ratio, throttling] {
+            let pipeline = Pipeline { Retry(budget: budget) }
+            #expect(await attempts(pipeline, failing: 1, with: .rejected) == 1)
+            #expect(budget.isExhausted == (budget === ratio))
+        }
+    }
+
+    @Test("a rule, the hooks and an observer may ask the budget: nothing of theirs runs under its lock (P7)")
+    func asked() async {
+        let budget = RetryBudget.tokens(capacity: 14)
+        let journal = Journal()
+        let ask = { @Sendable (who: String) in journal.note("\(who) \(budget.isExhausted)") }
+        let observers = Observers()
+        observers.add { _ in ask("event") }
+        let retry = Retry(
+            maxRetries: 1, budget: budget,
+            rules: { _ in
+                ask("rule")
+                return nil
+            }, beforeRetry: { _, _ in ask("before") }, onGiveUp: { _, _ in ask("gave up") })
+        let pipeline = Pipeline(timeBase: clock, observers: observers) { retry }
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+        #expect(
+            journal.lines == [
+                "rule false", "before true", "event true", "rule true", "event true", "gave up true",
+            ])
+    }
+
+    @Test("a retry that is cancelled in its wait gives back what it was to cost")
+    func cancelled() async {
+        let clock = ManualClock()
+        let budget = RetryBudget.tokens(capacity: 14)
+        let pipeline = Pipeline(timeBase: clock) { Retry(backoff: .constant(.seconds(5)), budget: budget) }
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        #expect(budget.isExhausted)
+        task.cancel()
+        _ = await task.result
+        #expect(!budget.isExhausted)
+    }
+
+    @Test(
+        "a retry with a budget that keeps readings lives in the budget's time base, and no pipeline mixes it with another"
+    )
+    func timeBase() async {
+        let clock = ManualClock()
+        #expect(Retry(budget: .ratio(timeBase: clock)).timeBase === clock)
+        #expect(Retry(budget: .tokens()).timeBase == nil && Retry(budget: .throttling()).timeBase == nil)
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Pipeline {
+                Retry(budget: .ratio(timeBase: ManualClock()))
+                CircuitBreaker()
+            }
+        }
+        #expect(errorText(result).contains("\"breaker\" lives in another time base than \"retry\""))
+    }
+
+    @Test("a budget and a retry with one say what they allow")
+    func descriptions() {
+        #expect("\(RetryBudget.tokens())" == "500 tokens, 14 a retry, 5 after a 429")
+        #expect("\(RetryBudget.ratio())" == "0.2 of the calls and 100 besides, in 10.0 seconds")
+        let retry = Retry(
+            maxElapsed: .seconds(9), backoff: .none, throttledBackoff: .none, budget: .throttling(), rules: { _ in nil }
+        )
+        #expect(
+            "\(retry)"
+                == "retry: 3 retries on transient+throttled, backoff constant 0.0 seconds, throttled constant 0.0 seconds"
+                + ", for 9.0 seconds, budget above half of 10 tokens, 0.1 back a success, rules")
+    }
+
+    @Test("nonsense is refused with a message that names it")
+    func nonsense() async {
+        func expect(_ text: String, _ result: ExitTest.Result?) { #expect(errorText(result).contains(text)) }
+        expect(
+            "capacity is -1, and must not be negative",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.tokens(capacity: -1)
+            })
+        expect(
+            "cost is 0, and must be at least 1",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.tokens(cost: 0)
+            })
+        expect(
+            "throttledCost is 0, and must be at least 1",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.tokens(throttledCost: 0)
+            })
+        expect(
+            "share is nan, and must lie in 0...1000",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.ratio(.nan)
+            })
+        expect(
+            "reserve is -1, and must lie in 0...1000000",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.ratio(reserve: -1)
+            })
+        expect(
+            "window is 0.0 seconds, and must lie between 0.001 and 3600 seconds",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.ratio(window: .zero)
+            })
+        expect(
+            "maxTokens is 0, and must lie in 1...1000",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.throttling(maxTokens: 0)
+            })
+        expect(
+            "ratio is 0.0, and must lie in 0.001...1000",
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                _ = RetryBudget.throttling(ratio: 0)
+            })
+    }
+}

@@ -1,0 +1,168 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// An error that is counted for as long as it is there.
+private final class Leaf: Error {
+    /// Makes them.
+    final class Source: Sendable {
+        private let count = Locked(0)
+
+        var alive: Int { count.withLock { $0 } }
+
+        func make() -> Leaf {
+            count.withLock { $0 += 1 }
+            return Leaf(self)
+        }
+
+        fileprivate func gone() { count.withLock { $0 -= 1 } }
+    }
+
+    private let source: Source
+
+    private init(_ source: Source) { self.source = source }
+
+    deinit { source.gone() }
+}
+
+@Suite struct RetryHookTests {
+    let clock = ManualClock()
+    let journal = Journal()
+
+    @Test("before each wait the hook is told of the failure and the wait, and not after the last attempt")
+    func beforeRetry() async {
+        let retry = Retry(
+            maxRetries: 2, backoff: .linear(.seconds(1)),
+            beforeRetry: { [journal] in journal.note("\($0.attempt) \($0.verdict) \($0.error!) \($1)") })
+        let operation = ScriptedOperation<Void, Int>((1...3).map { .failure(Outage(number: $0)) })
+        _ = try? await Pipeline(timeBase: RushingClock()) { retry }.run { try await operation() }
+        #expect(
+            journal.lines == [
+                "1 transient Outage(number: 1) 1.0 seconds", "2 transient Outage(number: 2) 2.0 seconds",
+            ])
+    }
+
+    @Test("on giving up the hook is told all failures in order, and why")
+    func onGiveUp() async {
+        let retry = Retry(
+            maxRetries: 2, backoff: .none,
+            onGiveUp: { [journal] history, reason in
+                journal.note("\(history.failures.map { "\($0.attempt) \($0.error!)" }) \(reason)")
+            })
+        let operation = ScriptedOperation<Void, Int>((1...3).map { .failure(Outage(number: $0)) })
+        await #expect(throws: Outage(number: 3)) {
+            try await Pipeline(timeBase: RushingClock()) { retry }.run { try await operation() }
+        }
+        #expect(
+            journal.lines == [
+                #"["1 Outage(number: 1)", "2 Outage(number: 2)", "3 Outage(number: 3)"] attemptsExhausted"#
+            ])
+    }
+
+    @Test("neither hook is told of a success, a failure that no retry is for, or a cancelled call")
+    func silent() async {
+        for verdict in [Verdict.success, .permanent, .rejected, .cancelled] {
+            let retry = Retry(
+                beforeRetry: { [journal] _, _ in journal.note("before") },
+                onGiveUp: { [journal] _, _ in journal.note("gave up") })
+            let pipeline = Pipeline(timeBase: RushingClock()) { retry }
+            let task = Task {
+                try await pipeline.run {
+                    if verdict == .cancelled { cancelCurrentTask() }
+                    if verdict != .success { throw Judged(verdict: verdict) }
+                }
+            }
+            _ = await task.result
+        }
+        #expect(journal.lines == [])
+    }
+
+    @Test("on request a call that is given up throws all its errors, with the last one's meaning")
+    func wrapped() async throws {
+        let retry = Retry(maxRetries: 2, on: [.transient, .throttled, .uncertain], wrapsLastError: true)
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Outage(number: 1)), .failure(Outage(number: 2)), .failure(Judged(verdict: .uncertain)),
+        ])
+        let pipeline = Pipeline(timeBase: RushingClock()) { retry }
+        let error = try #require(
+            await #expect(throws: RetriesExhausted.self) { try await pipeline.run { try await operation() } })
+        #expect(error.reason == .attemptsExhausted && error.lastError as? Judged == Judged(verdict: .uncertain))
+        #expect(error.history.failures.map(\.attempt) == [1, 2, 3] && error.history.count == 3)
+        #expect(pipeline.verdict(for: error) == .uncertain)
+        #expect(
+            "\(error)".hasPrefix("Gave up after 3 failed attempts (attemptsExhausted): Judged("), "\(error)")
+    }
+
+    @Test("what the wrapped error means is what a breaker outside of the retry counts")
+    func wrappedVerdict() async {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1))
+        let pipeline = Pipeline {
+            breaker
+            Retry(maxRetries: 0, wrapsLastError: true)
+        }
+        await #expect(throws: RetriesExhausted.self) { try await pipeline.run { throw Outage() } }
+        #expect(breaker.state == .open)
+    }
+
+    @Test("a result that means failure and an error that no retry is for come out as they are")
+    func unwrapped() async throws {
+        let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 1, wrapsLastError: true) }
+        #expect(try await pipeline.run(judging: { _ in .transient }, { _ in 503 }) == 503)
+        await #expect(throws: Judged(verdict: .permanent)) {
+            try await pipeline.run { throw Judged(verdict: .permanent) }
+        }
+    }
+
+    @Test("of many failures the first eight, the last eight and their number are kept")
+    func history() {
+        var history = RetryHistory()
+        #expect(history.failures.isEmpty && history.count == 0)
+        for attempt in 1...100 {
+            history.append(RetryFailure(attempt: attempt, verdict: .transient))
+            #expect(history.count == attempt && history.failures.count == min(attempt, 16))
+        }
+        #expect(history.first.map(\.attempt) == Array(1...8) && history.last.map(\.attempt) == Array(93...100))
+    }
+
+    @Test(
+        "through every end of a call its errors are let go of, also when it is cancelled in a wait",
+        arguments: ["success", "gave up", "permanent", "cancelled in the wait", "cancelled inside"])
+    func noLeak(end: String) async {
+        let isHeld = end == "cancelled in the wait"
+        let source = Leaf.Source()
+        let pipeline = Pipeline(timeBase: isHeld ? clock : RushingClock()) {
+            Retry(maxRetries: 2, backoff: .constant(.seconds(1)), onGiveUp: { _, _ in })
+        }
+        let task = Task {
+            var attempt = 0
+            // Not thrown on: a task keeps its result.
+            _ = try? await pipeline.run {
+                attempt += 1
+                if attempt == 1 || end == "gave up" { throw source.make() }
+                if end == "permanent" { throw Judged(verdict: .permanent) }
+                if end == "cancelled inside" {
+                    cancelCurrentTask()
+                    throw source.make()
+                }
+            }
+        }
+        if isHeld {
+            await clock.waitForSleepers(1)
+            #expect(source.alive == 1)
+            task.cancel()
+        }
+        await task.value
+        #expect(source.alive == 0)
+    }
+
+    @Test("a permit reported by hand keeps no error, whatever is reported")
+    func noLeakByHand() throws {
+        let source = Leaf.Source()
+        let retry = Retry(onGiveUp: { _, _ in })
+        for verdict in [Verdict.success, .transient, .permanent, .cancelled] {
+            try retry.acquire().complete(verdict, error: source.make())
+            #expect(source.alive == 0, "\(verdict)")
+        }
+    }
+}
