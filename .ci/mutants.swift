@@ -23,7 +23,12 @@ let machines = [
     ("Sources/Resilience/CircuitBreaker/Circuit.swift", "CircuitTests|CircuitWalkTests"),
     ("Sources/Resilience/CircuitBreaker/TripRule.swift", "TripRuleTests"),
     ("Sources/Resilience/CircuitBreaker/BreakDuration.swift", "BreakDurationTests"),
-    ("Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate)?StateMachineTests|RateTests"),
+    ("Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate|Ramp)?StateMachineTests|RateTests"),
+    ("Sources/Resilience/Throttle/ThrottleStatus.swift", "ThrottleStateMachineTests"),
+    ("Sources/Resilience/Throttle/ThrottleLine.swift", "ThrottleStateMachineTests"),
+    ("Sources/Resilience/Throttle/Limiter.swift", "Throttle(Window|Ramp)?StateMachineTests"),
+    ("Sources/Resilience/Throttle/TokenBucket.swift", "Throttle(Ramp|RateChange)?StateMachineTests"),
+    ("Sources/Resilience/Throttle/ThrottleWindow.swift", "ThrottleWindowStateMachineTests"),
     ("Sources/Resilience/Retry/RetryStateMachine.swift", "RetryStateMachineTests"),
     ("Sources/Resilience/Retry/RetryBudgetStateMachine.swift", "RetryBudgetStateMachineTests"),
     ("Sources/Resilience/Timeout/TimeoutStateMachine.swift", "TimeoutStateMachineTests"),
@@ -262,7 +267,7 @@ extension Line {
             let length = code.dropFirst(start).prefix(end - start).trimmingCharacters(in: .whitespaces).count
             let statement = Line(self[start..<start + length][...])
             let set = statement.matches(#"^(?:self\.)?([a-z]\w*)[\w.\[\]]* (&?[-+*/]|>>|<<)?= "#, group: 1).first
-            let called = isValue ? [] : statement.matches(#"^(?!min|max)[a-z][\w.\[\]]*\(.*\)$"#)
+            let called = isValue ? [] : statement.matches(#"^(?!min|max|private)[a-z][\w.\[\]]*\(.*\)$"#)
             guard set.map({ maySet(statement[$0]) }) ?? !called.isEmpty else { continue }
             let text = String(statement.text)
             sites.append(Site(start..<start + length, "if mutantHolds(#) { ", " }", from: text, to: ["left out"]))

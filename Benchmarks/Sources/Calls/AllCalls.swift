@@ -42,6 +42,12 @@ extension Calls {
                     CircuitBreaker(tripping: .anyOf(.consecutiveFailures(5), .failureRatio(0.5)))
                 }),
             Calls("throttle, with permits", through: Pipeline { ample }),
+            Calls(
+                "throttle, sliding window",
+                through: Pipeline { Throttle(.slidingWindow(1000, per: .nanoseconds(1))) }),
+            Calls(
+                "throttle, fixed window",
+                through: Pipeline { Throttle(.fixedWindow(.max, per: .seconds(100_000))) }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
             Calls("timeout by attempt, done at once", through: Pipeline { Timeout { .seconds(5 * $0) } }),

@@ -29,6 +29,8 @@ public final class Bulkhead: Policy {
     private struct State {
         /// Knows all permits only inside of ``ask(_:)``.
         var machine: BulkheadStateMachine
+        /// What it was made with, or given by a registry since.
+        var made: (limit: Int, queue: Int)
         /// The parked calls' waiters, by their tickets.
         var waiters: [UInt64: Waiter] = [:]
     }
@@ -36,7 +38,6 @@ public final class Bulkhead: Policy {
     private let base: any TimeBase
     private let maxWait: Duration
     private let predictsWait: Bool
-    private let made: (limit: Int, queue: Int)
     private let freePermits: FreePermits
     private let state: Locked<State>
 
@@ -61,8 +62,8 @@ public final class Bulkhead: Policy {
         self.maxWait = min(maxWait ?? .infinite, .infinite)
         self.predictsWait = predictsWait
         base = timeBase
-        made = (limit, queue)
-        state = Locked(State(machine: BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)))
+        let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
+        state = Locked(State(machine: machine, made: (limit, queue)))
         freePermits = FreePermits(limit)
     }
 
@@ -226,9 +227,9 @@ public final class Bulkhead: Policy {
 
     /// Whether nobody is inside, and so nobody waits, and its limits are those that it was made with: forgetting it
     /// would lose nothing.
-    var isAtRest: Bool {
-        ask { [made] state in
-            state.machine.inUse == 0 && state.machine.limit == made.limit && state.machine.queueLimit == made.queue
+    public var isAtRest: Bool {
+        ask { state in
+            state.machine.inUse == 0 && (state.machine.limit, state.machine.queueLimit) == state.made
         }
     }
 
@@ -242,6 +243,18 @@ public final class Bulkhead: Policy {
             }
         let wait = maxWait == .infinite ? "" : " for at most \(maxWait)"
         return "\(name): \(limit) at a time, \(queue) queued\(wait)\(turn)"
+    }
+}
+
+extension Bulkhead: RegistryEntry {
+    /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these.
+    public func reconfigured(like other: Bulkhead) -> Self? {
+        guard order == other.order, maxWait == other.maxWait, predictsWait == other.predictsWait else { return nil }
+        let made = other.ask { $0.made }
+        setLimit(made.limit)
+        setQueue(made.queue)
+        ask { $0.made = made }
+        return self
     }
 }
 

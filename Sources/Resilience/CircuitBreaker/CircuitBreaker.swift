@@ -182,7 +182,7 @@ public final class CircuitBreaker: Policy {
     /// The error of a refusal: the same one for as long as it is true, so that refusing allocates nothing.
     private func refusal(of admission: Circuit.Admission, at now: Instant, _ state: inout State) -> (any Error)? {
         guard case .refuse(let retryAfter, _) = admission else { return nil }
-        let until = retryAfter.map { now + $0 }
+        let until = retryAfter.map { max(now, state.circuit.latest) + $0 }
         let reason: CircuitOpen.Reason =
             state.circuit.mode == .isolated ? .isolated : state.circuit.machine.state == .open ? .open : .probing
         if let last = state.refusal, last.until == until, last.reason == reason { return last.error }

@@ -52,9 +52,10 @@ extension Policy {
             let retryAfter = call.now.duration(to: instant)
             _ = exit(&call, &slot, Outcome(.cancelled))
             throw WouldWait(policy: name, retryAfter: retryAfter)
-        case .park:
+        case .park(let waiter, _):
+            let retryAfter = waiter.turn.map { call.now.duration(to: $0) }
             _ = exit(&call, &slot, Outcome(.cancelled))
-            throw WouldWait(policy: name, retryAfter: nil)
+            throw WouldWait(policy: name, retryAfter: retryAfter)
         }
     }
 

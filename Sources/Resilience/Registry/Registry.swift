@@ -142,6 +142,10 @@ extension Registry {
 
 /// A circuit breaker for each key.
 public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = Registry<Key, CircuitBreaker>
+/// A throttle for each key.
+public typealias ThrottleRegistry<Key: Hashable & Sendable> = Registry<Key, Throttle>
+/// A bulkhead for each key.
+public typealias BulkheadRegistry<Key: Hashable & Sendable> = Registry<Key, Bulkhead>
 /// A pipeline for each key.
 public typealias PipelineRegistry<Key: Hashable & Sendable> = Registry<Key, Pipeline>
 

@@ -14,10 +14,12 @@ public protocol RegistryEntry: Sendable {
     var circuitBreakers: [CircuitBreaker] { get }
 }
 
+extension RegistryEntry where Self: Policy & AnyObject {
+    public static func isIdle(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry) && entry.isAtRest }
+    public var circuitBreakers: [CircuitBreaker] { [] }
+}
+
 extension CircuitBreaker: RegistryEntry {
-    public static func isIdle(_ entry: inout CircuitBreaker) -> Bool {
-        isKnownUniquelyReferenced(&entry) && entry.isAtRest
-    }
 
     public func reset() { reset(keepingGrowth: false) }
 

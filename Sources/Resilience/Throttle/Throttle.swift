@@ -3,29 +3,55 @@
 /// ```swift
 /// Throttle(.perSecond(10), burst: 20)                              // refuses what is too much
 /// Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))        // lets it wait its turn
+/// Throttle(.slidingWindow(100, per: .seconds(60)))                 // never more than 100 in any minute
+/// Throttle(.fixedWindow(100, per: .seconds(60)))                   // as a server counts that starts anew each minute
 /// Throttle.gate(maxWait: .seconds(60))                             // no rate of its own; a 429 holds everybody
 /// ```
 ///
-/// A call is refused at once if its turn cannot come within `maxWait` or before its deadline. One that is cancelled while
-/// it waits gives its share back.
+/// A call takes its ``CallOptions/cost``: one of cost 0 goes at once unless all are held, one that costs more than there
+/// ever is to have is refused. A call is refused at once, too, if its turn can't come within `maxWait` or before its
+/// deadline. Who waits goes first come, first served, whatever it costs; when one gives up, those behind it come sooner.
 public final class Throttle: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// Who is told what this throttle does, whichever pipeline it is in.
     public let observers: Observers
 
+    private enum Limit: Equatable {
+        case none
+        case rate(Rate, burst: Int)
+        case window(Window)
+    }
+
     private struct State {
+        var limit: Limit
+        /// What it was made with, or given by a registry since.
+        var made: Limit
         var machine: ThrottleStateMachine
-        /// Calls that wait for the probe's end, by the order in which they came.
-        var parked: [UInt64: Waiter] = [:]
-        var lastParked: UInt64 = 0
-        /// Calls that wait, for any reason.
-        var waiting = 0
+        /// The calls in the machine's line that sleep, by their tickets.
+        var parked: [UInt64: (waiter: Waiter, until: Instant)] = [:]
+        /// Those let in from the line that have not woken yet.
+        var admitted: [UInt64: (answer: ThrottleStateMachine.Answer, epoch: UInt64)] = [:]
+
+        /// Lets in whoever may go.
+        /// - Returns: those to wake when the lock is free.
+        mutating func admit(at now: Instant) -> [Waiter] {
+            guard !machine.line.isEmpty else { return [] }
+            var woken: [Waiter] = []
+            while let (ticket, answer) = machine.admitNext(at: now) {
+                admitted[ticket] = (answer, machine.epoch)
+                if let waiter = parked.removeValue(forKey: ticket)?.waiter { woken.append(waiter) }
+            }
+            // The first sleeps for longer than it has to: woken, it asks again, and learns of its turn.
+            if let head = machine.head, let sleeper = parked[head.ticket], sleeper.until > head.answer.instant {
+                parked[head.ticket]?.until = head.answer.instant
+                woken.append(sleeper.waiter)
+            }
+            return woken
+        }
     }
 
     private let base: any TimeBase
-    private let rate: Rate?
-    private let burst: Int
     private let maxWait: Duration
     private let maxWaiting: Int
     private let holdBackoff: Backoff?
@@ -41,16 +67,19 @@ public final class Throttle: Policy {
     ///     `holdBackoff` does if it says nothing.
     ///   - holdBackoff: how long to hold for the nth time in a row; not jittered, since one probe goes first.
     ///   - maxHold: the longest hold, whatever the other side asks for.
+    ///   - ramp: how long after a hold the rate takes to grow from nothing to the whole, in proportion to the time; zero
+    ///     for the whole at once.
     public convenience init(
         _ name: String, _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), timeBase: any TimeBase = .system, observers: Observers = Observers()
+        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
+        observers: Observers = Observers()
     ) {
         self.init(
-            name, rate: rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting,
-            holdBackoff: holdOnThrottled ? holdBackoff : nil, maxHold: maxHold, timeBase: timeBase, observers: observers
-        )
+            name, .rate(rate, burst: burst), Limiter(rate, burst: burst), maxWait: maxWait,
+            maxWaiting: maxWaiting, holdBackoff: holdOnThrottled ? holdBackoff : nil, maxHold: maxHold, ramp: ramp,
+            timeBase: timeBase, observers: observers)
     }
 
     /// As the other, named "throttle".
@@ -58,28 +87,64 @@ public final class Throttle: Policy {
         _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), timeBase: any TimeBase = .system, observers: Observers = Observers()
+        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
+        observers: Observers = Observers()
     ) {
         self.init(
             "throttle", rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
-            holdBackoff: holdBackoff, maxHold: maxHold, timeBase: timeBase, observers: observers)
+            holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
+    }
+
+    /// A throttle that counts calls in windows of time.
+    /// - Parameters:
+    ///   - window: how many in which time.
+    ///   - ramp: how long after a hold calls come in slowly: two at first, and two more for each that ends; zero for all
+    ///     at once.
+    ///
+    /// The others are as for a rate.
+    public convenience init(
+        _ name: String, _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+        holdOnThrottled: Bool = false,
+        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
+        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
+        observers: Observers = Observers()
+    ) {
+        self.init(
+            name, .window(window), Limiter(window), maxWait: maxWait, maxWaiting: maxWaiting,
+            holdBackoff: holdOnThrottled ? holdBackoff : nil, maxHold: maxHold, ramp: ramp, timeBase: timeBase,
+            observers: observers)
+    }
+
+    /// As the other, named "throttle".
+    public convenience init(
+        _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000, holdOnThrottled: Bool = false,
+        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
+        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
+        observers: Observers = Observers()
+    ) {
+        self.init(
+            "throttle", window, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
+            holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
     }
 
     /// A throttle with no rate of its own: it holds everybody when the other side asks for fewer calls, or ``hold(for:)``
     /// is called, then lets one call probe.
+    /// - Parameter ramp: how long after a hold calls come in slowly: two at first, and two more for each that ends; zero
+    ///   for all at once.
     public static func gate(
         _ name: String = "gate", maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), timeBase: any TimeBase = .system, observers: Observers = Observers()
+        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
+        observers: Observers = Observers()
     ) -> Throttle {
         Throttle(
-            name, rate: nil, burst: 1, maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff,
-            maxHold: maxHold, timeBase: timeBase, observers: observers)
+            name, .none, .unlimited, maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff,
+            maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
     }
 
     private init(
-        _ name: String, rate: Rate?, burst: Int, maxWait: Duration, maxWaiting: Int, holdBackoff: Backoff?,
-        maxHold: Duration, timeBase: any TimeBase, observers: Observers
+        _ name: String, _ limit: Limit, _ limiter: Limiter, maxWait: Duration, maxWaiting: Int, holdBackoff: Backoff?,
+        maxHold: Duration, ramp: Duration, timeBase: any TimeBase, observers: Observers
     ) {
         precondition(maxWait >= .zero, "Throttle: maxWait is \(maxWait), and must not be negative")
         precondition(maxHold >= .zero, "Throttle: maxHold is \(maxHold), and must not be negative")
@@ -87,39 +152,51 @@ public final class Throttle: Policy {
             holdBackoff?.isCustom != true,
             "Throttle: holdBackoff is custom, and would be asked under the throttle's lock")
         precondition(maxWaiting >= 0, "Throttle: maxWaiting is \(maxWaiting), and must not be negative")
+        precondition(ramp >= .zero, "Throttle: ramp is \(ramp), and must not be negative")
         self.name = name
-        self.rate = rate
-        self.burst = burst
         self.maxWait = maxWait
         self.maxWaiting = maxWaiting
         self.holdBackoff = holdBackoff
         self.maxHold = maxHold
         self.observers = observers
         base = timeBase
-        state = Locked(State(machine: ThrottleStateMachine(rate: rate, burst: burst)))
+        state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
     }
 
     /// Where a call stands; the low byte of the slot's first word. The epoch of its admission is above it. The second word
-    /// is the receipt of a reservation or the key of a parked call, the third the last instant that a waiting call waits for.
+    /// is its ticket in the line, the third the last instant that it waits for.
     private enum Stage {
         static let outside: UInt64 = 0
         static let admitted: UInt64 = 1
         static let probe: UInt64 = 2
-        static let reserved: UInt64 = 3
+        static let pace: UInt64 = 3
         static let waiting: UInt64 = 4
 
         static func of(_ slot: Slot) -> UInt64 { slot.first & 0xFF }
         static func epoch(_ slot: Slot) -> UInt64 { slot.first >> 8 }
         static func word(_ stage: UInt64, _ epoch: UInt64) -> UInt64 { epoch << 8 | stage }
+
+        /// Of a call that goes; nil of one that does not.
+        static func word(_ answer: ThrottleStateMachine.Answer, _ epoch: UInt64) -> UInt64? {
+            switch answer {
+            case .go: word(admitted, epoch)
+            case .pace: word(pace, epoch)
+            case .probe: word(probe, epoch)
+            case .notBefore, .held, .probing, .never: nil
+            }
+        }
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let now = call.now
         if Stage.of(slot) == Stage.outside {
             // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
-            let (answer, epoch) = state.withLock { ($0.machine.ask(at: now), $0.machine.epoch) }
-            if answer == .go || answer == .probe {
-                slot.first = Stage.word(answer == .go ? Stage.admitted : Stage.probe, epoch)
+            let cost = call.options.cost
+            let word = state.withLock { state in
+                state.machine.goAtOnce(cost: cost, at: now) ? Stage.word(Stage.admitted, state.machine.epoch) : 0
+            }
+            if word != 0 {
+                slot.first = word
                 return .proceed
             }
         }
@@ -127,16 +204,11 @@ public final class Throttle: Policy {
     }
 
     @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
-        let deadline = call.deadline
-        let entry = state.withLock { state -> Result<Entry, Throttled> in
-            if Stage.of(slot) == Stage.reserved || Stage.of(slot) == Stage.waiting { state.waiting -= 1 }
-            if Stage.of(slot) == Stage.waiting { state.parked[slot.second] = nil }
-            if Stage.of(slot) == Stage.reserved, state.machine.gate == .open, Stage.epoch(slot) == state.machine.epoch {
-                slot.first = Stage.word(Stage.admitted, Stage.epoch(slot))
-                return .success(.proceed)
-            }
-            return ask(&state, &slot, at: now, deadline: deadline)
-        }
+        let (deadline, cost) = (call.deadline, call.options.cost)
+        let entry =
+            Stage.of(slot) == Stage.waiting
+            ? wake(&slot, cost: cost, at: now, deadline: deadline)
+            : state.withLock { ask(&$0, &slot, cost: cost, at: now, deadline: deadline) }
         switch entry {
         case .success(let entry):
             return entry
@@ -147,48 +219,84 @@ public final class Throttle: Policy {
         }
     }
 
-    private func ask(
+    private func wake(
+        _ slot: inout Slot, cost: Int, at now: Instant, deadline: Instant
+    ) -> Result<Entry, Throttled> {
+        let (entry, woken) = state.withLock { state -> (Result<Entry, Throttled>, [Waiter]) in
+            var woken = state.admit(at: now)
+            if let entry = askAgain(&state, &slot, at: now, deadline: deadline) { return (entry, woken) }
+            // It is in the line no longer, which may have made room for those behind.
+            woken += state.admit(at: now)
+            return (ask(&state, &slot, cost: cost, at: now, deadline: deadline), woken)
+        }
+        for waiter in woken { waiter.resume() }
+        return entry
+    }
+
+    /// A call in the line woke up.
+    /// - Returns: nil if it is in it no longer and has to ask anew.
+    private func askAgain(
         _ state: inout State, _ slot: inout Slot, at now: Instant, deadline: Instant
+    ) -> Result<Entry, Throttled>? {
+        let ticket = slot.second
+        if let (answer, epoch) = state.admitted.removeValue(forKey: ticket) {
+            if answer == .never { return .failure(Throttled(throttle: name, retryAfter: nil)) }
+            // A hold since then is for this call, too.
+            guard epoch == state.machine.epoch, let word = Stage.word(answer, epoch) else { return nil }
+            slot.first = word
+            return .success(.proceed)
+        }
+        let latest = Instant(nanoseconds: Int64(bitPattern: slot.third))
+        let answer = state.machine.answer(to: ticket)
+        guard mayWait(for: answer, at: now, latest, deadline) else {
+            state.parked[ticket] = nil
+            _ = state.machine.leave(ticket)
+            return nil
+        }
+        return .success(park(&state, ticket, for: answer, at: now, until: min(latest, deadline)))
+    }
+
+    private func ask(
+        _ state: inout State, _ slot: inout Slot, cost: Int, at now: Instant, deadline: Instant
     ) -> Result<Entry, Throttled> {
         let latest = slot.third == 0 ? now + maxWait : Instant(nanoseconds: Int64(bitPattern: slot.third))
-        func refusal(_ until: Instant?) -> Result<Entry, Throttled> {
-            .failure(Throttled(throttle: name, retryAfter: until.map { now.duration(to: $0) }))
-        }
-        // Waiting makes sense only if the turn can come in time.
-        func mayWait(until instant: Instant) -> Bool {
-            instant <= latest && instant < deadline && state.waiting < maxWaiting
-        }
-        func wait(_ stage: UInt64, _ second: UInt64 = 0) {
-            state.waiting += 1
-            slot.second = second
-            slot.first = Stage.word(stage, state.machine.epoch)
-            slot.third = UInt64(bitPattern: latest.nanoseconds)
-        }
-        switch state.machine.ask(at: now) {
-        case .go:
-            slot.first = Stage.word(Stage.admitted, state.machine.epoch)
+        let answer = state.machine.ask(cost: cost, at: now)
+        if let word = Stage.word(answer, state.machine.epoch) {
+            slot.first = word
             return .success(.proceed)
-        case .probe:
-            slot.first = Stage.word(Stage.probe, state.machine.epoch)
-            return .success(.proceed)
-        case .notBefore(let instant):
-            guard mayWait(until: instant) else { return refusal(instant) }
-            wait(Stage.reserved, UInt64(bitPattern: state.machine.reserve(at: now)))
-            return .success(.sleep(until: instant))
-        case .held(let until):
-            guard mayWait(until: until) else { return refusal(until) }
-            wait(Stage.waiting)
-            return .success(.sleep(until: until))
-        case .probing(let until):
-            guard mayWait(until: now), now < latest else { return refusal(until) }
-            state.lastParked += 1
-            wait(Stage.waiting, state.lastParked)
-            let waiter = Waiter()
-            state.parked[state.lastParked] = waiter
-            return .success(.park(waiter, until: min(until, latest, deadline)))
-        case .never:
-            return refusal(nil)
         }
+        guard mayWait(for: answer, at: now, latest, deadline), state.machine.line.count < maxWaiting else {
+            let retryAfter = answer == .never ? nil : now.duration(to: max(now, answer.instant))
+            return .failure(Throttled(throttle: name, retryAfter: retryAfter))
+        }
+        slot.first = Stage.word(Stage.waiting, state.machine.epoch)
+        slot.second = state.machine.join(cost: cost, at: now)
+        slot.third = UInt64(bitPattern: latest.nanoseconds)
+        return .success(park(&state, slot.second, for: answer, at: now, until: min(latest, deadline)))
+    }
+
+    /// Waiting makes sense only if the turn can come in time.
+    private func mayWait(
+        for answer: ThrottleStateMachine.Answer, at now: Instant, _ latest: Instant, _ deadline: Instant
+    ) -> Bool {
+        switch answer {
+        case .notBefore(let instant), .held(until: let instant): instant <= latest && instant < deadline
+        case .probing: now < latest && now < deadline
+        case .go, .pace, .probe, .never: false
+        }
+    }
+
+    private func park(
+        _ state: inout State, _ ticket: UInt64, for answer: ThrottleStateMachine.Answer, at now: Instant,
+        until latest: Instant
+    ) -> Entry {
+        // Of those that wait for the gate only the first need wake when its time is over.
+        let isForGate = if case .notBefore = answer { false } else { true }
+        let until = isForGate && state.machine.head?.ticket != ticket ? latest : min(answer.instant, latest)
+        let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
+        let waiter = Waiter(turn: turn)
+        state.parked[ticket] = (waiter, until)
+        return .park(waiter, until: until)
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
@@ -206,98 +314,129 @@ public final class Throttle: Policy {
 
     @inline(never) private func ended(_ call: inout Call, _ slot: Slot, _ verdict: Verdict) {
         let now = call.now
-        let (parked, heldUntil) = state.withLock { state -> ([UInt64: Waiter], Instant?) in
-            var heldUntil: Instant?
-            let epoch = Stage.epoch(slot)
-            switch Stage.of(slot) {
-            case Stage.reserved:
-                state.waiting -= 1
-                if epoch == state.machine.epoch { state.machine.giveBack(Int64(bitPattern: slot.second)) }
-            case Stage.waiting:
-                state.waiting -= 1
+        let (woken, heldUntil) = state.withLock { state -> ([Waiter], Instant?) in
+            var word: UInt64? = slot.first
+            if Stage.of(slot) == Stage.waiting {
                 state.parked[slot.second] = nil
-            case let stage:
-                let wasProbe = stage == Stage.probe
-                if case .throttled(let named) = verdict, let holdBackoff {
-                    if state.machine.minds(throttledInEpoch: epoch, wasProbe: wasProbe) {
-                        var chance = SplitMix64.shared
-                        let delay = named ?? holdBackoff.delay(beforeRetry: state.machine.holdsBefore, using: &chance)
-                        let until = now + min(max(delay, .zero), maxHold)
-                        state.machine.hold(until: until)
-                        heldUntil = until
-                    }
-                } else if wasProbe {
-                    state.machine.probeEnded(decided: !verdict.saysNothing, inEpoch: epoch, at: now)
-                }
+                _ = state.machine.leave(slot.second)
+                word = state.admitted.removeValue(forKey: slot.second).flatMap { Stage.word($0.answer, $0.epoch) }
             }
-            if case .probing = state.machine.gate { return ([:], heldUntil) }
-            let parked = state.parked
-            state.parked = [:]
-            return (parked, heldUntil)
+            let heldUntil = word.flatMap { ended(&state, stage: $0 & 0xFF, epoch: $0 >> 8, verdict, at: now) }
+            return (state.admit(at: now), heldUntil)
         }
-        for (_, waiter) in parked.sorted(by: { $0.key < $1.key }) { waiter.resume() }
+        for waiter in woken { waiter.resume() }
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: observers)
         }
     }
 
-    /// Holds every call until `instant`, then lets one probe. A longer hold stays.
-    public func hold(until instant: Instant) { state.withLock { $0.machine.hold(until: instant) } }
-
-    /// Holds every call for this time from now, then lets one probe. A longer hold stays.
-    public func hold(for duration: Duration) { hold(until: base.now + duration) }
-
-    /// Ends a hold before its time: the next call is the probe. Calls that wait for its end already keep their instant.
-    public func endHold() {
-        let now = base.now
-        state.withLock { $0.machine.endHold(at: now) }
+    /// - Returns: until when all are held because of it, if they are.
+    private func ended(
+        _ state: inout State, stage: UInt64, epoch: UInt64, _ verdict: Verdict, at now: Instant
+    ) -> Instant? {
+        if case .throttled(let named) = verdict, let holdBackoff {
+            guard state.machine.minds(throttledInEpoch: epoch, wasProbe: stage == Stage.probe) else { return nil }
+            var chance = SplitMix64.shared
+            let delay = named ?? holdBackoff.delay(beforeRetry: state.machine.holdsBefore, using: &chance)
+            let until = now + min(max(delay, .zero), maxHold)
+            state.machine.hold(until: until)
+            return until
+        }
+        if stage == Stage.probe {
+            state.machine.probeEnded(decided: !verdict.saysNothing, inEpoch: epoch, at: now)
+        } else if stage == Stage.pace {
+            state.machine.paceEnded(decided: !verdict.saysNothing, inEpoch: epoch)
+        }
+        return nil
     }
 
-    /// When the gate lets the next call through; nil when it is open.
-    public var heldUntil: Instant? {
-        switch state.withLock({ $0.machine.gate }) {
-        case .open: nil
-        case .held(let until): until
-        case .probing(let leaseEnds): leaseEnds
+    /// Changes the machine by hand.
+    private func change(_ body: (inout State, Instant) -> Void) {
+        let now = base.now
+        let woken = state.withLock { state in
+            body(&state, now)
+            return state.admit(at: now)
+        }
+        for waiter in woken { waiter.resume() }
+    }
+
+    /// Holds every call until `instant`, then lets one probe. A longer hold stays.
+    public func hold(until instant: Instant) { change { state, _ in state.machine.hold(until: instant) } }
+
+    /// Holds every call for this time from now, then lets one probe. A longer hold stays.
+    public func hold(for duration: Duration) { change { state, now in state.machine.hold(until: now + duration) } }
+
+    /// Ends a hold before its time: the first of those that wait, or else the next call, is the probe.
+    public func endHold() { change { state, now in state.machine.endHold(at: now) } }
+
+    /// Changes the rate of a throttle that was made with one, while calls go and wait. No call gets through that neither
+    /// rate would let through.
+    ///
+    /// What is left of the burst stays, cut to the new burst; a larger burst fills up at the new rate. Calls that wait keep
+    /// their places, and their turns move with the rate: one 10 s away is 5 s away at twice the rate, and they wake the
+    /// sooner. At a lower rate a turn may come too late for what a call waits at most: then it is refused, when it would
+    /// have gone or when it is the first in line.
+    /// - Parameter burst: 1 or more; as it was if nil.
+    public func setRate(_ rate: Rate, burst: Int? = nil) {
+        change { state, now in
+            guard case .rate(_, let present) = state.limit else {
+                preconditionFailure("Throttle: \(name) counts no rate; setRate is for one that was made with a rate")
+            }
+            state.limit = .rate(rate, burst: burst ?? present)
+            state.machine.setRate(rate, burst: burst ?? present, at: now)
         }
     }
 
+    /// As when it was made: nothing used, the gate open, no hold remembered. Calls that wait go on, as far as there is
+    /// room. The end of a call that was let in before holds nobody.
+    public func reset() { change { state, now in state.machine.reset(at: now) } }
+
+    /// Whether forgetting it would lose nothing: it would let through what a new one does, and nobody waits.
+    public var isAtRest: Bool { isAtRest(at: base.now) }
+
+    func isAtRest(at now: Instant) -> Bool {
+        state.withLock { $0.machine.isAtRest(at: now) && $0.admitted.isEmpty && $0.limit == $0.made }
+    }
+
+    /// What it would say to a call now.
+    public var status: ThrottleStatus {
+        let now = base.now
+        return state.withLock { $0.machine.status(at: now) }
+    }
+
+    /// When the gate lets the next call through; nil when it is open.
+    public var heldUntil: Instant? { state.withLock { $0.machine.heldUntil } }
+
     /// Calls that wait for their turn now.
-    public var waiting: Int { state.withLock { $0.waiting } }
+    public var waiting: Int { state.withLock { $0.machine.line.count } }
 
     public var description: String {
-        let limit = rate.map { "\($0), burst \(burst)" } ?? "no rate of its own"
+        let limit =
+            switch state.withLock({ $0.limit }) {
+            case .none: "no rate of its own"
+            case .rate(let rate, let burst): "\(rate), burst \(burst)"
+            case .window(let window): "\(window)"
+            }
         let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait)"
         return "\(name): \(limit), \(wait)\(holdBackoff == nil ? "" : ", held by 429")"
     }
 }
-
-extension Throttle {
-    public enum Event: PolicyEvent, Equatable {
-        case refused(retryAfter: Duration?)
-        /// The other side asked for fewer calls: everybody waits.
-        case held(for: Duration)
-
-        public var description: String {
-            switch self {
-            case .refused(let retryAfter?): "refusing call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
-            case .refused(nil): "refusing call"
-            case .held(let length): "rate limited → holding all calls for \(length)"
-            }
+extension Throttle: RegistryEntry {
+    /// With the other's rate and burst, as by ``setRate(_:burst:)``; nil if the two differ in more than these.
+    public func reconfigured(like other: Throttle) -> Self? {
+        let (made, ramp) = other.state.withLock { ($0.made, $0.machine.ramp) }
+        let (own, ownRamp) = state.withLock { ($0.made, $0.machine.ramp) }
+        guard
+            (maxWait, maxWaiting, maxHold, ramp) == (other.maxWait, other.maxWaiting, other.maxHold, ownRamp),
+            holdBackoff == other.holdBackoff
+        else { return nil }
+        switch (own, made) {
+        case (.rate, .rate(let rate, let burst)):
+            setRate(rate, burst: burst)
+            state.withLock { $0.made = made }
+            return self
+        default:
+            return own == made ? self : nil
         }
     }
-}
-
-/// A throttle refused the call; it did not run.
-public struct Throttled: Rejection, Hashable {
-    /// The throttle's name.
-    public let throttle: String
-    public let retryAfter: Duration?
-
-    public init(throttle: String, retryAfter: Duration?) {
-        self.throttle = throttle
-        self.retryAfter = retryAfter
-    }
-
-    public var description: String { "Too many calls (\(throttle)). \(retryAdvice)" }
 }

@@ -20,8 +20,12 @@ public final class Waiter: Sendable {
     }
 
     private let state = Locked(State.idle)
+    /// When the policy is going to let the call go on, if it knows: for one that can't wait.
+    package let turn: Instant?
 
-    public init() {}
+    public init() { turn = nil }
+
+    package init(turn: Instant?) { self.turn = turn }
 
     /// Ends the wait: the driver asks the policy again.
     public func resume() { end(.resumed) }

@@ -40,7 +40,10 @@ extension Linearizability {
                         admissions[thread] = Admission(generation: generation, ticket: ticket)
                         return .allowed
                     case .refuse(let retryAfter, _):
-                        return .refused(retryAfter: retryAfter)
+                        // The wait is read off the clock, which may be behind what the circuit knows.
+                        let now = Instant.second(Int64(now))
+                        return .refused(
+                            retryAfter: retryAfter.map { now.duration(to: max(now, circuit.value.latest) + $0) })
                     case .wait:
                         return .waits
                     }

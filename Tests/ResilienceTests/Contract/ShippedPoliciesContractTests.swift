@@ -79,6 +79,30 @@ import Testing
         ) { $0.waiting }
     }
 
+    @Test("a throttle that counts in windows keeps the contract")
+    func windows() async {
+        await expect(
+            PolicyContract { Throttle(.slidingWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0) }
+        ) { $0.waiting }
+        await expect(
+            PolicyContract { Throttle(.fixedWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0) }
+        ) { $0.waiting }
+    }
+
+    @Test("a throttle that holds and ramps keeps the contract, with a rate and without")
+    func ramps() async {
+        await expect(
+            PolicyContract {
+                Throttle(
+                    .perSecond(100), burst: 4, maxWait: .seconds(30), holdOnThrottled: true, ramp: .seconds(5),
+                    timeBase: $0)
+            }
+        ) { $0.waiting }
+        await expect(PolicyContract { Throttle.gate(maxWait: .seconds(90), ramp: .seconds(5), timeBase: $0) }) {
+            $0.waiting
+        }
+    }
+
     @Test("a timeout keeps the contract")
     func timeout() async {
         await expect(PolicyContract { _ in Timeout(.milliseconds(20)) }, calls: 10_000)

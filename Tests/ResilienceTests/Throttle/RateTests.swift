@@ -45,5 +45,25 @@ import Testing
             _ = Throttle(.perSecond(1), maxWaiting: -1)
         }
         #expect(text(waiting).contains("maxWaiting is -1"))
+        let ramp = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Throttle.gate(ramp: .seconds(-1))
+        }
+        #expect(text(ramp).contains("ramp is -1"))
+        let rate = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            Throttle.gate("still").setRate(.perSecond(1))
+        }
+        #expect(text(rate).contains("still counts no rate"))
+    }
+
+    @Test("a window of no calls or of no time is refused, and the message says so")
+    func nonsense() async {
+        let calls = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Throttle.Window.slidingWindow(0, per: .seconds(1))
+        }
+        #expect(text(calls).contains("calls is 0"))
+        let period = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = Throttle.Window.fixedWindow(1, per: .zero)
+        }
+        #expect(text(period).contains("period is 0"))
     }
 }

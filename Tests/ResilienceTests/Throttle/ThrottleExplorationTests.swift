@@ -8,9 +8,15 @@ import Testing
 /// as many as one interval has, and one nanosecond flows in each nanosecond.
 private struct BucketHistory {
     enum Event {
-        case taken(at: Instant, cost: Int, returned: Bool)
+        case taken(at: Instant, cost: Int)
         /// A good probe: one call's share is left, whatever there was.
         case emptied(at: Instant)
+
+        var instant: Instant {
+            switch self {
+            case .taken(let instant, _), .emptied(let instant): instant
+            }
+        }
     }
 
     let interval: Int128
@@ -21,28 +27,28 @@ private struct BucketHistory {
 
     func price(_ cost: Int) -> Int128 { interval * Int128(cost) }
 
-    /// What is in it; less than nothing while reservations are ahead of time.
     func level(at now: Instant) -> Int128 {
         var level = capacity
-        var filledAt = now.nanoseconds
+        var filledAt = (events.first?.instant ?? now).nanoseconds
         func fill(until instant: Instant) {
             level = min(capacity, level + Int128(instant.nanoseconds) - Int128(filledAt))
             filledAt = instant.nanoseconds
         }
-        for (index, event) in events.enumerated() {
+        for event in events {
+            fill(until: event.instant)
             switch event {
-            case .taken(let instant, let cost, let returned):
-                if index == 0 { filledAt = instant.nanoseconds }
-                fill(until: instant)
-                if !returned { level -= price(cost) }
-            case .emptied(let instant):
-                if index == 0 { filledAt = instant.nanoseconds }
-                fill(until: instant)
-                level = min(level, interval)
+            case .taken(_, let cost): level -= price(cost)
+            case .emptied: level = min(level, interval)
             }
         }
         fill(until: now)
         return level
+    }
+
+    /// When a call that asks at `since` may go, if nobody asks before it.
+    func turn(of cost: Int, since: Instant) -> Int128 {
+        let start = max(since, events.last?.instant ?? since)
+        return Int128(start.nanoseconds) + max(0, price(cost) - level(at: start))
     }
 }
 
@@ -51,10 +57,11 @@ private struct RecordedThrottle: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
         case ask(cost: Int)
-        case reserve(cost: Int)
-        /// A reservation goes ahead.
-        case use(Int)
-        case giveBack(Int)
+        /// A call that may not go gets in line, or one of the line gives up.
+        case join(cost: Int)
+        case leave(Int)
+        /// Those of the line go who may.
+        case admit
         /// A call that was let in asks for fewer calls, ends well, or nobody knows how. Or is never heard of again.
         case throttled(Int, hold: Int64)
         case ended(Int, decided: Bool)
@@ -70,10 +77,10 @@ private struct RecordedThrottle: ExplorableMachine {
         case probeEnded(Int, decided: Bool, at: Instant)
     }
 
-    private struct Reservation {
-        let receipt: Int64
+    private struct Member {
+        let ticket: UInt64
         let cost: Int
-        let event: Int
+        let since: Instant
     }
 
     private struct Call {
@@ -90,8 +97,11 @@ private struct RecordedThrottle: ExplorableMachine {
     private let costs: [Int]
     private let holds: [Int64]
     private let maxOutside: Int
+    private let maxInLine: Int
     private var bucket: BucketHistory
-    private var reservations: [Reservation] = []
+    private var line: [Member] = []
+    /// When the gate was opened last.
+    private var opened = Instant.distantPast
     private var gateEvents: [GateEvent] = []
     private var calls: [Call] = []
     private var probes = 0
@@ -101,7 +111,7 @@ private struct RecordedThrottle: ExplorableMachine {
 
     init(
         rate: Rate?, burst: Int, costs: [Int] = [1], holds: [Int64] = [], start: Int64 = 0, waits: [Int64] = [1],
-        outside: Int = 2
+        outside: Int = 2, inLine: Int = 2
     ) {
         machine = ThrottleStateMachine(rate: rate, burst: burst)
         var interval: Int128 = 0
@@ -115,20 +125,19 @@ private struct RecordedThrottle: ExplorableMachine {
         self.holds = holds
         self.waits = waits
         maxOutside = outside
+        maxInLine = inLine
         now = Instant(nanoseconds: start)
     }
 
     var inputs: [Input] {
         var inputs: [Input] = waits.map { .wait($0) }
-        let hasTokens = bucket.level(at: now) >= 0
-        for cost in costs {
+        for cost in costs where isSettled {
             // What is let in through a gate is out until it ends.
             if holds.isEmpty || calls.count < maxOutside { inputs.append(.ask(cost: cost)) }
-            if holds.isEmpty, reservations.count < maxOutside, cost <= bucket.burst, hasTokens {
-                inputs.append(.reserve(cost: cost))
-            }
+            if line.count < maxInLine, mayJoin(cost) { inputs.append(.join(cost: cost)) }
         }
-        for index in reservations.indices { inputs += [.use(index), .giveBack(index)] }
+        if !line.isEmpty, holds.isEmpty || calls.count < maxOutside { inputs.append(.admit) }
+        for index in line.indices { inputs.append(.leave(index)) }
         for index in calls.indices {
             inputs += [.ended(index, decided: true), .ended(index, decided: false), .lose(index)]
             inputs += holds.map { .throttled(index, hold: $0) }
@@ -140,13 +149,9 @@ private struct RecordedThrottle: ExplorableMachine {
 
     /// A bucket that has been full for long is as one that has just become so; from the third hold on only the number differs.
     var identity: [Int64]? {
-        var values = [left(Instant(nanoseconds: machine.arrival)), Int64(bucket.level(at: now))]
-        for reservation in reservations {
-            values += [
-                left(Instant(nanoseconds: reservation.receipt)), machine.arrival == reservation.receipt ? 1 : 0,
-                isBuiltOn(reservation) ? 1 : 0, Int64(reservation.cost),
-            ]
-        }
+        var values = [Int64(machine.available(at: now)), Int64(bucket.level(at: now))]
+        for member in line { values += [Int64(member.cost), left(bucket.turn(of: member.cost, since: since(member)))] }
+        if let head = machine.head { values.append(left(head.answer.instant)) }
         values += [-7, Int64(min(machine.holds, 3)), Int64(min(holdsInARow, 3))]
         for gate in [machine.gate, gate] {
             switch gate {
@@ -160,6 +165,10 @@ private struct RecordedThrottle: ExplorableMachine {
         }
         return values
     }
+
+    private func since(_ member: Member) -> Instant { max(member.since, opened) }
+
+    private func left(_ instant: Int128) -> Int64 { left(Instant(nanoseconds: Int64(clamping: instant))) }
 
     private func left(_ instant: Instant) -> Int64 {
         max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
@@ -242,22 +251,50 @@ private struct RecordedThrottle: ExplorableMachine {
 
     // MARK: The bucket's rules
 
-    private func isBuiltOn(_ reservation: Reservation) -> Bool {
-        bucket.events[(reservation.event + 1)...].contains { event in
-            if case .taken(_, let cost, let returned) = event { cost > 0 && !returned } else { true }
+    private func expectedAnswer(_ cost: Int) -> ThrottleStateMachine.Answer {
+        if bucket.price(cost) > bucket.capacity { return .never }
+        switch gate {
+        case .held(let until): return until <= now && line.isEmpty ? .probe : .held(until: until)
+        case .probing(let leaseEnds): return leaseEnds <= now && line.isEmpty ? .probe : .probing(until: leaseEnds)
+        case .open: break
         }
+        if cost == 0 { return .go }
+        // Behind the line it goes after all of it.
+        var (behind, turn) = (bucket, bucket.turn(of: cost, since: now))
+        if line.isEmpty, turn <= now.nanoseconds { return .go }
+        for member in line {
+            let turn = Instant(nanoseconds: Int64(clamping: behind.turn(of: member.cost, since: since(member))))
+            behind.events.append(.taken(at: turn, cost: member.cost))
+        }
+        if !line.isEmpty { turn = behind.turn(of: cost, since: since(line[0])) }
+        return .notBefore(Instant(nanoseconds: Int64(clamping: turn)))
     }
 
-    private func expectedAnswer(_ cost: Int) -> ThrottleStateMachine.Answer {
+    /// What the first of the line is told.
+    private func answer(to head: Member) -> ThrottleStateMachine.Answer {
         switch gate {
         case .held(let until): return until <= now ? .probe : .held(until: until)
         case .probing(let leaseEnds): return leaseEnds <= now ? .probe : .probing(until: leaseEnds)
         case .open: break
         }
-        let (price, level) = (bucket.price(cost), bucket.level(at: now))
-        guard price <= bucket.capacity else { return .never }
-        guard level < price else { return .go }
-        return .notBefore(later(Int64(clamping: price - level)))
+        let turn = Instant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, since: since(head))))
+        return head.cost == 0 || turn <= now ? .go : .notBefore(turn)
+    }
+
+    /// Whether nobody in line could have gone already. One that asks in between is told a turn that is too early by as
+    /// much as those ahead of it are late.
+    private var isSettled: Bool {
+        switch line.first.map(answer(to:)) {
+        case .go, .pace, .probe: false
+        case .notBefore, .held, .probing, .never, nil: true
+        }
+    }
+
+    private func mayJoin(_ cost: Int) -> Bool {
+        switch expectedAnswer(cost) {
+        case .notBefore, .held, .probing: true
+        case .go, .pace, .probe, .never: false
+        }
     }
 
     mutating func apply(_ input: Input) throws {
@@ -266,22 +303,12 @@ private struct RecordedThrottle: ExplorableMachine {
             now = later(length)
         case .ask(let cost):
             try ask(cost)
-        case .reserve(let cost):
-            let early = max(0, bucket.price(cost) - bucket.level(at: now))
-            bucket.events.append(.taken(at: now, cost: cost, returned: false))
-            admitted.append((Int128(now.nanoseconds) + early, cost))
-            reservations.append(
-                Reservation(receipt: machine.reserve(cost: cost, at: now), cost: cost, event: bucket.events.count - 1))
-        case .use(let index):
-            reservations.remove(at: index)
-        case .giveBack(let index):
-            let reservation = reservations.remove(at: index)
-            machine.giveBack(reservation.receipt, cost: reservation.cost)
-            if !isBuiltOn(reservation), case .taken(let instant, let cost, _) = bucket.events[reservation.event] {
-                bucket.events[reservation.event] = .taken(at: instant, cost: cost, returned: true)
-                // Nothing was built on it: what was admitted last, calls that cost nothing aside, is this one.
-                if let last = admitted.lastIndex(where: { $0.cost > 0 }), cost > 0 { admitted.remove(at: last) }
-            }
+        case .join(let cost):
+            line.append(Member(ticket: machine.join(cost: cost, at: now), cost: cost, since: now))
+        case .leave(let index):
+            try require(machine.leave(line.remove(at: index).ticket), "one of the line is not in it")
+        case .admit:
+            try admit()
         case .lose(let index):
             calls.remove(at: index)
         case .hold(let length):
@@ -300,7 +327,10 @@ private struct RecordedThrottle: ExplorableMachine {
             machine.probeEnded(decided: decided, inEpoch: call.epoch, at: now)
             guard isCurrent(call) else { break }
             gateEvents.append(.probeEnded(call.probe, decided: decided, at: now))
-            if decided { bucket.events.append(.emptied(at: now)) }
+            if decided {
+                bucket.events.append(.emptied(at: now))
+                opened = now
+            }
         }
         try check()
     }
@@ -311,19 +341,55 @@ private struct RecordedThrottle: ExplorableMachine {
         try require(machine.ask(cost: cost, at: now), is: answer)
         switch answer {
         case .go:
-            bucket.events.append(.taken(at: now, cost: cost, returned: false))
-            if cost > 0 { admitted.append((Int128(now.nanoseconds), cost)) }
+            take(cost, at: now)
         case .probe:
             probes += 1
             gateEvents.append(.probeBegan(probes, at: now))
+        case .pace:
+            throw BrokenInvariant("a slow start without a ramp")
         case .notBefore, .held, .probing, .never:
-            try require(machine, is: before, "the throttle after a call that was not let in")
+            try require(machine.available(at: now), is: before.available(at: now), "what is free after a refusal")
             return
         }
         if !holds.isEmpty {
             calls.append(
                 Call(epoch: machine.epoch, probe: answer == .probe ? probes : 0, since: gateEvents.count))
         }
+    }
+
+    private mutating func take(_ cost: Int, at instant: Instant) {
+        guard cost > 0 else { return }
+        bucket.events.append(.taken(at: instant, cost: cost))
+        admitted.append((Int128(instant.nanoseconds), cost))
+    }
+
+    /// One after the other, in the order they came, each as of its turn.
+    private mutating func admit() throws {
+        while let head = line.first {
+            let answer = answer(to: head)
+            if answer == .go {
+                let turn = Instant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, since: since(head))))
+                take(head.cost, at: turn)
+            }
+            let next = machine.admitNext(at: now)
+            guard answer == .go || answer == .probe else {
+                try require(next == nil, "let in before its turn")
+                try require(machine.head?.answer, is: answer, "what the first of the line is told")
+                return
+            }
+            line.removeFirst()
+            try require(next?.answer, is: answer, "how the first of the line is let in")
+            try require(next?.ticket, is: head.ticket, "who is let in")
+            if answer == .probe {
+                probes += 1
+                gateEvents.append(.probeBegan(probes, at: now))
+            }
+            if !holds.isEmpty {
+                calls.append(
+                    Call(epoch: machine.epoch, probe: answer == .probe ? probes : 0, since: gateEvents.count))
+            }
+        }
+        try require(machine.admitNext(at: now) == nil, "somebody let in who is not in line")
     }
 
     private mutating func hold(_ length: Int64) {
@@ -338,16 +404,26 @@ private struct RecordedThrottle: ExplorableMachine {
         try require(machine.holdsBefore, is: max(0, holdsInARow - (isHeld ? 1 : 0)), "the holds before")
         if let rate, gateEvents.isEmpty { try checkWindows(of: rate) }
 
-        // At the instant that an answer names the call is let in, and not a nanosecond before.
+        try require(machine.line.count, is: line.count, "who waits")
+        try require(machine.line.cost, is: line.map(\.cost).reduce(0, +), "what those who wait cost")
+
+        guard isSettled else { return }
+        // At the instant that an answer names the call is let in, behind all that wait now, and not a nanosecond before.
         for cost in costs {
-            var (asked, early) = (machine, machine)
+            var asked = machine
             guard case .notBefore(let instant) = asked.ask(cost: cost, at: now), instant < .distantFuture else {
                 continue
             }
-            try require(instant > now, "a wait that is over already")
-            try require(asked.ask(cost: cost, at: instant), is: .go, "the answer at the instant that was named")
-            let answer = early.ask(cost: cost, at: Instant(nanoseconds: instant.nanoseconds - 1))
-            try require(answer, is: .notBefore(instant), "the answer a nanosecond earlier")
+            let ticket = asked.join(cost: cost, at: now)
+            var early = asked
+            if instant > now {
+                while let next = early.admitNext(at: Instant(nanoseconds: instant.nanoseconds - 1)) {
+                    try require(next.ticket != ticket, "let in before the instant that was named")
+                }
+            }
+            var last: UInt64?
+            while let next = asked.admitNext(at: instant) { last = next.ticket }
+            try require(last, is: ticket, "who is let in last at the instant that was named")
         }
     }
 
@@ -378,7 +454,7 @@ private struct RecordedThrottle: ExplorableMachine {
             RecordedThrottle(rate: rate, burst: burst, costs: Array(0...(burst + 1))),
             code: "RecordedThrottle(rate: \(rate), burst: \(burst), costs: Array(0...\(burst + 1)))")
         let exploration = try explorer.explore()
-        #expect(exploration.isComplete && exploration.transitions > 50, "\(exploration)")
+        #expect(exploration.isComplete && exploration.transitions >= 30, "\(exploration)")
     }
 
     @Test(
@@ -388,7 +464,7 @@ private struct RecordedThrottle: ExplorableMachine {
         let tick: Int64 = 30_000_000_000
         for rate in [nil, Rate(1, per: .nanoseconds(tick))] {
             let explorer = Explorer(
-                RecordedThrottle(rate: rate, burst: 2, holds: [0, tick], waits: [tick]),
+                RecordedThrottle(rate: rate, burst: 2, holds: [0, tick], waits: [tick], inLine: 1),
                 code: "RecordedThrottle(rate: \(rate.debugDescription), burst: 2, holds: [0, tick], waits: [tick])")
             let exploration = try explorer.explore()
             #expect(exploration.isComplete && exploration.transitions > 900, "\(exploration)")
@@ -399,8 +475,8 @@ private struct RecordedThrottle: ExplorableMachine {
     func far() throws {
         let rate = Explorer(
             RecordedThrottle(
-                rate: Rate(3, per: .nanoseconds(100)), burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], outside: 3),
-            code: "RecordedThrottle(rate: 3 per 100 ns, burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], outside: 3)")
+                rate: Rate(3, per: .nanoseconds(100)), burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], inLine: 3),
+            code: "RecordedThrottle(rate: 3 per 100 ns, burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], inLine: 3)")
         #expect(try rate.explore(transitionsPerEffort: 8_000).transitions >= 8_000)
         let tick: Int64 = 10_000_000_000
         let gate = Explorer(
@@ -410,7 +486,7 @@ private struct RecordedThrottle: ExplorableMachine {
         #expect(try gate.explore(transitionsPerEffort: 8_000).transitions >= 8_000)
     }
 
-    /// Reservations of a rate of once in an eternity would go beyond the end of time.
+    /// Those in line for a rate of once in an eternity would go beyond the end of time.
     @Test(
         "through thousands of calls a rate lets in what an exact bucket does, whatever its size",
         arguments: [
@@ -422,9 +498,9 @@ private struct RecordedThrottle: ExplorableMachine {
         for start in [0, Int64.min] {
             let explorer = Explorer(
                 RecordedThrottle(
-                    rate: rate, burst: 5, costs: [0, 1, 3, 6], start: start, waits: [0, 1, step], outside: outside),
+                    rate: rate, burst: 5, costs: [0, 1, 3, 6], start: start, waits: [0, 1, step], inLine: outside),
                 code:
-                    "RecordedThrottle(rate: \(rate), burst: 5, costs: [0, 1, 3, 6], start: \(start), outside: \(outside))"
+                    "RecordedThrottle(rate: \(rate), burst: 5, costs: [0, 1, 3, 6], start: \(start), inLine: \(outside))"
             )
             try explorer.exploreRandomly(length: 500, seed: 6)
         }

@@ -44,14 +44,32 @@ import Testing
         #expect(machine.ask(at: at(12)) == .notBefore(at(13)))
     }
 
-    @Test("what was reserved before a hold stays reserved after it")
-    func reservedBeforeTheHold() {
+    @Test("those in line before a hold are first in line after it: the first probes, the rest go at the rate")
+    func lineBeforeTheHold() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
-        for _ in 0..<20 { _ = machine.reserve(at: at(0)) }
+        _ = machine.ask(at: at(0))
+        let tickets = (0..<3).map { _ in machine.join(at: at(0)) }
         machine.hold(until: at(10))
-        _ = machine.ask(at: at(10))
+        #expect(machine.admitted(at: at(9)) == [])
+        #expect(machine.answer(to: tickets[2]) == .held(until: at(10)))
+        #expect(machine.ask(at: at(10)) == .held(until: at(10)))
+        let next = machine.admitNext(at: at(10))
+        #expect(next?.ticket == tickets[0] && next?.answer == .probe)
+        #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
+        #expect(machine.answer(to: tickets[2]) == .probing(until: .distantFuture))
         machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
-        #expect(machine.ask(at: at(11)) == .notBefore(at(20)))
+        #expect(machine.admitted(at: at(11)) == [tickets[1]])
+        #expect(machine.answer(to: tickets[2]) == .notBefore(at(12)))
+        #expect(machine.ask(at: at(11)) == .notBefore(at(13)))
+    }
+
+    @Test("what costs more than there ever is is told so at a shut gate, too, and is no probe")
+    func tooMuchAtTheGate() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
+        machine.hold(until: at(10))
+        #expect(machine.ask(cost: 3, at: at(5)) == .never)
+        #expect(machine.ask(cost: 3, at: at(10)) == .never)
+        #expect(machine.ask(cost: 2, at: at(10)) == .probe)
     }
 
     @Test("a 429 during a hold belongs to it; one of its probe comes after it")

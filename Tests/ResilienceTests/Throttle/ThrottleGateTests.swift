@@ -97,8 +97,8 @@ import Testing
         }
         probe.complete(.throttled)
         #expect(await waiter.wait(until: .distantFuture, on: clock) == .resumed)
-        guard case .sleep(let end) = gate.enter(&call, &slot) else {
-            Issue.record("not asleep")
+        guard case .park(_, let end) = gate.enter(&call, &slot) else {
+            Issue.record("not parked again")
             return
         }
         #expect(end == clock.now + .seconds(2) && gate.heldUntil == end)

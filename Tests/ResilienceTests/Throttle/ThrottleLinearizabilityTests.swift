@@ -7,10 +7,12 @@ extension Linearizability {
     @Suite struct ThrottleLinearizabilityTests {
         private enum Input: Sendable {
             /// One thread has one call; this is its next step.
-            case enter(thread: Int, at: Int)
+            case enter(thread: Int, cost: Int, at: Int)
             case exit(thread: Int, Verdict, at: Int)
             case hold(for: Int, at: Int)
             case endHold(at: Int)
+            case setRate(Rate, burst: Int, at: Int)
+            case reset(at: Int)
             case heldUntil
             case waiting
         }
@@ -18,7 +20,6 @@ extension Linearizability {
         private enum Answer: Equatable, Sendable {
             case proceed
             case refused(retryAfter: Duration?)
-            case sleep(until: Instant)
             case park(until: Instant)
             case done
             case heldUntil(Instant?)
@@ -29,8 +30,7 @@ extension Linearizability {
             enum Call: Hashable {
                 case admitted(epoch: UInt64)
                 case probe(epoch: UInt64)
-                case reserved(epoch: UInt64, receipt: Int64, latest: Instant)
-                case waiting(latest: Instant)
+                case waiting(ticket: UInt64, latest: Instant)
             }
 
             var machine: Dumped<ThrottleStateMachine>
@@ -39,83 +39,126 @@ extension Linearizability {
             /// How long a 429 without a wait holds; nil if 429s do not hold.
             let hold: Duration?
             var calls: [Int: Call] = [:]
-            var waiting = 0
+            /// Who was let in from the line, and has not asked again.
+            var letIn: [UInt64: Call] = [:]
+            var sentAway: Set<UInt64> = []
 
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
-                case .enter(let thread, let now): return enter(thread, at: .second(Int64(now)))
+                case .enter(let thread, let cost, let now): return enter(thread, cost, at: .second(Int64(now)))
                 case .exit(let thread, let verdict, let now): exit(thread, verdict, at: .second(Int64(now)))
-                case .hold(let length, let now): machine.value.hold(until: .second(Int64(now + length)))
-                case .endHold(let now): machine.value.endHold(at: .second(Int64(now)))
+                case .hold(let length, let now):
+                    machine.value.hold(until: .second(Int64(now + length)))
+                    admit(at: .second(Int64(now)))
+                case .endHold(let now):
+                    machine.value.endHold(at: .second(Int64(now)))
+                    admit(at: .second(Int64(now)))
+                case .setRate(let rate, let burst, let now):
+                    machine.value.setRate(rate, burst: burst, at: .second(Int64(now)))
+                    admit(at: .second(Int64(now)))
+                case .reset(let now):
+                    machine.value.reset(at: .second(Int64(now)))
+                    admit(at: .second(Int64(now)))
                 case .heldUntil:
                     switch machine.value.gate {
                     case .open: return .heldUntil(nil)
                     case .held(let until): return .heldUntil(until)
                     case .probing(let leaseEnds): return .heldUntil(leaseEnds)
                     }
-                case .waiting: return .waiting(waiting)
+                case .waiting: return .waiting(machine.value.line.count)
                 }
                 return .done
             }
 
-            private mutating func enter(_ thread: Int, at now: Instant) -> Answer {
+            private mutating func admit(at now: Instant) {
+                while let next = machine.value.admitNext(at: now) {
+                    switch next.answer {
+                    case .never: sentAway.insert(next.ticket)
+                    case .probe: letIn[next.ticket] = .probe(epoch: machine.value.epoch)
+                    default: letIn[next.ticket] = .admitted(epoch: machine.value.epoch)
+                    }
+                }
+            }
+
+            private mutating func enter(_ thread: Int, _ cost: Int, at now: Instant) -> Answer {
                 var latest = now + maxWait
-                switch calls.removeValue(forKey: thread) {
-                case .reserved(let epoch, _, let first):
-                    waiting -= 1
+                if case .waiting(let ticket, let first) = calls.removeValue(forKey: thread) {
                     latest = first
-                    if machine.value.gate == .open, epoch == machine.value.epoch {
+                    admit(at: now)
+                    if sentAway.remove(ticket) != nil { return .refused(retryAfter: nil) }
+                    switch letIn.removeValue(forKey: ticket) {
+                    case .admitted(let epoch) where epoch == machine.value.epoch:
                         calls[thread] = .admitted(epoch: epoch)
                         return .proceed
+                    case .probe(let epoch) where epoch == machine.value.epoch:
+                        calls[thread] = .probe(epoch: epoch)
+                        return .proceed
+                    case .admitted, .probe:
+                        break
+                    case .waiting, nil:
+                        if let end = wait(for: machine.value.answer(to: ticket), ticket, at: now, latest) {
+                            calls[thread] = .waiting(ticket: ticket, latest: latest)
+                            return .park(until: end)
+                        }
+                        _ = machine.value.leave(ticket)
                     }
-                case .waiting(let first):
-                    waiting -= 1
-                    latest = first
-                case .admitted, .probe, nil:
-                    break
+                    admit(at: now)
                 }
-                let hasRoom = waiting < maxWaiting
-                switch machine.value.ask(at: now) {
-                case .go:
+                let answer = machine.value.ask(cost: cost, at: now)
+                switch answer {
+                case .go, .pace:
                     calls[thread] = .admitted(epoch: machine.value.epoch)
                     return .proceed
                 case .probe:
                     calls[thread] = .probe(epoch: machine.value.epoch)
                     return .proceed
-                case .notBefore(let turn) where turn <= latest && hasRoom:
-                    waiting += 1
-                    let receipt = machine.value.reserve(at: now)
-                    calls[thread] = .reserved(epoch: machine.value.epoch, receipt: receipt, latest: latest)
-                    return .sleep(until: turn)
-                case .held(let until) where until <= latest && hasRoom:
-                    waiting += 1
-                    calls[thread] = .waiting(latest: latest)
-                    return .sleep(until: until)
-                case .probing(let until) where now < latest && hasRoom:
-                    waiting += 1
-                    calls[thread] = .waiting(latest: latest)
-                    return .park(until: min(until, latest))
-                case .notBefore(let instant), .held(let instant), .probing(let instant):
-                    return .refused(retryAfter: now.duration(to: instant))
                 case .never:
                     return .refused(retryAfter: nil)
+                case .notBefore, .held, .probing:
+                    guard wait(for: answer, 0, at: now, latest) != nil, machine.value.line.count < maxWaiting else {
+                        return .refused(retryAfter: now.duration(to: max(now, answer.instant)))
+                    }
+                }
+                let ticket = machine.value.join(cost: cost, at: now)
+                calls[thread] = .waiting(ticket: ticket, latest: latest)
+                return wait(for: answer, ticket, at: now, latest).map { .park(until: $0) } ?? .done
+            }
+
+            /// Until when a call with this answer sleeps; nil if it does not.
+            private func wait(
+                for answer: ThrottleStateMachine.Answer, _ ticket: UInt64, at now: Instant, _ latest: Instant
+            ) -> Instant? {
+                let isFirst = machine.value.head?.ticket == ticket
+                switch answer {
+                case .notBefore(let turn): return turn <= latest ? turn : nil
+                case .held(let end): return end > latest ? nil : isFirst ? end : latest
+                case .probing(let end): return now >= latest ? nil : isFirst ? min(end, latest) : latest
+                case .go, .pace, .probe, .never: return nil
                 }
             }
 
             private mutating func exit(_ thread: Int, _ verdict: Verdict, at now: Instant) {
-                switch calls.removeValue(forKey: thread) {
-                case .reserved(let epoch, let receipt, _):
-                    waiting -= 1
-                    if epoch == machine.value.epoch { machine.value.giveBack(receipt) }
-                case .waiting:
-                    waiting -= 1
-                case .admitted(let epoch):
-                    ended(verdict, epoch, wasProbe: false, at: now)
-                case .probe(let epoch):
-                    ended(verdict, epoch, wasProbe: true, at: now)
-                case nil:
-                    break
+                var call = calls.removeValue(forKey: thread)
+                var wasWaiting = false
+                if case .waiting(let ticket, _) = call {
+                    wasWaiting = true
+                    _ = machine.value.leave(ticket)
+                    sentAway.remove(ticket)
+                    call = letIn.removeValue(forKey: ticket)
                 }
+                switch call {
+                case .admitted(let epoch):
+                    // The end of most calls is none of its business.
+                    guard wasWaiting || isThrottled(verdict) && hold != nil else { return }
+                    ended(verdict, epoch, wasProbe: false, at: now)
+                case .probe(let epoch): ended(verdict, epoch, wasProbe: true, at: now)
+                case .waiting, nil: break
+                }
+                admit(at: now)
+            }
+
+            private func isThrottled(_ verdict: Verdict) -> Bool {
+                if case .throttled = verdict { true } else { false }
             }
 
             private mutating func ended(_ verdict: Verdict, _ epoch: UInt64, wasProbe: Bool, at now: Instant) {
@@ -145,7 +188,7 @@ extension Linearizability {
                     rate, burst: 2, maxWait: .seconds(maxWait), maxWaiting: 2, holdOnThrottled: hold != nil,
                     holdBackoff: .constant(.seconds(hold ?? 0)), timeBase: ToldTime())
             } play: { throttle, thread, random, history in
-                Self.play(throttle, thread, &random, history)
+                Self.play(throttle, thread, &random, history, changesRate: true)
             } afterwards: { throttle, _ in
                 #expect(throttle.waiting == 0)
             }
@@ -167,7 +210,8 @@ extension Linearizability {
         }
 
         private static func play(
-            _ throttle: Throttle, _ thread: Int, _ random: inout SeededNumbers, _ history: History<Input, Answer>
+            _ throttle: Throttle, _ thread: Int, _ random: inout SeededNumbers, _ history: History<Input, Answer>,
+            changesRate: Bool = false
         ) {
             let verdicts: [Verdict] = [
                 .success, .success, .transient, .throttled, .throttled(retryAfter: .seconds(5)), .cancelled,
@@ -176,6 +220,7 @@ extension Linearizability {
             var slot = Slot()
             var isInside = false
             var waits = false
+            var cost = 1
             func exit(_ verdict: Verdict) {
                 history.record(.exit(thread: thread, verdict, at: ToldTime.seconds), onThread: thread) {
                     var call = Call(core)
@@ -185,8 +230,10 @@ extension Linearizability {
                 (isInside, waits) = (false, false)
             }
             func enter() {
-                history.record(.enter(thread: thread, at: ToldTime.seconds), onThread: thread) {
-                    var call = Call(core)
+                // Of a call that waits the cost is known.
+                if !waits { cost = random.below(4) }
+                history.record(.enter(thread: thread, cost: cost, at: ToldTime.seconds), onThread: thread) {
+                    var call = Call(core, CallOptions(cost: cost))
                     switch throttle.enter(&call, &slot) {
                     case .proceed:
                         (isInside, waits) = (true, false)
@@ -194,9 +241,8 @@ extension Linearizability {
                     case .refuse(let error):
                         (isInside, waits) = (false, false)
                         return .refused(retryAfter: (error as? Throttled)?.retryAfter)
-                    case .sleep(let instant):
-                        (isInside, waits) = (true, true)
-                        return .sleep(until: instant)
+                    case .sleep:
+                        return .done
                     case .park(_, let instant):
                         (isInside, waits) = (true, true)
                         return .park(until: instant)
@@ -217,6 +263,17 @@ extension Linearizability {
                     case 1:
                         history.record(.endHold(at: now), onThread: thread) {
                             throttle.endHold()
+                            return .done
+                        }
+                    case 2 where changesRate:
+                        let (rate, burst) = (Rate(1, per: .seconds(1 + random.below(4))), 1 + random.below(3))
+                        history.record(.setRate(rate, burst: burst, at: now), onThread: thread) {
+                            throttle.setRate(rate, burst: burst)
+                            return .done
+                        }
+                    case 3 where random.below(3) == 0:
+                        history.record(.reset(at: now), onThread: thread) {
+                            throttle.reset()
                             return .done
                         }
                     case 2..<4:

@@ -20,15 +20,15 @@ import Testing
     @Test("after a pause the burst is full again, and no fuller")
     func refill() {
         var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 3)
-        #expect(allowed(&machine, asks: 9, at: at(0)) == 3)
-        #expect(allowed(&machine, asks: 9, at: at(0) + .milliseconds(200)) == 2)
-        #expect(allowed(&machine, asks: 9, at: at(3600)) == 3)
+        #expect(machine.allowed(asks: 9, at: at(0)) == 3)
+        #expect(machine.allowed(asks: 9, at: at(0) + .milliseconds(200)) == 2)
+        #expect(machine.allowed(asks: 9, at: at(3600)) == 3)
     }
 
     @Test("while time stands still only the burst goes, and nothing crashes (P22)")
     func standingStill() {
         var machine = ThrottleStateMachine(rate: .perSecond(3), burst: 5)
-        #expect(allowed(&machine, asks: 100_000, at: at(7)) == 5)
+        #expect(machine.allowed(asks: 100_000, at: at(7)) == 5)
         #expect(machine.ask(at: at(7)) == .notBefore(Instant(nanoseconds: 7 * second + 333_333_334)))
     }
 
@@ -61,26 +61,26 @@ import Testing
     @Test("without a rate every call goes at once")
     func noRate() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
-        #expect(allowed(&machine, asks: 1000, at: at(0)) == 1000)
+        #expect(machine.allowed(asks: 1000, at: at(0)) == 1000)
     }
 
     @Test("at the earliest of readings the burst is there, and no more")
     func distantPast() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
-        #expect(allowed(&machine, asks: 9, at: .distantPast) == 3)
+        #expect(machine.allowed(asks: 9, at: .distantPast) == 3)
     }
 
     @Test("a huge burst neither overflows nor refuses", arguments: [Int64(0), .max / 2, .max])
     func hugeBurst(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perMinute(1), burst: .max)
-        #expect(allowed(&machine, asks: 1000, at: Instant(nanoseconds: reading)) == 1000)
+        #expect(machine.allowed(asks: 1000, at: Instant(nanoseconds: reading)) == 1000)
     }
 
     @Test("a rate of once in an eternity allows its burst and no more", arguments: [1, 2, 30])
     func hugePeriod(burst: Int) {
         var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: burst)
-        #expect(allowed(&machine, asks: 1000, at: at(86_400)) == burst)
-        #expect(allowed(&machine, asks: 1000, at: at(86_400 * 366)) == 0)
+        #expect(machine.allowed(asks: 1000, at: at(86_400)) == burst)
+        #expect(machine.allowed(asks: 1000, at: at(86_400 * 366)) == 0)
     }
 
     @Test("a rate of once in an eternity allows no second call for 140 years")
@@ -90,24 +90,175 @@ import Testing
         #expect(machine.ask(at: at(86_400 * 365 * 140)) != .go)
     }
 
-    @Test("a reservation given back returns its share")
-    func giveBack() {
+    @Test("one that leaves the line gives its share back to whoever comes next (P20)")
+    func leaves() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
-        let receipt = machine.reserve(at: at(0))
+        let ticket = machine.join(at: at(0))
         #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
-        machine.giveBack(receipt)
+        #expect(machine.leave(ticket) == true)
+        #expect(machine.leave(ticket) == false)
         #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
     }
 
-    @Test("a reservation that a later one has built on keeps its share: nobody is moved, nobody goes twice")
-    func giveBackTooLate() {
+    @Test("whoever gives up, those behind come sooner and those ahead stay where they are", arguments: 0..<4)
+    func leavesFromAnywhere(leaver: Int) {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
+        _ = machine.ask(cost: 2, at: at(0))
+        var tickets = [1, 2, 1, 2].map { machine.join(cost: $0, at: at(0)) }
+        #expect(machine.ask(at: at(0)) == .notBefore(at(7)))
+        #expect(machine.leave(tickets.remove(at: leaver)) == true)
+        let costs = [1, 2, 1, 2].enumerated().filter { $0.offset != leaver }.map { Int64($0.element) }
+        #expect(machine.ask(at: at(0)) == .notBefore(at(costs.reduce(1, +))))
+        var turn: Int64 = 0
+        for (ticket, cost) in zip(tickets, costs) {
+            turn += cost
+            #expect(machine.admitted(at: Instant(nanoseconds: turn * second - 1)) == [])
+            #expect(machine.head?.answer == .notBefore(at(turn)))
+            #expect(machine.admitted(at: at(turn)) == [ticket])
+        }
+    }
+
+    @Test("several at the end that give up, in any order, all return their shares", arguments: 0..<6)
+    func leavesFromTheEnd(order: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
-        let receipt = machine.reserve(at: at(0))
-        _ = machine.reserve(at: at(0))
-        machine.giveBack(receipt)
-        #expect(machine.ask(at: at(0)) == .notBefore(at(3)))
+        let first = machine.join(at: at(0))
+        var last = (0..<3).map { _ in machine.join(at: at(0)) }
+        for pick in [order / 2, order % 2, 0] { _ = machine.leave(last.remove(at: pick)) }
+        #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
+        #expect(machine.admitted(at: at(1)) == [first])
+        #expect(machine.line.isEmpty)
+        #expect(machine.line.cost == 0)
+    }
+
+    @Test("a large cost at the front of the line is not overtaken by small ones for ever (P21)")
+    func noStarvation() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
+        _ = machine.ask(cost: 10, at: at(0))
+        #expect(machine.ask(cost: 10, at: at(0)) == .notBefore(at(10)))
+        let large = machine.join(cost: 10, at: at(0))
+        for second in 1..<10 {
+            #expect(machine.ask(cost: 1, at: at(Int64(second))) == .notBefore(at(11)))
+            #expect(machine.admitted(at: at(Int64(second))) == [])
+        }
+        #expect(machine.admitted(at: at(10)) == [large])
+        #expect(machine.ask(at: at(10)) == .notBefore(at(11)))
+    }
+
+    @Test("a call that costs nothing goes at once, also past a line and without a share left")
+    func costsNothing() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        _ = machine.ask(at: at(0))
+        _ = machine.join(at: at(0))
+        #expect(machine.ask(cost: 0, at: at(0)) == .go)
+        #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
+    }
+
+    @Test("one that wakes late for its turn does not put off those behind it")
+    func late() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        _ = machine.ask(at: at(0))
+        let tickets = (0..<3).map { _ in machine.join(at: at(0)) }
+        #expect(machine.admitted(at: at(2) + .milliseconds(900)) == Array(tickets[..<2]))
+        #expect(machine.head?.answer == .notBefore(at(3)))
+    }
+
+    @Test("the usual way in lets in what asking does, and leaves the rest to it", arguments: [0, 1, 2, 3, 99])
+    func atOnce(cost: Int) {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
+        for now in [0, 0, 1, 5, 5, 9] as [Int64] {
+            var asked = machine
+            let (goes, answer) = (machine.goAtOnce(cost: cost, at: at(now)), asked.ask(cost: cost, at: at(now)))
+            #expect(goes == (answer == .go && cost > 0))
+            if goes { #expect(machine == asked) }
+        }
+        _ = machine.join(at: at(9))
+        #expect(machine.goAtOnce(cost: 1, at: at(99)) == false)
+        var shut = ThrottleStateMachine(rate: nil, burst: 1)
+        #expect(shut.goAtOnce(cost: 5, at: at(0)) == true)
+        shut.hold(until: at(1))
+        #expect(shut.goAtOnce(cost: 1, at: at(9)) == false)
+    }
+
+    @Test("a stale reading of the time, taken before another call's, does not overstate the wait")
+    func staleReading() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
+        #expect(machine.ask(cost: 2, at: at(10)) == .go)
+        #expect(machine.ask(at: at(3)) == .notBefore(at(11)))
+        #expect(machine.goAtOnce(cost: 1, at: at(3)) == false)
+        #expect(machine.latest == at(10))
+        let ticket = machine.join(at: at(3))
+        #expect(machine.admitted(at: at(11)) == [ticket])
+        machine.hold(until: at(30))
+        machine.endHold(at: at(4))
+        #expect(machine.gate == .held(until: at(11)))
+        #expect(machine.ask(at: at(5)) == .probe)
+        #expect(machine.gate == .probing(leaseEnds: at(71)))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(6))
+        #expect(machine.ask(at: at(7)) == .notBefore(at(12)))
+        #expect(machine.status(at: at(7)).timeUntilNext == .seconds(1))
+    }
+
+    @Test("it is at rest when forgetting it would lose nothing")
+    func atRest() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
+        #expect(machine.isAtRest(at: at(0)))
+        _ = machine.ask(cost: 2, at: at(0))
+        #expect(!machine.isAtRest(at: Instant(nanoseconds: 2 * second - 1)) && machine.isAtRest(at: at(2)))
+        let ticket = machine.join(at: at(0))
+        #expect(!machine.isAtRest(at: at(9)))
+        _ = machine.leave(ticket)
+        #expect(machine.isAtRest(at: at(9)))
+        machine.hold(until: at(10))
+        #expect(!machine.isAtRest(at: at(99)))
+        _ = machine.ask(at: at(10))
+        #expect(!machine.isAtRest(at: at(99)))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        #expect(!machine.isAtRest(at: at(11)) && machine.isAtRest(at: at(12)))
+    }
+
+    @Test("reset, it is as at first, but for those in line, who go as far as there is room")
+    func reset() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2, ramp: .seconds(50))
+        machine.hold(until: at(5))
+        _ = machine.ask(at: at(5))
+        let tickets = (0..<3).map { _ in machine.join(at: at(5)) }
+        machine.reset(at: at(6))
+        #expect(machine.gate == .open && machine.holds == 0 && machine.epoch == 2)
+        #expect(!machine.minds(throttledInEpoch: 1, wasProbe: true))
+        #expect(machine.admitted(at: at(6)) == Array(tickets[..<2]))
+        #expect(machine.head?.answer == .notBefore(at(7)))
+    }
+
+    @Test("the status says what may go now, when the next may, and how the gate stands")
+    func status() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
+        #expect(
+            machine.status(at: at(0))
+                == ThrottleStatus(available: 3, timeUntilNext: .zero, heldUntil: nil, isProbing: false, waiting: 0))
+        _ = machine.ask(cost: 3, at: at(0))
+        #expect(machine.status(at: at(0)).available == 0 && machine.status(at: at(0)).timeUntilNext == .seconds(1))
+        #expect(machine.status(at: at(2)).available == 2)
+        let ticket = machine.join(cost: 2, at: at(0))
+        #expect(
+            machine.status(at: at(0))
+                == ThrottleStatus(
+                    available: 0, timeUntilNext: .seconds(3), heldUntil: nil, isProbing: false, waiting: 1))
+        _ = machine.leave(ticket)
+        machine.hold(until: at(9))
+        #expect(
+            machine.status(at: at(3))
+                == ThrottleStatus(
+                    available: 0, timeUntilNext: .seconds(6), heldUntil: at(9), isProbing: false, waiting: 0))
+        #expect(machine.status(at: at(9)).available == 1 && machine.status(at: at(9)).timeUntilNext == .zero)
+        _ = machine.ask(at: at(9))
+        #expect(
+            machine.status(at: at(9))
+                == ThrottleStatus(
+                    available: 0, timeUntilNext: .seconds(60), heldUntil: at(69), isProbing: true, waiting: 0))
+        #expect(machine.status(at: at(69)).available == 1)
+        #expect(ThrottleStateMachine(rate: nil, burst: 1).status(at: at(0)).available == .max)
     }
 
     @Test(
@@ -151,7 +302,7 @@ import Testing
     }
 
     @Test(
-        "200 000 random asks, reservations and returns agree with an exact token bucket in integers", arguments: 0..<4)
+        "200 000 random asks agree with an exact token bucket in integers", arguments: 0..<4)
     func walk(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         let rate = Rate.perSecond([1, 3, 10, 999][seed])
@@ -159,32 +310,18 @@ import Testing
         var machine = ThrottleStateMachine(rate: rate, burst: burst)
         var bucket = Bucket(interval: rate.interval, burst: burst)
         var now: Int64 = 0
-        var last: (receipt: Int64, cost: Int)?
         for _ in 0..<200_000 {
             if Bool.random(using: &random) { now += Int64.random(in: 0...(3 * rate.interval), using: &random) }
-            let instant = Instant(nanoseconds: now)
             let cost = Int.random(in: 0...min(5, burst + 1), using: &random)
-            if let given = last, Int.random(in: 0..<3, using: &random) == 0 {
-                machine.giveBack(given.receipt, cost: given.cost)
-                bucket.level += Int64(given.cost) * rate.interval
-                last = nil
-            }
-            let answer = machine.ask(cost: cost, at: instant)
+            let answer = machine.ask(cost: cost, at: Instant(nanoseconds: now))
             if answer != bucket.ask(cost: cost, at: now) {
                 Issue.record("cost \(cost) at \(now): \(answer)")
                 return
             }
-            if case .notBefore = answer, Int.random(in: 0..<8, using: &random) == 0 {
-                last = (machine.reserve(cost: cost, at: instant), cost)
-                bucket.level -= Int64(cost) * rate.interval
-            } else if answer == .go, cost > 0 {
-                last = nil
-            }
         }
     }
 
-    /// A token bucket that fills by the nanosecond; a token is as many nanoseconds as a call's share. In debt while
-    /// reservations are ahead of time.
+    /// A token bucket that fills by the nanosecond; a token is as many nanoseconds as a call's share.
     private struct Bucket {
         let interval: Int64
         let capacity: Int64
@@ -210,7 +347,4 @@ import Testing
 
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * second) }
 
-    private func allowed(_ machine: inout ThrottleStateMachine, asks: Int, at now: Instant) -> Int {
-        (0..<asks).count { _ in machine.ask(at: now) == .go }
-    }
 }

@@ -1,0 +1,127 @@
+/// How a throttle counts calls against what is allowed: in a bucket, or in a window.
+struct Limiter: Sendable, Equatable {
+    private enum Window: Equatable {
+        case absent
+        case sliding(SlidingWindow)
+        case fixed(FixedWindow)
+    }
+
+    /// Without a limit where a window counts.
+    private var bucket: TokenBucket
+    private var window = Window.absent
+
+    init(_ rate: Rate, burst: Int) { bucket = TokenBucket(rate, burst: burst) }
+
+    static let unlimited = Limiter(.unlimited)
+
+    private init(_ bucket: TokenBucket) { self.bucket = bucket }
+
+    init(_ window: Throttle.Window) {
+        bucket = .unlimited
+        let period = window.period.saturatedNanoseconds
+        switch window.kind {
+        case .sliding: self.window = .sliding(SlidingWindow(limit: window.calls, period: period))
+        case .fixed(let anchor):
+            self.window = .fixed(FixedWindow(limit: window.calls, period: period, anchor: anchor?.nanoseconds))
+        }
+    }
+
+    /// Whether there is ever to be as much. What follows is to be asked only of a cost that is allowed.
+    func allows(_ cost: Int) -> Bool {
+        switch window {
+        case .absent: return bucket.isUnlimited || cost <= bucket.burst
+        case .sliding(let sliding): return cost <= sliding.limit
+        case .fixed(let fixed): return cost <= fixed.limit
+        }
+    }
+
+    /// Takes the share of a call of this cost if it may go now. Of one that has waited a bucket takes it as of the call's
+    /// turn: one that wakes late does not put off those behind.
+    /// - Parameter since: when it asked first.
+    /// - Returns: its turn, `now` or before if taken.
+    mutating func take(_ cost: Int, since: Int64, at now: Int64) -> Int64 {
+        switch window {
+        case .absent:
+            return bucket.take(cost, since: since, at: now)
+        case .sliding(var sliding):
+            // Else the log would be shared, and copied to be changed.
+            window = .absent
+            let turn = sliding.take(cost, at: now)
+            window = .sliding(sliding)
+            return turn
+        case .fixed(var fixed):
+            let turn = fixed.take(cost, at: now)
+            window = .fixed(fixed)
+            return turn
+        }
+    }
+
+    /// The same for a call that has not waited: whether it has taken its share.
+    @inline(__always)
+    mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
+        if case .absent = window { return bucket.takeAtOnce(cost, at: now) }
+        return allows(cost) && take(cost, since: now, at: now) <= now
+    }
+
+    /// When a call of this cost may go after others that cost `behind`, of which the first asked at `since`.
+    func turn(of cost: Int, behind: Int, since: Int64, at now: Int64) -> Int64 {
+        switch window {
+        case .absent: return bucket.turn(of: cost, behind: behind, since: since)
+        case .sliding(let sliding): return sliding.turn(of: cost, behind: behind, at: now)
+        case .fixed(let fixed): return fixed.turn(of: cost, behind: behind, at: now)
+        }
+    }
+
+    /// A call goes as a probe, whether its share is there or not. A bucket is emptied after it, and does not count it.
+    mutating func count(_ cost: Int, at now: Int64) {
+        switch window {
+        case .absent:
+            break
+        case .sliding(var sliding):
+            window = .absent
+            sliding.count(cost, at: now)
+            window = .sliding(sliding)
+        case .fixed(var fixed):
+            fixed.count(cost, at: now)
+            window = .fixed(fixed)
+        }
+    }
+
+    /// The other side answers again.
+    /// - Returns: whether a rate grows over the ramp. A window, or none, has no pace to take a share of.
+    mutating func recover(at now: Int64, rampingOver length: Int64) -> Bool {
+        if bucket.isUnlimited { return false }
+        bucket.empty(at: now, rampingOver: length)
+        return true
+    }
+
+    /// Of one with a rate.
+    mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) { bucket.setRate(rate, burst: burst, at: now) }
+
+    mutating func reset() {
+        bucket.reset()
+        switch window {
+        case .absent: break
+        case .sliding(let sliding): window = .sliding(sliding.emptied)
+        case .fixed(let fixed): window = .fixed(fixed.emptied)
+        }
+    }
+
+    /// Calls of cost 1 that could go now.
+    func available(at now: Int64) -> Int {
+        switch window {
+        case .absent: return bucket.available(at: now)
+        case .sliding(let sliding): return sliding.limit - sliding.inUse(at: now)
+        case .fixed(let fixed): return fixed.limit - fixed.inUse(at: now)
+        }
+    }
+
+    /// Whether it remembers nothing that matters.
+    func isFull(at now: Int64) -> Bool {
+        switch window {
+        case .absent: return bucket.isFull(at: now)
+        case .sliding(let sliding): return sliding.inUse(at: now) == 0
+        case .fixed(let fixed): return fixed.inUse(at: now) == 0
+        }
+    }
+}

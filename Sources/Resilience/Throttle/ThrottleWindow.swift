@@ -1,0 +1,167 @@
+extension Throttle {
+    /// At most so many calls in a time, counted exactly rather than let through at an even pace.
+    public struct Window: Sendable, Hashable, CustomStringConvertible {
+        enum Kind: Sendable, Hashable {
+            case sliding
+            /// `anchor`: when one of them begins; nil for the first call's own time.
+            case fixed(anchor: Instant?)
+        }
+
+        public let calls: Int
+        public let period: Duration
+        let kind: Kind
+
+        private init(_ calls: Int, per period: Duration, _ kind: Kind) {
+            precondition(calls >= 1, "Throttle: calls is \(calls), and must be at least 1")
+            precondition(period > .zero, "Throttle: period is \(period), and must be above zero")
+            self.calls = calls
+            self.period = period
+            self.kind = kind
+        }
+
+        /// At most so many in **any** stretch of this length, wherever it begins. Remembers the instant of each of them:
+        /// 8 bytes a call.
+        /// - Parameters:
+        ///   - calls: 1 or more.
+        ///   - period: above zero.
+        public static func slidingWindow(_ calls: Int, per period: Duration) -> Window {
+            Window(calls, per: period, .sliding)
+        }
+
+        /// At most so many in each window, and each window whole after the last: for a server that counts so.
+        ///
+        /// A window begins with the first call after the last one ended, as servers do that count from a client's first
+        /// call. If the server's windows begin elsewhere, up to twice as many calls may fall in one of them: then name
+        /// an instant at which one begins, as its headers tell, or use ``slidingWindow(_:per:)``, which is right wherever
+        /// they begin.
+        /// - Parameters:
+        ///   - calls: 1 or more.
+        ///   - period: above zero.
+        ///   - anchor: when one of the windows begins, on the throttle's time base; may be past or future.
+        public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: Instant? = nil) -> Window {
+            Window(calls, per: period, .fixed(anchor: anchor))
+        }
+
+        public var description: String {
+            switch kind {
+            case .sliding: "\(calls) in any \(period)"
+            case .fixed: "\(calls) in each \(period)"
+            }
+        }
+    }
+}
+
+/// The instants of the last calls: no more than the limit within one period.
+struct SlidingWindow: Sendable, Equatable {
+    let limit: Int
+    private let period: Int64
+    /// A ring that grows up to the limit. The oldest call is at `oldest`.
+    private var log: [Int64] = []
+    private var oldest = 0
+    private(set) var count = 0
+
+    init(limit: Int, period: Int64) {
+        self.limit = limit
+        self.period = period
+    }
+
+    mutating func take(_ cost: Int, at now: Int64) -> Int64 {
+        let turn = turn(of: cost, at: now)
+        if turn <= now {
+            forget(before: now)
+            for _ in 0..<cost { append(now) }
+        }
+        return turn
+    }
+
+    /// Counts a call that went without asking. The log holds no more than the limit: the oldest give way.
+    mutating func count(_ cost: Int, at now: Int64) {
+        for _ in 0..<min(cost, limit) {
+            if count == limit { dropOldest() }
+            append(now)
+        }
+    }
+
+    /// Of calls that cost more than one and wait, the earliest it can be.
+    func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
+        let place = behind.saturatingAdding(cost)
+        guard place > 0 else { return now }
+        // Each call that goes makes room for another a period later.
+        let (rounds, index) = (place - 1).quotientAndRemainder(dividingBy: limit)
+        let free = limit - count
+        let first = index < free ? now : max(now, self[index - free].saturatingAdding(period))
+        return first.saturatingAdding(period.saturatingMultiplied(by: Int64(rounds)))
+    }
+
+    func inUse(at now: Int64) -> Int { (0..<count).count { self[$0].saturatingAdding(period) > now } }
+
+    var emptied: SlidingWindow { SlidingWindow(limit: limit, period: period) }
+
+    private subscript(_ age: Int) -> Int64 { log[(oldest + age) % log.count] }
+
+    private mutating func forget(before now: Int64) {
+        while count > 0, self[0].saturatingAdding(period) <= now { dropOldest() }
+    }
+
+    private mutating func dropOldest() {
+        oldest = (oldest + 1) % log.count
+        count -= 1
+    }
+
+    private mutating func append(_ now: Int64) {
+        if count == log.count {
+            let inOrder = log[oldest...] + log[..<oldest]
+            log = inOrder + Array(repeating: 0, count: min(limit - count, max(8, count)))
+            oldest = 0
+        }
+        log[(oldest + count) % log.count] = now
+        count += 1
+    }
+}
+
+/// How many calls the present window has had.
+struct FixedWindow: Sendable, Equatable {
+    let limit: Int
+    private let period: Int64
+    private let anchor: Int64?
+    /// When the present one began; nil before the first.
+    private var start: Int64?
+    private var used = 0
+
+    init(limit: Int, period: Int64, anchor: Int64?) {
+        self.limit = limit
+        self.period = period
+        self.anchor = anchor
+    }
+
+    mutating func take(_ cost: Int, at now: Int64) -> Int64 {
+        let turn = turn(of: cost, at: now)
+        if turn <= now { count(cost, at: now) }
+        return turn
+    }
+
+    /// Counts a call, whether there is room or not.
+    mutating func count(_ cost: Int, at now: Int64) {
+        (start, used) = present(at: now)
+        used = min(limit, used.saturatingAdding(cost))
+    }
+
+    /// Of calls that cost more than one and wait, the earliest it can be.
+    func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
+        let (start, used) = present(at: now)
+        guard used.saturatingAdding(behind).saturatingAdding(cost) > limit else { return now }
+        let windows = (used.saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
+        return start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows)))
+    }
+
+    func inUse(at now: Int64) -> Int { present(at: now).used }
+
+    var emptied: FixedWindow { FixedWindow(limit: limit, period: period, anchor: anchor) }
+
+    private func present(at now: Int64) -> (start: Int64, used: Int) {
+        if let start, now < start.saturatingAdding(period) { return (start, used) }
+        guard let anchor else { return (now, 0) }
+        let since = (Int128(now) - Int128(anchor)) % Int128(period)
+        return (Int64(clamping: Int128(now) - (since < 0 ? since + Int128(period) : since)), 0)
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Resilience
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/ThrottleGuide.md, as it stands there.
+@Suite struct ThrottleGuideExamples {
+    private struct Client: Sendable {
+        func activities() async throws {}
+        func export() async throws {}
+    }
+
+    private let client = Client()
+
+    @Test("the throttle guide's example")
+    func example() async throws {
+        let throttle = Throttle(
+            .perSecond(10), burst: 20, maxWait: .seconds(5), holdOnThrottled: true, ramp: .seconds(30))
+        try await throttle.run { try await client.activities() }
+        try await throttle.run(options: CallOptions(cost: 5)) { try await client.export() }
+        #expect(throttle.status.available >= 14)
+
+        let others = [
+            Throttle(.slidingWindow(100, per: .seconds(60))),  // never more than 100 in any minute
+            Throttle(.fixedWindow(100, per: .seconds(60))),  // as a server counts that starts anew each minute
+            Throttle.gate(maxWait: .seconds(60)),  // no rate of its own; a 429 holds everybody
+        ]
+        #expect(others.map(\.status.available) == [100, 100, .max])
+
+        throttle.setRate(.perSecond(5), burst: 10)  // those who wait keep their places, their turns move
+        throttle.hold(for: .seconds(30))  // everybody waits, then one probes
+        throttle.reset()  // as new; those who wait go on
+        let status = throttle.status  // what is free, when the next may go, who waits
+        #expect(status.available == 10)
+    }
+
+    @Test("every line of the throttle guide's code is in the test above")
+    func lines() throws {
+        let root = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let guide = try String(
+            contentsOf: root.appending(path: "Sources/Resilience/Resilience.docc/ThrottleGuide.md"), encoding: .utf8)
+        let compiled = Set(
+            try String(contentsOf: URL(filePath: #filePath), encoding: .utf8).split(separator: "\n").map(Self.code(of:))
+        )
+        var count = 0
+        for block in guide.components(separatedBy: "```swift\n").dropFirst() {
+            for line in block.components(separatedBy: "\n```")[0].split(separator: "\n") {
+                count += 1
+                #expect(compiled.contains(Self.code(of: line)), "\(line)")
+            }
+        }
+        #expect(count >= 10)
+    }
+
+    /// Without the comment, the commas of a list, and the space around it.
+    private static func code(of line: Substring) -> String {
+        let code = String(line).components(separatedBy: "//")[0].trimmingCharacters(in: .whitespaces)
+        return code.hasSuffix(",") ? String(code.dropLast()) : code
+    }
+}

@@ -1,0 +1,130 @@
+import Testing
+
+@testable import Resilience
+
+/// How calls come back after a hold: the growing rate, and the slow start where there is none.
+@Suite struct ThrottleRampStateMachineTests {
+    @Test(
+        "over a ramp R the nth call comes √(2·n·I·R) after the good probe, then at the whole rate", arguments: [1, 20])
+    func growing(burst: Int) {
+        var machine = recovered(Limiter(.perSecond(10), burst: burst), ramp: .seconds(20))
+        #expect(machine.ask(at: at(100)) == .go)
+        // 2·I·R is 4 s².
+        for call in 1...100 {
+            let turn = at(100) + .nanoseconds(Int64((4e18 * Double(call)).squareRoot().rounded(.up)))
+            guard case .notBefore(let named) = machine.ask(at: at(100)) else {
+                Issue.record("call \(call) goes at once")
+                return
+            }
+            #expect(abs(named.nanoseconds - turn.nanoseconds) <= 4, "call \(call)")
+            #expect(machine.ask(at: Instant(nanoseconds: named.nanoseconds - 1)) == .notBefore(named))
+            #expect(machine.goAtOnce(cost: 1, at: named) == true)
+        }
+        // The hundredth came with the ramp's end; from there on, every 100 ms.
+        for call in 1...30 as ClosedRange<Int64> {
+            #expect(machine.ask(at: at(120)) == .notBefore(at(120) + .milliseconds(100 * call)))
+            #expect(machine.ask(at: at(120) + .milliseconds(100 * call)) == .go)
+        }
+    }
+
+    @Test("in a ramp the bucket fills slowly, by its square, and never beyond the burst")
+    func filling() {
+        var machine = recovered(Limiter(.perSecond(10), burst: 20), ramp: .seconds(20))
+        _ = machine.ask(at: at(100))
+        for (seconds, calls) in [(2, 1), (4, 4), (8, 16), (9, 20), (30, 20)] as [(Int64, Int)] {
+            #expect(machine.available(at: at(100 + seconds)) == calls, "after \(seconds) s")
+        }
+        #expect(!machine.isAtRest(at: at(119)) && machine.isAtRest(at: at(120)))
+        #expect(machine.allowed(asks: 99, at: at(130)) == 20)
+    }
+
+    @Test("a line moves by the ramp, and a hold within it begins a new one")
+    func lineInRamp() {
+        var machine = recovered(Limiter(.perSecond(10), burst: 1), ramp: .seconds(20))
+        _ = machine.ask(at: at(100))
+        let tickets = (0..<4).map { _ in machine.join(at: at(100)) }
+        #expect(machine.admitted(at: at(102)) == [tickets[0]])
+        #expect(machine.admitted(at: at(104)) == Array(tickets[1...3]))
+        #expect(machine.ask(at: at(104)) == .notBefore(Instant(nanoseconds: 104_472_135_955)))
+        machine.hold(until: at(110))
+        #expect(machine.ask(at: at(110)) == .probe)
+        machine.probeEnded(decided: true, inEpoch: 2, at: at(110))
+        #expect(machine.ask(at: at(110)) == .go)
+        #expect(machine.ask(at: at(110)) == .notBefore(at(112)))
+    }
+
+    @Test("without a rate two calls go at first, and two more for each that ends", arguments: [true, false])
+    func slowStart(isGate: Bool) {
+        let limiter = isGate ? Limiter.unlimited : Limiter(.slidingWindow(100, per: .seconds(1)))
+        var machine = recovered(limiter, ramp: .seconds(20))
+        #expect(machine.available(at: at(100)) == 2)
+        #expect(machine.ask(at: at(100)) == .pace)
+        #expect(machine.ask(at: at(100)) == .pace)
+        #expect(machine.ask(at: at(100)) == .probing(until: at(120)))
+        #expect(machine.ask(cost: 0, at: at(100)) == .go)
+        machine.paceEnded(decided: true, inEpoch: machine.epoch)
+        #expect(machine.goAtOnce(cost: 1, at: at(101)) == false)
+        #expect(machine.ask(at: at(101)) == .pace)
+        #expect(machine.ask(at: at(101)) == .pace)
+        #expect(machine.ask(at: at(101)) == .probing(until: at(120)))
+        machine.paceEnded(decided: false, inEpoch: machine.epoch)
+        #expect(machine.available(at: at(101)) == 1)
+        #expect(machine.ask(at: at(101)) == .pace)
+        machine.paceEnded(decided: true, inEpoch: machine.epoch - 1)
+        #expect(machine.ask(at: at(101)) == .probing(until: at(120)))
+    }
+
+    @Test("a slow start ends with the ramp's time, whoever has not come back")
+    func slowStartEnds() {
+        var machine = recovered(.unlimited, ramp: .seconds(20))
+        _ = machine.ask(at: at(100))
+        _ = machine.ask(at: at(100))
+        let tickets = (0..<3).map { _ in machine.join(at: at(100)) }
+        #expect(machine.ask(at: at(100)) == .probing(until: at(120)))
+        #expect(machine.admitted(at: at(119)) == [])
+        #expect(machine.head?.answer == .probing(until: at(120)))
+        machine.paceEnded(decided: true, inEpoch: machine.epoch)
+        #expect(machine.admitted(at: at(119)) == Array(tickets[..<2]))
+        #expect(!machine.isAtRest(at: at(119)))
+        #expect(machine.admitted(at: at(120)) == [tickets[2]])
+        #expect(machine.ask(at: at(120)) == .go)
+        #expect(machine.isAtRest(at: at(120)))
+        machine.paceEnded(decided: true, inEpoch: machine.epoch)
+        #expect(machine.available(at: at(120)) == .max)
+    }
+
+    @Test("a window's own limit holds within a slow start, and costs it no credit")
+    func windowInSlowStart() {
+        var machine = recovered(Limiter(.slidingWindow(2, per: .seconds(20))), ramp: .seconds(60))
+        #expect(machine.ask(cost: 2, at: at(100)) == .notBefore(at(110)))
+        #expect(machine.ask(at: at(100)) == .pace)
+        #expect(machine.ask(at: at(100)) == .notBefore(at(110)))
+        #expect(machine.ask(at: at(110)) == .pace)
+        #expect(machine.ask(at: at(110)) == .probing(until: at(160)))
+        machine.reset(at: at(110))
+        #expect(machine.ask(at: at(110)) == .go)
+    }
+
+    @Test("a ramp of an eternity and one of a nanosecond neither overflow nor hang")
+    func extremes() {
+        for ramp in [Duration.nanoseconds(1), .seconds(Int64.max)] {
+            for limiter in [Limiter(.perSecond(1_000_000_000), burst: 1), Limiter(Rate(1, per: .infinite), burst: 3)] {
+                var machine = recovered(limiter, ramp: ramp)
+                for now in [100, 101, 1 << 32] as [Int64] { _ = machine.ask(at: at(now)) }
+                _ = machine.join(at: at(1 << 32))
+                #expect(machine.ask(at: .distantFuture) != .never)
+            }
+        }
+    }
+
+    /// After a hold from 90 on and a good probe at 100.
+    private func recovered(_ limiter: Limiter, ramp: Duration) -> ThrottleStateMachine {
+        var machine = ThrottleStateMachine(limiter, ramp: ramp)
+        machine.hold(until: at(90))
+        _ = machine.ask(at: at(90))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(100))
+        return machine
+    }
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+}

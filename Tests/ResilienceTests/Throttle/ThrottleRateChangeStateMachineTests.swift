@@ -1,0 +1,94 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A rate that is changed while calls go and wait.
+@Suite struct ThrottleRateChangeStateMachineTests {
+    @Test(
+        "a change of rate makes no burst: what is left stays, cut to the new burst (P24)",
+        arguments: [
+            // rate, burst, taken of ten in the bucket; left at once, and a second later
+            (1, 10, 4, 6, 7), (100, 10, 4, 6, 10), (2, 10, 10, 0, 2), (1, 3, 4, 3, 3), (1, 3, 9, 1, 2),
+            (5, 20, 4, 6, 11), (5, 20, 10, 0, 5), (1, 100, 0, 10, 11),
+        ])
+    func noBurst(rate: Int, burst: Int, taken: Int, left: Int, later: Int) {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
+        _ = machine.ask(cost: taken, at: at(0))
+        machine.setRate(.perSecond(rate), burst: burst, at: at(0))
+        #expect(machine.available(at: at(0)) == left && machine.available(at: at(1)) == later)
+        #expect(machine.allowed(asks: 999, at: at(1)) == later)
+    }
+
+    @Test("those who wait keep their places, and their turns move with the rate (P24)", arguments: [(2, 2), (4, 8)])
+    func turns(perTwoSeconds: Int, halves: Int) {
+        var machine = ThrottleStateMachine(rate: Rate(4, per: .seconds(2)), burst: 1)
+        _ = machine.ask(at: at(0))
+        let tickets = (0..<4).map { _ in machine.join(at: at(0)) }
+        machine.setRate(Rate(perTwoSeconds, per: .seconds(4)), burst: 1, at: at(0))
+        let interval = Duration.seconds(4) / perTwoSeconds
+        for (number, ticket) in tickets.enumerated() {
+            let turn = at(0) + interval * (number + 1)
+            #expect(machine.head?.answer == .notBefore(turn))
+            #expect(machine.admitted(at: turn) == [ticket])
+        }
+        #expect(machine.ask(at: at(0)) == .notBefore(at(0) + interval * 5))
+    }
+
+    @Test("what costs more than the new burst is sent away when it is first in line, and stops nobody (P24)")
+    func tooMuch() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)
+        _ = machine.ask(cost: 5, at: at(0))
+        let large = machine.join(cost: 5, at: at(0))
+        let small = machine.join(cost: 1, at: at(0))
+        machine.setRate(.perSecond(1), burst: 2, at: at(1))
+        let next = machine.admitNext(at: at(1))
+        #expect(next?.ticket == large && next?.answer == .never)
+        #expect(machine.admitted(at: at(1)) == [small])
+    }
+
+    @Test(
+        "changed at random, in no stretch more calls go than the largest burst and the rates allow (P24)",
+        arguments: 0..<4)
+    func walk(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 5)
+        var (rate, largest, now) = (10.0, 5, Int64(0))
+        // Calls and what has flowed in, since the best beginning of a stretch.
+        var excess = 0.0
+        for _ in 0..<20_000 {
+            if Int.random(in: 0..<10, using: &random) == 0 {
+                let (calls, burst) = (Int.random(in: 1...50, using: &random), Int.random(in: 1...9, using: &random))
+                machine.setRate(.perSecond(calls), burst: burst, at: Instant(nanoseconds: now))
+                (rate, largest) = (Double(calls), max(largest, burst))
+            }
+            let cost = Int.random(in: 1...3, using: &random)
+            if machine.ask(cost: cost, at: Instant(nanoseconds: now)) == .go { excess = max(0, excess) + Double(cost) }
+            if excess > Double(largest) + 1e-6 {
+                Issue.record("\(excess) calls above the rate, with a burst of at most \(largest)")
+                return
+            }
+            let step = Int64.random(in: 0...100_000_000, using: &random)
+            now += step
+            excess -= rate * Double(step) / 1e9
+        }
+    }
+
+    @Test("changed within a ramp, the ramp goes on at the new rate, and an eternity neither overflows nor hangs")
+    func edges() {
+        var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 1, ramp: .seconds(20))
+        machine.hold(until: at(100))
+        _ = machine.ask(at: at(100))
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(100))
+        _ = machine.ask(at: at(100))
+        machine.setRate(.perSecond(40), burst: 1, at: at(100))
+        #expect(machine.ask(at: at(100)) == .notBefore(at(101)))
+        machine.setRate(Rate(1, per: .infinite), burst: .max, at: at(100))
+        machine.setRate(.perSecond(1), burst: 1, at: at(100))
+        machine.setRate(Rate(1, per: .infinite), burst: 1, at: at(100))
+        machine.setRate(.perSecond(1), burst: 1, at: at(900))
+        #expect(machine.allowed(asks: 5, at: at(900)) <= 1)
+    }
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+}

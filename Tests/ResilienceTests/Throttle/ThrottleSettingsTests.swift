@@ -1,0 +1,233 @@
+@testable import Resilience
+import ResilienceTesting
+import Testing
+
+/// Costs, windows, ramps, changes of rate and readings, with time and tasks.
+@Suite(.timeLimit(.minutes(1))) struct ThrottleSettingsTests {
+    let clock = ManualClock()
+    let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
+
+    @Test("a call takes what it costs, and one that costs nothing goes at once")
+    func costs() async throws {
+        let throttle = Throttle(.perSecond(1), burst: 5, timeBase: clock)
+        try await throttle.run(options: CallOptions(cost: 4)) {}
+        try await throttle.run(options: CallOptions(cost: 0)) {}
+        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
+            try await throttle.run(options: CallOptions(cost: 2)) {}
+        }
+        try await throttle.run {}
+        try await throttle.run(options: CallOptions(cost: 0)) {}
+    }
+
+    @Test("a call that costs more than there ever is is refused for good, however long it may wait")
+    func tooMuch() async {
+        for throttle in [
+            Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock),
+            Throttle(.slidingWindow(5, per: .seconds(1)), maxWait: .seconds(60), timeBase: clock),
+        ] {
+            let error = await #expect(throws: Throttled.self) {
+                try await throttle.run(options: CallOptions(cost: 6)) {}
+            }
+            #expect(error?.retryAfter == nil && throttle.waiting == 0)
+        }
+    }
+
+    @Test("a cancelled call gives back all it cost (P20)")
+    func givesBackCost() async throws {
+        let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
+        try await throttle.run(options: CallOptions(cost: 5)) {}
+        let task = Task { try await throttle.run(options: CallOptions(cost: 4)) {} }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        _ = await task.result
+        #expect(throttle.status.timeUntilNext == .seconds(1))
+    }
+
+    @Test("a large call in front is not overtaken by small ones that come later (P21)")
+    func noStarvation() async throws {
+        let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
+        try await throttle.run(options: CallOptions(cost: 5)) {}
+        async let large: Void = throttle.run(options: CallOptions(cost: 5)) { try await operation(5) }
+        await clock.waitForSleepers(1)
+        async let small: Void = throttle.run { try await operation(1) }
+        await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(4))
+        #expect(operation.callCount == 0 && throttle.waiting == 2)
+        clock.advance(by: .seconds(1))
+        await operation.waitForCalls(1)
+        clock.advance(by: .seconds(1))
+        _ = try await (large, small)
+        #expect(operation.inputs == [5, 1])
+    }
+
+    @Test(
+        "calls wait for their window's turn, and nobody is let through that is too much",
+        arguments: [.slidingWindow(2, per: .seconds(10)), .fixedWindow(2, per: .seconds(10))] as [Throttle.Window])
+    func windows(window: Throttle.Window) async throws {
+        let throttle = Throttle("window", window, maxWait: .seconds(60), timeBase: clock)
+        let start = clock.now
+        for number in 1...2 { try await throttle.run { try await operation(number) } }
+        let waiting = (3...5).map { number in Task { try await throttle.run { try await operation(number) } } }
+        await clock.waitForSleepers(3)
+        #expect(clock.sleepers == [10, 10, 20].map { start + .seconds($0) })
+        clock.advance(by: .seconds(10))
+        await operation.waitForCalls(4)
+        #expect(throttle.waiting == 1 && throttle.status.available == 0)
+        clock.advance(by: .seconds(10))
+        for task in waiting { try await task.value }
+        #expect(throttle.description == "window: \(window), waits up to 60.0 seconds")
+    }
+
+    @Test("after a change to a higher rate, those who wait go sooner (P24)")
+    func faster() throws {
+        let throttle = Throttle(.perMinute(1), maxWait: .seconds(600), timeBase: clock)
+        let turns = try turns(of: [1, 1, 1, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 2) }
+        #expect(turns == [.zero, .seconds(1), .seconds(2), .seconds(3)])
+        #expect(throttle.description == "throttle: 1 per 1.0 seconds, burst 2, waits up to 600.0 seconds")
+    }
+
+    @Test("after a change to a lower rate, those who wait go later, and are refused if that is too late (P24)")
+    func slower() throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(10), timeBase: clock)
+        let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(Rate(1, per: .seconds(8))) }
+        #expect(turns == [.zero, .seconds(8), nil] && throttle.waiting == 0)
+    }
+
+    @Test("one that waits and costs more than a changed burst is refused, and those behind it go on (P24)")
+    func sentAway() throws {
+        let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
+        let turns = try turns(of: [5, 5, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 1) }
+        #expect(turns == [.zero, nil, .seconds(1)])
+    }
+
+    /// Calls of these costs come one after the other at the same instant; then something changes.
+    /// - Returns: when each went; nil if refused.
+    private func turns(
+        of costs: [Int], through throttle: Throttle, change: @escaping @Sendable () -> Void
+    ) throws -> [Duration?] {
+        let (clock, start) = (clock, clock.now)
+        return try clock.run {
+            await withTaskGroup(of: (Int, Duration?).self) { group in
+                for (number, cost) in costs.enumerated() {
+                    group.addTask {
+                        let turn = try? await throttle.run(options: CallOptions(cost: cost)) {
+                            start.duration(to: clock.now)
+                        }
+                        return (number, turn)
+                    }
+                    await clock.runUntilIdle()
+                }
+                change()
+                return await group.reduce(into: Array(repeating: nil, count: costs.count)) { $0[$1.0] = $1.1 }
+            }
+        }
+    }
+
+    @Test("after a good probe a gate with a ramp lets two calls through, and two more for each that ends")
+    func rampOfAGate() async throws {
+        let gate = Throttle.gate(maxWait: .seconds(60), ramp: .seconds(30), timeBase: clock)
+        gate.hold(for: .seconds(1))
+        operation.hold()
+        let tasks = (0..<6).map { number in Task { try await gate.run { try await operation(number) } } }
+        await clock.waitForSleepers(6)
+        clock.advance(by: .seconds(1))
+        await operation.waitForCalls(1)
+        operation.release()
+        for task in tasks { try await task.value }
+        #expect(operation.callCount == 6 && gate.waiting == 0)
+
+        let one = try gate.acquire()
+        gate.hold(for: .zero)
+        try gate.acquire().complete(.success)
+        let two = try gate.acquire()
+        let three = try gate.acquire()
+        #expect(throws: WouldWait(policy: "gate", retryAfter: nil)) { _ = try gate.acquire() }
+        one.complete(.success)
+        #expect(throws: WouldWait.self) { _ = try gate.acquire() }
+        two.complete(.success)
+        for _ in 0..<2 { try gate.acquire().complete(.cancelled) }
+        three.complete(.throttled(retryAfter: .seconds(9)))
+        #expect(gate.heldUntil == clock.now + .seconds(9))
+    }
+
+    @Test("those who wait for a hold to end go on when the throttle is reset, as far as there is room")
+    func reset() throws {
+        let throttle = Throttle(.perSecond(1), burst: 2, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
+        throttle.hold(for: .seconds(30))
+        let turns = try turns(of: [1, 1, 1], through: throttle) {
+            #expect(!throttle.isAtRest(at: Instant.distantFuture))
+            throttle.reset()
+        }
+        #expect(turns == [.zero, .zero, .seconds(1)] && throttle.heldUntil == nil)
+        #expect(!throttle.isAtRest && throttle.isAtRest(at: clock.now + .seconds(2)))
+    }
+
+    @Test("the first of those who wait for a hold to end probes when it is ended by hand")
+    func endedByHand() async throws {
+        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        gate.hold(for: .seconds(30))
+        async let first: Void = gate.run { try await operation(1) }
+        await clock.waitForSleepers(1)
+        gate.endHold()
+        try await first
+        #expect(gate.heldUntil == nil)
+    }
+
+    @Test("a call let in from the line that finds the gate shut again waits for it")
+    func shutBeforeItWoke() throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        try throttle.acquire().complete(.success)
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
+        var slot = Slot()
+        guard case .park(_, let turn) = throttle.enter(&call, &slot) else {
+            Issue.record("not parked")
+            return
+        }
+        clock.advance(to: turn)
+        throttle.endHold()
+        #expect(throttle.waiting == 0 && !throttle.isAtRest(at: clock.now + .seconds(99)))
+        throttle.hold(for: .seconds(5))
+        var later = Call(core)
+        guard case .park(_, let end) = throttle.enter(&later, &slot) else {
+            Issue.record("not parked for the hold")
+            return
+        }
+        #expect(end == turn + .seconds(5) && throttle.waiting == 1)
+        _ = throttle.exit(&later, &slot, Outcome(.cancelled))
+        #expect(throttle.waiting == 0)
+    }
+
+    @Test("a probe let in from the line and cancelled before it woke decides nothing: the next one probes")
+    func probeCancelledBeforeItWoke() throws {
+        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        gate.hold(for: .seconds(5))
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core)
+        var slot = Slot()
+        _ = gate.enter(&call, &slot)
+        clock.advance(by: .seconds(5))
+        gate.endHold()
+        #expect(gate.status.isProbing && gate.waiting == 0)
+        var later = Call(core)
+        _ = gate.exit(&later, &slot, Outcome(.cancelled))
+        #expect(!gate.status.isProbing && gate.status.available == 1)
+        try gate.acquire().complete(.success)
+        #expect(gate.isAtRest)
+    }
+
+    @Test("its state can be read: what is free, when the next may go, the hold, the probe and who waits")
+    func status() async throws {
+        let throttle = Throttle(.perSecond(2), burst: 3, timeBase: clock)
+        #expect(throttle.status.available == 3)
+        try await throttle.run(options: CallOptions(cost: 3)) {}
+        #expect(
+            throttle.status
+                == ThrottleStatus(
+                    available: 0, timeUntilNext: .milliseconds(500), heldUntil: nil, isProbing: false, waiting: 0))
+        throttle.hold(for: .seconds(9))
+        #expect(throttle.status.heldUntil == clock.now + .seconds(9) && throttle.status.timeUntilNext == .seconds(9))
+    }
+}

@@ -1,0 +1,143 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// Calls counted in windows of time.
+@Suite struct ThrottleWindowStateMachineTests {
+    static let both: [Throttle.Window] = [
+        .slidingWindow(3, per: .seconds(10)), .fixedWindow(3, per: .seconds(10)),
+    ]
+
+    @Test(
+        "the first window has all its calls at once, and the next comes a period after the first (P22)", arguments: both
+    )
+    func firstWindow(window: Throttle.Window) {
+        var machine = ThrottleStateMachine(window)
+        for start in [5, 15, 25, 1000] as [Int64] {
+            #expect(machine.allowed(asks: 9, at: at(start)) == 3)
+            #expect(machine.ask(at: at(start + 10) + .nanoseconds(-1)) == .notBefore(at(start + 10)))
+        }
+    }
+
+    @Test(
+        "while time stands still or goes back a window lets through its limit, and nothing crashes (P22)",
+        arguments: both)
+    func standingStill(window: Throttle.Window) {
+        for start in [Int64.min, 0, Int64.max - 1] {
+            var machine = ThrottleStateMachine(window)
+            #expect(machine.allowed(asks: 10_000, at: Instant(nanoseconds: start)) == 3)
+            #expect(machine.allowed(asks: 10_000, at: .distantPast) == 0)
+        }
+    }
+
+    @Test("a sliding window never has more than its limit in any period, and as much of it as is asked for (P22)")
+    func sliding() {
+        var random = SeededGenerator(seed: 1)
+        var machine = ThrottleStateMachine(.slidingWindow(7, per: .nanoseconds(100)))
+        var went: [Int64] = []
+        var now: Int64 = 0
+        for _ in 0..<100_000 {
+            let cost = Int.random(in: 1...4, using: &random)
+            let inPeriod = went.suffix(7).count { $0 > now - 100 }
+            let goes = machine.ask(cost: cost, at: Instant(nanoseconds: now)) == .go
+            if goes != (inPeriod + cost <= 7) {
+                Issue.record("\(inPeriod) in the period at \(now), and \(cost) more: \(goes)")
+                return
+            }
+            if goes { went += Array(repeating: now, count: cost) }
+            now += Int64.random(in: 0...20, using: &random)
+        }
+        #expect(went.count > 50_000)
+    }
+
+    @Test("calls slide out of the window one by one, in the order they came")
+    func slides() {
+        var machine = ThrottleStateMachine(.slidingWindow(3, per: .seconds(10)))
+        for second in [0, 4, 6] as [Int64] { _ = machine.ask(at: at(second)) }
+        #expect(machine.ask(at: at(7)) == .notBefore(at(10)))
+        #expect(machine.ask(cost: 2, at: at(7)) == .notBefore(at(14)))
+        #expect(machine.ask(cost: 3, at: at(7)) == .notBefore(at(16)))
+        #expect(machine.ask(cost: 4, at: at(7)) == .never)
+        #expect(machine.ask(at: at(10)) == .go)
+        #expect(machine.ask(at: at(10)) == .notBefore(at(14)))
+        #expect(machine.available(at: at(14)) == 1 && machine.available(at: at(99)) == 3)
+    }
+
+    @Test("in the line for a window, turns come as calls leave it, also rounds ahead", arguments: both)
+    func line(window: Throttle.Window) {
+        var machine = ThrottleStateMachine(window)
+        #expect(machine.allowed(asks: 3, at: at(0)) == 3)
+        var tickets: [UInt64] = []
+        for number in 0..<7 {
+            #expect(machine.ask(at: at(1)) == .notBefore(at(10 + Int64(number / 3) * 10)))
+            tickets.append(machine.join(at: at(1)))
+        }
+        for round in 1...3 {
+            let now = at(Int64(round) * 10)
+            #expect(machine.head?.answer == .notBefore(now))
+            #expect(machine.admitted(at: now) == Array(tickets.prefix(3)))
+            tickets.removeFirst(min(3, tickets.count))
+        }
+    }
+
+    @Test("a window begins with the first call after the last one ended")
+    func fixed() {
+        var machine = ThrottleStateMachine(.fixedWindow(2, per: .seconds(10)))
+        #expect(machine.ask(at: at(7)) == .go)
+        #expect(machine.ask(cost: 2, at: at(16)) == .notBefore(at(17)))
+        #expect(machine.ask(at: at(16)) == .go)
+        #expect(machine.ask(at: at(16)) == .notBefore(at(17)))
+        #expect(machine.ask(cost: 2, at: at(30)) == .go)
+        #expect(machine.ask(at: at(39)) == .notBefore(at(40)))
+    }
+
+    @Test(
+        "a window with an anchor begins whole periods from it, before and after", arguments: [-13, 7, 107] as [Int64])
+    func anchored(anchor: Int64) {
+        var machine = ThrottleStateMachine(.fixedWindow(2, per: .seconds(10), from: at(anchor)))
+        #expect(machine.ask(at: at(12)) == .go)
+        #expect(machine.ask(at: at(12)) == .go)
+        #expect(machine.ask(at: at(12)) == .notBefore(at(17)))
+        #expect(machine.ask(cost: 2, at: at(17)) == .go)
+        #expect(machine.ask(at: at(26)) == .notBefore(at(27)))
+        #expect(machine.ask(at: at(46)) == .go)
+        #expect(machine.ask(cost: 2, at: at(47)) == .go)
+    }
+
+    @Test("a probe counts in the window, and pushes the oldest out of a full one", arguments: both)
+    func probe(window: Throttle.Window) {
+        var machine = ThrottleStateMachine(window)
+        #expect(machine.allowed(asks: 2, at: at(0)) == 2)
+        machine.hold(until: at(5))
+        #expect(machine.ask(cost: 2, at: at(5)) == .probe)
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(6))
+        #expect(machine.ask(at: at(6)) == .notBefore(at(10)))
+        #expect(machine.allowed(asks: 9, at: at(10)) == (window == Self.both[0] ? 1 : 3))
+    }
+
+    @Test("with its window over it is at rest, and reset it has all its calls", arguments: both)
+    func atRest(window: Throttle.Window) {
+        var machine = ThrottleStateMachine(window)
+        #expect(machine.isAtRest(at: at(0)))
+        #expect(machine.allowed(asks: 3, at: at(0)) == 3)
+        #expect(!machine.isAtRest(at: at(9)) && machine.isAtRest(at: at(10)))
+        #expect(machine.available(at: at(9)) == 0 && machine.available(at: at(10)) == 3)
+        machine.reset(at: at(1))
+        #expect(machine.isAtRest(at: at(1)))
+        #expect(machine.allowed(asks: 9, at: at(1)) == 3)
+    }
+
+    @Test("a window of an eternity has its calls and no more")
+    func eternity() {
+        for window in [Throttle.Window.slidingWindow(2, per: .infinite), .fixedWindow(2, per: .infinite)] {
+            var machine = ThrottleStateMachine(window)
+            #expect(machine.allowed(asks: 9, at: at(0)) == 2)
+            #expect(machine.allowed(asks: 9, at: at(86_400 * 366)) == 0)
+            _ = machine.join(at: at(1))
+            #expect(machine.ask(cost: 2, at: at(1)) == .notBefore(.distantFuture))
+        }
+    }
+
+    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+}
