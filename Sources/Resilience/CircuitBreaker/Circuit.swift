@@ -8,7 +8,7 @@ struct Circuit: Sendable {
     /// Whether only a health check may be a probe.
     private let checksHealth: Bool
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
-    private(set) var latest = Instant.distantPast
+    var latest = Instant.distantPast
 
     init(_ machine: any CircuitStateMachine, checksHealth: Bool = false) {
         self.machine = machine

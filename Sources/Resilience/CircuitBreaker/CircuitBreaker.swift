@@ -175,6 +175,7 @@ public final class CircuitBreaker: Policy {
             guard let refusal = state.refusal, refusal.reason == .open, let until = refusal.until, now < until else {
                 return nil
             }
+            state.circuit.latest = max(state.circuit.latest, now)
             return refusal.error
         }
     }
