@@ -58,13 +58,13 @@ struct FreePass: ~Copyable, Sendable {
 
     /// Says what calls may do from now on. Called under the lock, after the circuit was told anything.
     func update(_ circuit: borrowing Circuit) {
-        let needs = circuit.needs
-        guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
         // What was counted meanwhile in an earlier generation is late, and gone.
         let generation = circuit.generation
         if tally.load(ordering: .relaxed) >> 32 != generation & 0xFFFF_FFFF {
             tally.store(generation << 32, ordering: .relaxed)
         }
+        let needs = circuit.needs
+        guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
         var word = generation << 2
         if !needs.contains(.successes) {
             word |= Mark.unmoved

@@ -25,6 +25,7 @@ extension Linearizability {
             private struct Admission: Hashable {
                 let generation: UInt64
                 let ticket: UInt64
+                let began: Instant?
             }
 
             private var circuit: Dumped<Circuit>
@@ -36,8 +37,8 @@ extension Linearizability {
                 switch input {
                 case .acquire(let thread, let now):
                     switch circuit.value.admit(at: .second(Int64(now))) {
-                    case .allow(let generation, let ticket, _, _):
-                        admissions[thread] = Admission(generation: generation, ticket: ticket)
+                    case .allow(let generation, let ticket, let began, _):
+                        admissions[thread] = Admission(generation: generation, ticket: ticket, began: began)
                         return .allowed
                     case .refuse(let retryAfter, _):
                         // The wait is read off the clock, which may be behind what the circuit knows.
@@ -49,8 +50,16 @@ extension Linearizability {
                     }
                 case .complete(let thread, let verdict, let now):
                     guard let admission = admissions.removeValue(forKey: thread) else { return .done }
+                    // A success that is counted beside the lock does not move the circuit's time on.
+                    if verdict == .success, admission.ticket == 0, admission.generation == circuit.value.generation,
+                        circuit.value.needs == .successes, .second(Int64(now)) < circuit.value.tallyEnds
+                    {
+                        circuit.value.succeeded(1)
+                        return .done
+                    }
                     _ = circuit.value.record(
-                        verdict, generation: admission.generation, ticket: admission.ticket, at: .second(Int64(now)))
+                        verdict, generation: admission.generation, ticket: admission.ticket, began: admission.began,
+                        at: .second(Int64(now)))
                     return .done
                 case .reset(let keepingGrowth):
                     _ = circuit.value.reset(keepingGrowth: keepingGrowth)
@@ -122,6 +131,26 @@ extension Linearizability {
                 ThreeStateCircuit(
                     tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(10)), probes: 2,
                     successesToClose: 2, probeLease: .seconds(30)),
+                failure: .transient)
+        }
+
+        @Test("so they do with windows of calls and of time, whose successes are counted beside the lock")
+        func windows() async {
+            let windows: [CallWindow] = [.calls(5), .time(.seconds(40), buckets: 4)]
+            for window in windows {
+                await expectLinearizable(
+                    ThreeStateCircuit(
+                        tripping: .failureRatio(0.5, over: window, minimumCalls: 3), openFor: .constant(.seconds(30))),
+                    failure: .transient)
+            }
+        }
+
+        @Test("so they do with slow calls that are still under way, and a ramp")
+        func slowCalls() async {
+            await expectLinearizable(
+                ThreeStateCircuit(
+                    tripping: .slowCalls(0.5, longerThan: .seconds(20), over: .calls(4), minimumCalls: 2),
+                    openFor: .constant(.seconds(30)), ramp: .seconds(60)),
                 failure: .transient)
         }
 

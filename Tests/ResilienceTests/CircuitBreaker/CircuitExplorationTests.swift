@@ -13,6 +13,9 @@ private struct WitnessedCircuit: ExplorableMachine {
         case lose(Int)
         case wait
         case reset(keepingGrowth: Bool)
+        /// Two successes counted beside the lock.
+        case tally
+        case set(CircuitBreaker.Mode)
     }
 
     private struct Admitted {
@@ -38,6 +41,11 @@ private struct WitnessedCircuit: ExplorableMachine {
 
     var inputs: [Input] {
         var inputs: [Input] = [.wait, .reset(keepingGrowth: true), .reset(keepingGrowth: false)]
+        inputs += [.set(.automatic), .set(.isolated), .set(.disabled), .set(.observing)].filter {
+            $0 != .set(circuit.mode)
+        }
+        // Only where calls get in freely, and a success changes anything, are any counted.
+        if circuit.needs == .successes, circuit.tallyEnds > now { inputs.append(.tally) }
         if outside.count < maxOutside { inputs.append(.admit) }
         for index in outside.indices {
             inputs.append(.lose(index))
@@ -51,7 +59,8 @@ private struct WitnessedCircuit: ExplorableMachine {
         let calls = outside.flatMap { call in
             [call.generation == circuit.generation, isLate(call), call.ticket > 0].map { Int64($0 ? 1 : 0) }
         }
-        return snapshot(circuit.machine) + snapshot(witness) + calls
+        let modes: [CircuitBreaker.Mode] = [.automatic, .isolated, .disabled, .observing]
+        return snapshot(circuit.machine) + snapshot(witness) + calls + [Int64(modes.firstIndex(of: circuit.mode) ?? -1)]
     }
 
     private func isLate(_ call: Admitted) -> Bool { call.changes < changes.count }
@@ -64,7 +73,8 @@ private struct WitnessedCircuit: ExplorableMachine {
             return [failures, Int64(min(gate.trips, 5)), gate.shutUntil.map(left) ?? -1]
         }
         guard let circuit = machine as? ThreeStateCircuit else { return [] }
-        let values = [failures, Int64(min(circuit.trips, 5))]
+        let counted = circuit.memory(at: now)?.counted.map { Int64(min($0, 5)) } ?? []
+        let values = [failures, Int64(min(circuit.trips, 5))] + counted
         switch circuit.phase {
         case .closed, .ramp: return values + [-1]
         case .open(let until): return values + [-2, left(until)]
@@ -88,6 +98,21 @@ private struct WitnessedCircuit: ExplorableMachine {
             let transition = before == .closed ? nil : Circuit.Transition(from: before, to: .closed)
             changes.append(nil)
             try require(circuit.reset(keepingGrowth: keepingGrowth), is: transition, "what a reset tells")
+        case .tally:
+            circuit.succeeded(2)
+            for _ in 0..<2 { witness.record(.success, at: now) }
+        case .set(let mode):
+            if mode == .observing, before != .closed { witness.reset(keepingGrowth: true) }
+            let transition = before == witness.state ? nil : Circuit.Transition(from: before, to: witness.state)
+            changes.append(nil)
+            try require(circuit.set(mode), is: transition, "what a mode set by hand tells")
+        case .admit where circuit.mode == .isolated:
+            try require(circuit.admit(at: now), is: .refuse(retryAfter: nil, nil), "an isolated circuit")
+        case .admit where circuit.mode != .automatic:
+            let generation = UInt64(changes.count + 1)
+            try require(
+                circuit.admit(at: now), is: .allow(generation: generation, ticket: 0, nil), "a circuit set by hand")
+            outside.append(Admitted(changes: changes.count, generation: generation, ticket: 0))
         case .admit:
             let answer = witness.admit(at: now)
             let transition = noteChange(from: before)
@@ -107,6 +132,11 @@ private struct WitnessedCircuit: ExplorableMachine {
             let recording = circuit.record(verdict, generation: call.generation, ticket: call.ticket, at: now)
             if isLate(call) {
                 try require(recording, is: .late)
+            } else if circuit.mode == .disabled {
+                try require(recording, is: .recorded(nil), "what a disabled circuit records")
+            } else if circuit.mode == .observing {
+                let wouldOpen = verdict != .cancelled && witness.observe(CallEnd(verdict, at: now))
+                try require(recording, is: wouldOpen ? .wouldOpen : .recorded(nil), "what an observing circuit says")
             } else {
                 // A machine that gave no ticket is not told of calls that say nothing.
                 if call.ticket > 0 || verdict != .cancelled { witness.record(verdict, ticket: call.ticket, at: now) }
@@ -115,8 +145,19 @@ private struct WitnessedCircuit: ExplorableMachine {
         }
         try require(circuit.generation, is: UInt64(changes.count + 1), "the generation")
         try require(snapshot(circuit.machine), is: snapshot(witness), "the machine within")
-        try require(circuit.restingGeneration, is: witness.isAtRest ? circuit.generation : 0, "the resting generation")
-        if witness.isAtRest { try checkRest() }
+        switch circuit.mode {
+        case .automatic:
+            try require(circuit.needs, is: witness.needs, "what it must be told")
+            if witness.isAtRest { try checkRest() }
+        case .disabled: try require(circuit.needs, is: [], "what a disabled circuit must be told")
+        case .isolated, .observing: try require(circuit.needs, is: .all, "what it must be told, set by hand")
+        }
+        let status = circuit.status(at: now)
+        try require(status.mode, is: circuit.mode, "the mode")
+        try require(
+            status.isAllowed,
+            is: circuit.mode == .automatic ? witness.status(at: now).isAllowed : circuit.mode != .isolated,
+            "whether a call would be let in")
     }
 
     private mutating func noteChange(from before: CircuitState) -> Circuit.Transition? {
@@ -145,6 +186,13 @@ private struct WitnessedCircuit: ExplorableMachine {
             successesToClose: probes, probeLease: .nanoseconds(2))
     }
 
+    private static func window() -> ThreeStateCircuit {
+        ThreeStateCircuit(
+            tripping: .failureRatio(0.5, over: .calls(3), minimumCalls: 2),
+            openFor: .exponential(from: .nanoseconds(1), maxMultiplier: 2, cap: .nanoseconds(2)),
+            probeLease: .nanoseconds(2))
+    }
+
     private static func gate(openFor length: Int64) -> BackoffGate {
         BackoffGate(
             tripping: .consecutiveThrottles(2),
@@ -158,13 +206,17 @@ private struct WitnessedCircuit: ExplorableMachine {
         let circuit = try Explorer(WitnessedCircuit(Self.threeStates(probes: 1)), code: "WitnessedCircuit(circuit)")
             .explore()
         #expect(circuit.isComplete && circuit.transitions > 2_000, "\(circuit)")
+        let window = try Explorer(WitnessedCircuit(Self.window()), code: "WitnessedCircuit(window)").explore()
+        #expect(window.isComplete && window.transitions > 2_000, "\(window)")
     }
 
     @Test(
         "with many calls outside, as far as the effort goes, a circuit is told what is not late, and of every change once"
     )
     func far() throws {
-        for machine in [Self.gate(openFor: 1_000), Self.threeStates(probes: 3)] as [any CircuitStateMachine] {
+        for machine in [Self.gate(openFor: 1_000), Self.threeStates(probes: 3), Self.window()]
+            as [any CircuitStateMachine]
+        {
             let explorer = Explorer(
                 WitnessedCircuit(machine, outside: 6), code: "WitnessedCircuit(\(machine), outside: 6)")
             #expect(try explorer.explore(transitionsPerEffort: 10_000).transitions >= 10_000)

@@ -75,7 +75,9 @@ import Testing
                 defer { isAdded = true }
                 return isAdded
             }) {
-                breaker.watch(CircuitBreaker.nextWatcherID()) { transition in seen.withLock { $0.append("2: \(transition.to)") } }
+                breaker.watch(CircuitBreaker.nextWatcherID()) { transition in
+                    seen.withLock { $0.append("2: \(transition.to)") }
+                }
             }
         }
         end(.transient)

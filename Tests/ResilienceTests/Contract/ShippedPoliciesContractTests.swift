@@ -1,6 +1,7 @@
-import Resilience
 import ResilienceTesting
 import Testing
+
+@testable import Resilience
 
 /// Every policy of the package under the contract that users' policies are put to. A new one adds a line.
 @Suite(.timeLimit(.minutes(2))) struct ShippedPoliciesContractTests {
@@ -37,6 +38,35 @@ import Testing
                         successesToClose: 2, probeLease: .seconds(5)),
                     timeBase: clock)
             })
+    }
+
+    @Test("a circuit breaker keeps the contract with each of its rules, ways to recover, and modes but the isolated")
+    func breakerSettings() async {
+        for rule in [
+            .anyOf(.failureRatio(0.5, over: .calls(20))), .anyOf(.failures(5, over: .time(.seconds(5)))),
+            .anyOf(.slowCalls(0.5, longerThan: .milliseconds(50))),
+            .allOf(.consecutiveFailures(2), .failureRatio(0.1), .slowCalls(0.1, longerThan: .milliseconds(5))),
+        ] as [CombinedRule] {
+            await expect(
+                PolicyContract { CircuitBreaker(tripping: rule, openFor: .constant(.seconds(1)), timeBase: $0) })
+        }
+        await expect(
+            PolicyContract { clock in
+                CircuitBreaker(
+                    circuit: ThreeStateCircuit(
+                        tripping: .consecutiveFailures(1), openFor: .constant(.milliseconds(20)).jittered(),
+                        excess: .waits(upTo: .seconds(1)), ramp: .seconds(2)),
+                    timeBase: clock)
+            }, calls: 10_000
+        ) { $0.inner.withLock { $0.parked.count } }
+        for mode in [CircuitBreaker.Mode.disabled, .observing] {
+            await expect(
+                PolicyContract { clock in
+                    let breaker = CircuitBreaker(timeBase: clock)
+                    breaker.setMode(mode)
+                    return breaker
+                })
+        }
     }
 
     @Test("a circuit breaker that is a backoff gate keeps the contract")
