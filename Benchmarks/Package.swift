@@ -18,6 +18,8 @@ let package = Package(
         ),
         .target(name: "Calls", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
         .executableTarget(name: "Allocations", dependencies: ["Calls"]),
+        .executableTarget(
+            name: "Keys", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
     ],
     swiftLanguageModes: [.v6]
 )

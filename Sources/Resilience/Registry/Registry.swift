@@ -12,8 +12,8 @@
 public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
     public typealias Make = @Sendable (Key) -> Value
 
-    private struct State {
-        var values: [Key: Value] = [:]
+    @usableFromInline struct State {
+        @usableFromInline var values: [Key: Value] = [:]
         /// The keys in the order in which they are looked at for one to forget, and the next of them.
         var ring: [Key] = []
         var hand = 0
@@ -24,10 +24,10 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
         func makes(_ key: Key) -> @Sendable () -> Value { overrides[key] ?? { [make] in make(key) } }
     }
 
-    private typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
+    @usableFromInline typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
 
     private let capacity: Int
-    private let state: Locked<State>
+    @usableFromInline let state: Locked<State>
 
     /// - Parameters:
     ///   - capacity: how many are kept before idle ones are forgotten; 1 or more.
@@ -39,16 +39,10 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
     }
 
     /// The one of this key, made now if it is new.
-    public subscript(key: Key) -> Value {
-        let (existing, make) = state.withLock { state in
-            let value = state.values[key]
-            return (value, value == nil ? state.makes(key) : nil)
-        }
-        guard let make else {
-            // Present, or it would have to be made.
-            return existing!
-        }
-        let made = make()
+    @inlinable public subscript(key: Key) -> Value { existing(key) ?? make(key) }
+
+    @usableFromInline func make(_ key: Key) -> Value {
+        let made = state.withLock({ $0.makes(key) })()
         // What is forgotten is let go of after the lock: its observers' deinit may be a user's code.
         let (value, forgotten): (Value, [Value]) = state.withLock { state in
             if let value = state.values[key] { return (value, []) }
@@ -63,7 +57,9 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
     }
 
     /// The one of this key, if there is one.
-    public func existing(_ key: Key) -> Value? { state.withLock { $0.values[key] } }
+    ///
+    /// For others to compile for their keys: looking one up by an unknown kind of key takes ten times as long.
+    @inlinable public func existing(_ key: Key) -> Value? { state.withLock { $0.values[key] } }
 
     /// All there are now.
     public var values: [Key: Value] { state.withLock { $0.values } }

@@ -1,0 +1,84 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct KeyedPoliciesTests {
+    let clock = ManualClock()
+
+    @Test("a throttle for each key: each has its own rate, and a new one for all takes effect at once")
+    func throttles() throws {
+        let throttles = ThrottleRegistry<String>(capacity: 2) { [clock] key in
+            Throttle(key, .perSecond(1), burst: 2, timeBase: clock)
+        }
+        for _ in 0..<2 { try throttles["a"].acquire().complete(.success) }
+        #expect(throws: Throttled.self) { _ = try throttles["a"].acquire() }
+        try throttles["b"].acquire().complete(.success)
+        let kept = throttles.reconfigure { [clock] key in Throttle(key, .perSecond(10), burst: 2, timeBase: clock) }
+        #expect(kept == [])
+        clock.advance(by: .milliseconds(100))
+        try throttles["a"].acquire().complete(.success)
+        #expect(throws: Throttled.self) { _ = try throttles["a"].acquire() }
+        throttles.reset("a")
+        for _ in 0..<2 { try throttles["a"].acquire().complete(.success) }
+    }
+
+    @Test("a throttle in use, or held, is not forgotten; one whose bucket is full again is")
+    func throttlesForgotten() throws {
+        let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] key in
+            Throttle("\(key)", .perSecond(1), burst: 2, timeBase: clock)
+        }
+        try throttles[-1].acquire().complete(.success)
+        throttles[-2].hold(for: .seconds(60))
+        for key in 0..<50 { _ = throttles[key] }
+        #expect(throttles.existing(-1) != nil && throttles.existing(-2) != nil && throttles.count <= 3)
+        clock.advance(by: .seconds(2))
+        for key in 0..<50 { _ = throttles[key] }
+        #expect(throttles.existing(-1) == nil && throttles.existing(-2) != nil)
+    }
+
+    @Test("a throttle that differs in more than its rate can't go on, and stays")
+    func throttlesOfAnotherKind() {
+        let throttles = ThrottleRegistry<String> { [clock] key in Throttle(key, .perSecond(1), timeBase: clock) }
+        _ = throttles["a"]
+        let window = throttles.reconfigure { [clock] key in
+            Throttle(key, .slidingWindow(5, per: .seconds(1)), timeBase: clock)
+        }
+        let wait = throttles.reconfigure { [clock] key in
+            Throttle(key, .perSecond(1), maxWait: .seconds(1), timeBase: clock)
+        }
+        #expect(window == ["a"] && wait == ["a"] && "\(throttles["a"])".contains("1 per 1.0 seconds"))
+    }
+
+    @Test("a bulkhead for each key: new limits keep the permits in use, and one in use is not forgotten (P24)")
+    func bulkheads() throws {
+        let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] key in
+            Bulkhead("\(key)", limit: 1, timeBase: clock)
+        }
+        let permit = try bulkheads[-1].acquire()
+        let kept = bulkheads.reconfigure { [clock] key in Bulkhead("\(key)", limit: 2, timeBase: clock) }
+        #expect(kept == [])
+        let other = try bulkheads[-1].acquire()
+        #expect(throws: BulkheadFull.self) { _ = try bulkheads[-1].acquire() }
+        for key in 0..<50 { _ = bulkheads[key] }
+        #expect(bulkheads.existing(-1)?.inUse == 2)
+        permit.complete(.success)
+        other.complete(.success)
+        for key in 0..<50 { _ = bulkheads[key] }
+        #expect(bulkheads.existing(-1) == nil && bulkheads[-1].status.limit == 2)
+    }
+
+    @Test("a bulkhead whose limit was set by hand is not forgotten, since the new one would have another")
+    func setByHand() {
+        let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] key in
+            Bulkhead("\(key)", limit: 1, timeBase: clock)
+        }
+        bulkheads[-1].setLimit(7)
+        for key in 0..<50 { _ = bulkheads[key] }
+        #expect(bulkheads[-1].status.limit == 7)
+        let kept = bulkheads.reconfigure { [clock] key in
+            Bulkhead("\(key)", limit: 2, order: .lastInFirstOut, timeBase: clock)
+        }
+        #expect(kept.contains(-1) && bulkheads[-1].status.limit == 7)
+    }
+}
