@@ -139,6 +139,8 @@ struct Circuit: Sendable {
     /// Whether forgetting it would lose nothing but successes.
     func isAtRest(at now: Instant) -> Bool { mode == .automatic && machine.isAtRest(at: max(latest, now)) }
 
+    var state: CircuitState { machine.state }
+
     /// What it must be told of.
     var needs: CircuitNeeds {
         switch mode {

@@ -58,7 +58,8 @@ public final class CircuitBreaker: Policy {
         self.healthCheck = healthCheck
         ownCore = .bare(on: timeBase)
         let circuit = Circuit(machine, checksHealth: healthCheck != nil)
-        freePass = FreePass(circuit)
+        freePass = FreePass()
+        freePass.update(circuit.generation, needs: circuit.needs, tallyEnds: circuit.tallyEnds)
         inner = Locked(State(circuit: circuit))
     }
 
@@ -113,7 +114,7 @@ public final class CircuitBreaker: Policy {
             if wasParked { state.parked[number] = nil }
             let admission = state.circuit.admit(at: now)
             guard case .wait(let limit, let leaseEnds) = admission else {
-                return Answer(admission, state.circuit.machine.state, refusal(of: admission, at: now, &state))
+                return Answer(admission, state.circuit.state, refusal(of: admission, at: now, &state))
             }
             let latest = wasParked ? latest : min(now + limit, deadline)
             guard now < latest, state.parked.count < Self.maxParked else {
@@ -185,7 +186,7 @@ public final class CircuitBreaker: Policy {
         guard case .refuse(let retryAfter, _) = admission else { return nil }
         let until = retryAfter.map { max(now, state.circuit.latest) + $0 }
         let reason: CircuitOpen.Reason =
-            state.circuit.mode == .isolated ? .isolated : state.circuit.machine.state == .open ? .open : .probing
+            state.circuit.mode == .isolated ? .isolated : state.circuit.state == .open ? .open : .probing
         if let last = state.refusal, last.until == until, last.reason == reason { return last.error }
         let error = CircuitOpen(breaker: name, reason: reason, until: until, on: ownCore.timeBase)
         state.refusal = Refusal(until: until, reason: reason, error: error)
@@ -234,10 +235,11 @@ public final class CircuitBreaker: Policy {
     func change<R: Sendable>(at now: Instant, _ body: (inout State) -> R) -> R {
         let (result, hasNews) = inner.withLock { state in
             state.circuit.succeeded(freePass.takeTally(of: state.circuit.generation))
-            let before = state.circuit.machine.state
+            let before = state.circuit.state
             let result = body(&state)
-            freePass.update(state.circuit)
-            let after = state.circuit.machine.state
+            freePass.update(
+                state.circuit.generation, needs: state.circuit.needs, tallyEnds: state.circuit.tallyEnds)
+            let after = state.circuit.state
             guard after != before else { return (result, false) }
             state.refusal = nil
             state.watchers.note(CircuitTransition(from: before, to: after, time: now))

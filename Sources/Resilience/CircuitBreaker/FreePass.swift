@@ -19,8 +19,6 @@ struct FreePass: ~Copyable, Sendable {
         static let timeless: UInt64 = 2
     }
 
-    init(_ circuit: borrowing Circuit) { update(circuit) }
-
     /// The generation to go in with; 0 if it has to ask.
     var generation: UInt64 { admission.load(ordering: .acquiring) >> 2 }
 
@@ -57,19 +55,17 @@ struct FreePass: ~Copyable, Sendable {
     }
 
     /// Says what calls may do from now on. Called under the lock, after the circuit was told anything.
-    func update(_ circuit: borrowing Circuit) {
+    func update(_ generation: UInt64, needs: CircuitNeeds, tallyEnds end: @autoclosure () -> Instant) {
         // What was counted meanwhile in an earlier generation is late, and gone.
-        let generation = circuit.generation
         if tally.load(ordering: .relaxed) >> 32 != generation & 0xFFFF_FFFF {
             tally.store(generation << 32, ordering: .relaxed)
         }
-        let needs = circuit.needs
         guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
         var word = generation << 2
         if !needs.contains(.successes) {
             word |= Mark.unmoved
         } else {
-            let end = circuit.tallyEnds
+            let end = end()
             if end == .distantFuture { word |= Mark.timeless }
             tallyEnds.store(end.nanoseconds, ordering: .relaxed)
         }
