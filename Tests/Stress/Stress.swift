@@ -69,11 +69,24 @@ final class World: Sendable {
     }
 
     private let breakers = CircuitBreakerRegistry<Int>(capacity: 16) { key in
-        CircuitBreaker("\(key)", tripping: .consecutiveFailures(5), openFor: .constant(.milliseconds(20)))
+        let rule: CombinedRule =
+            switch key % 3 {
+            case 0: .anyOf(.consecutiveFailures(5))
+            case 1: .anyOf(.failureRatio(0.5, over: .calls(50)), .failures(20, over: .time(.milliseconds(100))))
+            default: .anyOf(.consecutiveFailures(5), .slowCalls(0.5, longerThan: .milliseconds(10), over: .calls(20)))
+            }
+        return CircuitBreaker(
+            "\(key)",
+            circuit: ThreeStateCircuit(
+                tripping: rule, openFor: .constant(.milliseconds(20)).jittered(), probes: 2, successesToClose: 2,
+                probeLease: .milliseconds(100), excess: key % 2 == 0 ? .refused : .waits(upTo: .milliseconds(10)),
+                ramp: key % 5 == 0 ? .milliseconds(20) : .zero))
     }
+    private let budget = RetryBudget.tokens()
     private let throttle = Throttle(
-        .perSecond(20_000), burst: 200, maxWait: .milliseconds(5), holdBackoff: .constant(.milliseconds(1)))
-    private let bulkhead = Bulkhead(limit: 64, queue: 256, maxWait: .milliseconds(50))
+        .perSecond(20_000), burst: 200, maxWait: .milliseconds(5), holdOnThrottled: true,
+        holdBackoff: .constant(.milliseconds(1)), ramp: .milliseconds(5))
+    private let bulkhead = Bulkhead(limit: 64, queue: 256, order: .byPriority, maxWait: .milliseconds(50))
     private let gauges = ["pipeline", "retry", "breaker", "throttle", "bulkhead", "timeout"].map(Gauge.init)
     private let tally = Locked(Tally())
     private let operations = Atomic(0)
@@ -84,7 +97,9 @@ final class World: Sendable {
         Pipeline {
             gauges[0]
             Timeout(.milliseconds(200))
-            Retry(maxRetries: 3, backoff: .exponential(from: .microseconds(100), cap: .milliseconds(2)))
+            Retry(
+                maxRetries: 3, backoff: .exponential(from: .microseconds(100), cap: .milliseconds(2)), budget: budget,
+                wrapsLastError: true)
             gauges[1]
             breakers[key]
             gauges[2]
@@ -100,18 +115,33 @@ final class World: Sendable {
     // MARK: What a worker does
 
     func act(_ random: inout SeededGenerator) async {
-        switch Int.random(in: 0..<16, using: &random) {
+        switch Int.random(in: 0..<20, using: &random) {
         case 0: await takePermit(&random)
         case 1: breakers[Int.random(in: 0..<64, using: &random)].reset()
         case 2: await cancelledCall(&random)
+        case 3: bulkhead.setLimit(Int.random(in: 32...96, using: &random))
+        case 4: throttle.setRate(.perSecond(Int.random(in: 5_000...50_000, using: &random)))
+        case 5: setMode(&random)
         default: await call(Int.random(in: 0..<64, using: &random), random.next())
         }
+    }
+
+    /// By hand, now and then, and nearly always back.
+    private func setMode(_ random: inout SeededGenerator) {
+        let modes: [CircuitBreaker.Mode] = [
+            .isolated, .disabled, .observing, .automatic, .automatic, .automatic, .automatic,
+        ]
+        breakers[Int.random(in: 0..<64, using: &random)].setMode(modes[Int.random(in: 0..<7, using: &random)])
     }
 
     private func call(_ key: Int, _ seed: UInt64) async {
         var random = SeededGenerator(seed: seed)
         do {
-            try await pipeline(key).run { try await operate(key, &random) }
+            let priorities: [CallPriority] = [.low, .normal, .high]
+            let options = CallOptions(
+                cost: Int.random(in: 0...3, using: &random), priority: priorities[Int.random(in: 0..<3, using: &random)]
+            )
+            try await pipeline(key).run(options: options) { try await operate(key, &random) }
             note("returned")
         } catch let error as any Rejection {
             note("refused: \(type(of: error))")
@@ -184,6 +214,8 @@ final class World: Sendable {
         require(throttle.waiting == 0, "\(throttle.waiting) calls wait in the throttle")
         require(running.load(ordering: .relaxed) == 0, "operations are running")
         // Every permit can still be had, and every breaker closes again.
+        bulkhead.setLimit(64)
+        for key in 0..<64 { breakers[key].setMode(.automatic) }
         do {
             let permits = try takeAll()
             require(permits.count == 64, "the bulkhead has \(permits.count) permits, not 64")
@@ -192,10 +224,13 @@ final class World: Sendable {
         }
         _ = await Waiter().wait(until: SystemTimeBase.shared.now + .milliseconds(100), on: .system)
         for key in 0..<64 {
-            do {
-                try await breakers[key].run {}
-                require(breakers[key].state == .closed, "breaker \(key) is \(breakers[key].state) after a success")
-            } catch {
+            // Two probes have to succeed, and a ramp may follow.
+            for _ in 0..<20 where breakers[key].state != .closed {
+                try? await breakers[key].run {}
+                _ = await Waiter().wait(until: SystemTimeBase.shared.now + .milliseconds(5), on: .system)
+            }
+            require(breakers[key].state == .closed, "breaker \(key) is \(breakers[key].state) after successes")
+            do { try await breakers[key].run {} } catch {
                 problems.append("breaker \(key) lets no call through: \(error)")
             }
         }
