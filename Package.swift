@@ -60,7 +60,8 @@ let package = Package(
         ),
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
-        .testTarget(name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport"]),
+        .testTarget(
+            name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
         .testTarget(
             name: "ResilienceHTTPTests",
             dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles"]),
@@ -113,7 +114,7 @@ for target in package.targets where target.type != .system {
 
 // For .ci/fuzz: an executable for each folder of Tests/Fuzzing that holds a fuzzer.
 if Context.environment["FUZZING"] != nil {
-    for reader in ["HTTPVerdict", "MutationReader", "QueueFile", "RetryAfter", "StoredRow"] {
+    for reader in ["CircuitSnapshot", "HTTPVerdict", "MutationReader", "QueueFile", "RetryAfter", "StoredRow"] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(reader)", dependencies: ["FuzzOracles"], path: "Tests/Fuzzing/\(reader)"))

@@ -69,6 +69,11 @@ struct Circuit: Sendable {
         // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket.
         if verdict.saysNothing, ticket == 0, !needs.contains(.calls) { return .recorded(nil) }
         if verdict == .success, needs.isDisjoint(with: [.admissions, .successes]) { return .recorded(nil) }
+        // One that could have been counted beside the lock: as if it had been, it does not move the time on.
+        if verdict == .success, ticket == 0, mode == .automatic, needs == .successes, now < tallyEnds {
+            machine.succeeded(1, at: latest)
+            return .recorded(nil)
+        }
         let before = machine.state
         latest = max(latest, now)
         let end = CallEnd(verdict, at: latest, began: began, evidence: evidence)

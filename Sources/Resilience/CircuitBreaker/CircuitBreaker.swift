@@ -234,7 +234,7 @@ public final class CircuitBreaker: Policy {
     /// Changes the circuit, and says to whoever watches what became of it.
     func change<R: Sendable>(at now: Instant, _ body: (inout State) -> R) -> R {
         let (result, hasNews) = inner.withLock { state in
-            state.circuit.succeeded(freePass.takeTally(of: state.circuit.generation))
+            state.circuit.succeeded(freePass.takeTally())
             let before = state.circuit.state
             let result = body(&state)
             freePass.update(

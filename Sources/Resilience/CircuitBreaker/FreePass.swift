@@ -35,6 +35,8 @@ struct FreePass: ~Copyable, Sendable {
     }
 
     private static let most: UInt64 = 1 << 20
+    /// Of no generation, or of one but full.
+    private static let sealed = UInt64.max
 
     @inline(__always) private func count(_ generation: UInt64) -> Bool {
         var word = tally.load(ordering: .relaxed)
@@ -47,19 +49,15 @@ struct FreePass: ~Copyable, Sendable {
         return false
     }
 
-    /// The successes counted since the last time. Called under the lock, before the circuit is told anything.
-    func takeTally(of generation: UInt64) -> Int {
-        // The usual case, without an exchange, which would cost the others their copy of the word.
-        if tally.load(ordering: .relaxed) & 0xFFFF_FFFF == 0 { return 0 }
-        return Int(tally.exchange(generation << 32, ordering: .acquiring) & 0xFFFF_FFFF)
-    }
+    /// The successes counted since the last time; until ``update(_:needs:tallyEnds:)`` all others have to take the lock, or
+    /// one could come between, be counted for nothing, and still be let in after it.
+    ///
+    /// Called under the lock, before the circuit is told anything.
+    func takeTally() -> Int { Int(tally.exchange(Self.sealed, ordering: .acquiring) & 0xFFFF_FFFF) }
 
     /// Says what calls may do from now on. Called under the lock, after the circuit was told anything.
     func update(_ generation: UInt64, needs: CircuitNeeds, tallyEnds end: @autoclosure () -> Instant) {
-        // What was counted meanwhile in an earlier generation is late, and gone.
-        if tally.load(ordering: .relaxed) >> 32 != generation & 0xFFFF_FFFF {
-            tally.store(generation << 32, ordering: .relaxed)
-        }
+        tally.store(generation << 32, ordering: .relaxed)
         guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
         var word = generation << 2
         if !needs.contains(.successes) {

@@ -125,10 +125,10 @@ import Testing
     @Test(
         "a snapshot that makes no sense is refused, and changes nothing",
         arguments: [
-            CircuitMemory(state: .open, remaining: .seconds(-1), counted: [2]),
-            CircuitMemory(state: .closed, trips: -1, counted: [0]),
-            CircuitMemory(state: .closed, counted: []), CircuitMemory(state: .open, counted: [-1]),
-            CircuitMemory(state: .halfOpen, counted: [1, 2]),
+            CircuitMemory(state: .open, remaining: .seconds(-1), counted: [1, 2]),
+            CircuitMemory(state: .closed, trips: -1, counted: [1, 0]),
+            CircuitMemory(state: .closed, counted: []), CircuitMemory(state: .open, counted: [1, -1]),
+            CircuitMemory(state: .halfOpen, counted: [1, 1, 2]),
         ])
     func nonsense(memory: CircuitMemory) {
         for breaker in [breaker(clock), CircuitBreaker(circuit: BackoffGate(), timeBase: clock)] {
@@ -146,7 +146,8 @@ import Testing
     func extremes() throws {
         for (remaining, takenAt) in [(Int64.max, Int64.min), (.max, .max), (0, .max), (.max, 0)] {
             let breaker = breaker(clock)
-            let memory = CircuitMemory(state: .open, remaining: .nanoseconds(remaining), trips: .max, counted: [.max])
+            let memory = CircuitMemory(
+                state: .open, remaining: .nanoseconds(remaining), trips: .max, counted: [1, .max])
             try breaker.restore(CircuitSnapshot(memory: memory, takenAt: takenAt), wallClock: .max)
             #expect((breaker.timeRemaining ?? .zero) >= .zero)
             breaker.reset()
@@ -163,7 +164,7 @@ import Testing
         encoder.outputFormatting = .sortedKeys
         let text = try String(decoding: encoder.encode(breaker.snapshot(wallClock: 5)), as: UTF8.self)
         #expect(
-            text == #"{"memory":{"counted":[2],"remainingNanoseconds":60000000000,"state":"open","trips":1},"#
+            text == #"{"memory":{"counted":[1,2],"remainingNanoseconds":60000000000,"state":"open","trips":1},"#
                 + #""mode":"automatic","takenAt":5}"#)
         #expect(abs(WallClock.milliseconds - Int64(Date().timeIntervalSince1970 * 1000)) < 60_000)
     }
@@ -223,11 +224,23 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("a rule of another kind can't go on from the counts of the old one: nothing changes, and it says so")
-    func otherKind() {
-        let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
-        end(breaker, .transient, .transient)
-        #expect(!breaker.reconfigure(tripping: .anyOf(.consecutiveFailures(5))))
-        #expect(breaker.failureCount == 2 && "\(breaker)".contains("opens on 5 in a row"))
+    @Test(
+        "a rule of another kind can't go on from the counts of the old one, however few: nothing changes, and it says so",
+        arguments: [0, 1, 2, 3])
+    func otherKind(failures: Int) {
+        let rules: [any TripRule] = [
+            .consecutiveFailures(5), .failureRatio(0.5), .failures(5, over: .time(.seconds(9))),
+            .slowCalls(0.5, longerThan: .seconds(1)), .anyOf(.consecutiveFailures(5)),
+        ]
+        for (old, rule) in rules.enumerated() {
+            for (new, other) in rules.enumerated() where new != old {
+                let (before, after) = (CombinedRule(.any, of: [rule]), CombinedRule(.any, of: [other]))
+                let breaker = CircuitBreaker(tripping: before, timeBase: clock)
+                for _ in 0..<failures { end(breaker, .transient) }
+                let status = breaker.status
+                #expect(!breaker.reconfigure(tripping: after), "\(rule) to \(other)")
+                #expect(breaker.status == status && "\(breaker)".contains("\(rule)"))
+            }
+        }
     }
 }

@@ -57,14 +57,15 @@ public struct CombinedRule: TripRule {
 
     /// Each rule's, after its length.
     public func memory(at now: Instant) -> [Int] {
-        rules.flatMap { rule in
-            let memory = rule.memory(at: now)
-            return [memory.count] + memory
-        }
+        [MemoryKind.combined.rawValue]
+            + rules.flatMap { rule in
+                let memory = rule.memory(at: now)
+                return [memory.count] + memory
+            }
     }
 
     public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
-        var rest = memory[...]
+        guard var rest = MemoryKind.combined.content(of: memory)?[...] else { return false }
         var restored = rules
         for index in restored.indices {
             guard let count = rest.popFirst(), (0...rest.count).contains(count),

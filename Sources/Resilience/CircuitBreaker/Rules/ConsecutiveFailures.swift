@@ -36,11 +36,13 @@ public struct ConsecutiveFailures: TripRule, Hashable {
 
     public mutating func succeeded(_ count: Int, at now: Instant) { ended(CallEnd(.success, at: now)) }
 
-    public func memory(at now: Instant) -> [Int] { [failureCount] }
+    public func memory(at now: Instant) -> [Int] { [MemoryKind.consecutive.rawValue, failureCount] }
 
     public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
-        guard memory.count == 1, memory[0] >= 0 else { return false }
-        failureCount = memory[0]
+        guard let content = MemoryKind.consecutive.content(of: memory), content.count == 1, content[0] >= 0 else {
+            return false
+        }
+        failureCount = content[0]
         return true
     }
 

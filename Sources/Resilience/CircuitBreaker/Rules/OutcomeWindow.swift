@@ -31,12 +31,16 @@ struct OutcomeWindow: Sendable, Hashable {
 
     mutating func reset() { self = OutcomeWindow(window) }
 
-    func memory(at now: Instant) -> [Int] { latestCalls?.memory ?? latestTime?.memory(at: now) ?? [] }
+    func memory(at now: Instant) -> [Int] {
+        [kind.rawValue] + (latestCalls?.memory ?? latestTime?.memory(at: now) ?? [])
+    }
+
+    private var kind: MemoryKind { latestCalls == nil ? .time : .calls }
 
     mutating func restore(_ memory: [Int], takenAt instant: Instant) -> Bool {
         var restored = OutcomeWindow(window)
-        guard
-            restored.latestCalls?.restore(memory) ?? restored.latestTime?.restore(memory, takenAt: instant) ?? false
+        guard let content = kind.content(of: memory),
+            restored.latestCalls?.restore(content) ?? restored.latestTime?.restore(content, takenAt: instant) ?? false
         else { return false }
         self = restored
         return true

@@ -38,7 +38,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// What the breaker need not tell it, in its present state.
     var needs: TripRuleNeeds { get }
 
-    /// What is counted, to be stored or handed to a rule that takes this one's place.
+    /// What is counted, to be stored or handed to a rule that takes this one's place. It begins with a mark of its kind, so
+    /// that no other kind takes it for its own; those of the package begin with 1 to 5.
     func memory(at now: Instant) -> [Int]
 
     /// Counts on from a memory of a rule of this kind, with settings that may differ. It may come from outside: what
@@ -70,6 +71,18 @@ public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
     public static let successes = TripRuleNeeds(rawValue: 1 << 0)
     /// When each call begins, and every end.
     public static let calls = TripRuleNeeds(rawValue: 1 << 1)
+}
+
+/// What the memories of the package's rules begin with.
+enum MemoryKind: Int {
+    case consecutive = 1
+    case calls = 2
+    case time = 3
+    case slow = 4
+    case combined = 5
+
+    /// What follows the mark; nil if it is of another kind.
+    func content(of memory: [Int]) -> [Int]? { memory.first == rawValue ? Array(memory.dropFirst()) : nil }
 }
 
 /// How one call ended, and when.

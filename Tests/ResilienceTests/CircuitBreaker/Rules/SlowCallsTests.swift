@@ -145,12 +145,14 @@ import Testing
         var rule = CombinedRule.allOf(.consecutiveFailures(5), .failures(3, over: .calls(9)))
         for verdict in [Verdict.success, .transient, .transient] { _ = rule.ended(verdict) }
         let memory = rule.memory(at: .second(0))
-        #expect(memory == [1, 2, 3, 0, 1, 1])
+        #expect(memory == [5, 2, 1, 2, 4, 2, 0, 1, 1])
         var next = CombinedRule.allOf(.consecutiveFailures(5), .failures(3, over: .calls(9)))
         #expect(next.restore(memory, at: .second(0)) && next.memory(at: .second(0)) == memory)
-        for bad in [
-            [], [1], [1, 2], [1, 2, 3, 0, 1], [1, 2, 3, 0, 1, 1, 0], [-1, 2], [1, -2, 0], [9, 1], [.max], [0, 0],
-        ] {
+        let bad: [[Int]] = [
+            [], [5], [5, 2, 1], [5, 2, 1, 2, 4, 2, 0, 1], memory + [0], [5, -1, 2], [5, 2, 1, -2, 0], [5, 9, 1],
+            [5, .max], [5, 0, 0], Array(memory.dropFirst()), [4] + memory.dropFirst(),
+        ]
+        for bad in bad {
             #expect(!next.restore(bad, at: .second(0)) && next.memory(at: .second(0)) == memory, "\(bad)")
         }
         next.reset()
