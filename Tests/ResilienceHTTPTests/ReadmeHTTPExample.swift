@@ -25,7 +25,8 @@ import Testing
         let url = try #require(URL(string: "http://127.0.0.1/activities"))
 
         let get = RequestSemantics(method: "GET")
-        let response = try await pipeline.run(judging: { $0.verdict(for: get) }) { attempt in try await client.get(url)
+        let response = try await pipeline.run(judging: { $0.verdict(for: get) }) { attempt in
+            try await client.get(url)
         }
         #expect(response.statusCode == 502)
         #expect(client.statuses.callCount == 2)

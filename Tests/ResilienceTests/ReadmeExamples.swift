@@ -1,9 +1,8 @@
 import Resilience
 import ResilienceTesting
-import Synchronization
 import Testing
 
-/// The examples of README.md and Docs/WritingAPolicy.md, as they stand there.
+/// The examples of README.md, as they stand there.
 @Suite struct ReadmeExamples {
     private struct Client: Sendable {
         func activities() async throws -> [String] { ["ride"] }
@@ -39,7 +38,8 @@ import Testing
         }
         let streams = try await breakers["/api/streams"].run { try await client.streams() }
         #expect(streams == [1])
-        #expect(breakers.statuses["/api/streams"]?.state == .closed)
+        let statuses = breakers.statuses
+        #expect(statuses["/api/streams"]?.state == .closed)
     }
 
     @Test("the README's test")
@@ -50,43 +50,4 @@ import Testing
         #expect(try clock.run { try await pipeline.run { try await fetch() } } == 7)
         #expect(fetch.callCount == 2)
     }
-
-    @Test("the policy of the guide")
-    func maintenance() async throws {
-        let maintenance = Maintenance()
-        let pipeline = Pipeline { maintenance }
-        #expect(try await pipeline.run { maintenance.callsInside } == 1)
-        maintenance.begin()
-        await #expect(throws: UnderMaintenance.self) { try await pipeline.run {} }
-        maintenance.end()
-        try await pipeline.run {}
-        #expect(maintenance.callsInside == 0)
-    }
-}
-
-private final class Maintenance: Policy {
-    let name = "maintenance"
-    private let isOn = Atomic(false)
-    private let inside = Atomic(0)
-
-    var callsInside: Int { inside.load(ordering: .relaxed) }
-
-    func begin() { isOn.store(true, ordering: .relaxed) }
-    func end() { isOn.store(false, ordering: .relaxed) }
-
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        if isOn.load(ordering: .relaxed) { return .refuse(UnderMaintenance()) }
-        inside.add(1, ordering: .relaxed)
-        return .proceed
-    }
-
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        inside.subtract(1, ordering: .relaxed)
-        return .pass
-    }
-}
-
-private struct UnderMaintenance: Rejection {
-    var retryAfter: Duration? { .seconds(60) }
-    var description: String { "Under maintenance." }
 }

@@ -37,10 +37,9 @@ extension CircuitBreaker {
         guard healthCheck != nil else { return }
         let instant = inner.withLock { state -> Instant? in
             let machine = state.circuit.machine
-            guard state.circuit.mode == .automatic, state.check.ticket == 0,
-                machine.state == .open || machine.wantsProbe(at: now)
-            else { return nil }
-            return now + (machine.status(at: now).timeRemaining ?? .zero)
+            guard state.circuit.mode == .automatic, state.check.ticket == 0 else { return nil }
+            if machine.wantsProbe(at: now) { return now }
+            return machine.status(at: now).timeRemaining.map { now + $0 }
         }
         guard let instant else { return }
         let alarm = ownCore.timeBase.schedule(at: instant) { [weak self] in self?.checkHealth() }

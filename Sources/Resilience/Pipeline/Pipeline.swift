@@ -60,7 +60,7 @@ public struct Pipeline: Sendable {
     /// The time base of the pipeline and of its policies.
     public var timeBase: any TimeBase { core.timeBase }
 
-    /// What an error that ``run(_:)`` threw means.
+    /// What an error that `run` threw means.
     public func verdict(for error: any Error) -> Verdict { core.classifier.verdict(for: error) }
 
     /// Runs `operation` through the policies, as often as they say.
@@ -75,14 +75,14 @@ public struct Pipeline: Sendable {
         try await core.run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
-    /// As ``run(_:)``, for an operation that wants to know its attempt or deadline.
+    /// Runs `operation` in the same way, and tells it its attempt and deadline.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) (Attempt) async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: { _ in .success }, { try await operation(Attempt($0)) })
     }
 
-    /// As ``run(_:)``, for results that may mean failure, such as a response with status 503.
+    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
     ///
     /// When attempts run out, the last result is returned, so that the caller still sees it.
     /// - Parameter judge: what a result means.

@@ -149,6 +149,17 @@ import Testing
         #expect(check.callCount == 0)
     }
 
+    @Test("a gate, which wants no probe, is never checked, and plans nothing when its break is over")
+    func gate() throws {
+        let breaker = CircuitBreaker(
+            circuit: BackoffGate(tripping: .consecutiveThrottles(1), openFor: .constant(.seconds(30))),
+            healthCheck: HealthCheck { [check] in try await check() }, timeBase: clock)
+        try breaker.acquire().complete(.throttled)
+        #expect(clock.sleepers == [clock.now + .seconds(30)])
+        clock.advance(by: .seconds(31))
+        #expect(clock.sleepers.isEmpty && breaker.isAllowed && check.callCount == 0)
+    }
+
     @Test("a timeout of zero is refused with a message that names it")
     func zero() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

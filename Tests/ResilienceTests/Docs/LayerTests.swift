@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Holds the tests to Tests/README.md.
@@ -10,11 +11,9 @@ import Testing
         var name: String { String(path.split(separator: "/").last?.dropLast(".swift".count) ?? "") }
     }
 
-    private static let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static func files(in folder: String) throws -> [File] {
-        let found = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
+        let found = FileManager.default.enumerator(
+            at: repository.appending(path: folder), includingPropertiesForKeys: nil)
         return try (found?.allObjects ?? []).compactMap { $0 as? URL }
             .filter { $0.pathExtension == "swift" && $0.lastPathComponent != "LayerTests.swift" }
             .map { File(path: $0.path, text: try String(contentsOf: $0, encoding: .utf8)) }
@@ -53,26 +52,5 @@ import Testing
         }
         #expect(machines.count >= 6)
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
-    }
-
-    @Test(
-        "the guides' code compiles and runs: every line of it is in a test",
-        arguments: [
-            ("TestingCodeThatUsesPolicies", "TestingCodeThatUsesPoliciesGuide"),
-            ("TestingAPolicyOfYourOwn", "TestingAPolicyOfYourOwnGuide"),
-        ])
-    func guides(guide: String, compiled: String) throws {
-        let text = try String(contentsOf: Self.root.appending(path: "Docs/\(guide).md"), encoding: .utf8)
-        let file = try #require(try Self.files(in: "Tests/ResilienceTestingTests/Guides").first { $0.name == compiled })
-        let lines = Set(file.text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
-        var code = 0
-        for block in text.components(separatedBy: "```swift\n").dropFirst() {
-            for line in block.components(separatedBy: "\n```")[0].split(separator: "\n") {
-                let line = line.trimmingCharacters(in: .whitespaces)
-                code += 1
-                #expect(lines.contains(line), "\(guide): \(line)")
-            }
-        }
-        #expect(code > 60)
     }
 }

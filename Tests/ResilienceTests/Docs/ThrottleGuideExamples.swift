@@ -1,5 +1,5 @@
-import Foundation
 import Resilience
+import TestSupport
 import Testing
 
 /// The code of Sources/Resilience/Resilience.docc/ThrottleGuide.md, as it stands there.
@@ -33,29 +33,11 @@ import Testing
         #expect(status.available == 10)
     }
 
-    @Test("every line of the throttle guide's code is in the test above")
-    func lines() throws {
-        let root = URL(filePath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let guide = try String(
-            contentsOf: root.appending(path: "Sources/Resilience/Resilience.docc/ThrottleGuide.md"), encoding: .utf8)
-        let compiled = Set(
-            try String(contentsOf: URL(filePath: #filePath), encoding: .utf8).split(separator: "\n").map(Self.code(of:))
-        )
-        var count = 0
-        for block in guide.components(separatedBy: "```swift\n").dropFirst() {
-            for line in block.components(separatedBy: "\n```")[0].split(separator: "\n") {
-                count += 1
-                #expect(compiled.contains(Self.code(of: line)), "\(line)")
-            }
+    @Test("every event of a throttle has its log line in the guide")
+    func logLines() throws {
+        let guide = try Guide("ThrottleGuide")
+        for event in [Throttle.Event.refused(retryAfter: .seconds(3)), .held(for: .seconds(30))] {
+            #expect(guide.logs(event), "\(event)")
         }
-        #expect(count >= 10)
-    }
-
-    /// Without the comment, the commas of a list, and the space around it.
-    private static func code(of line: Substring) -> String {
-        let code = String(line).components(separatedBy: "//")[0].trimmingCharacters(in: .whitespaces)
-        return code.hasSuffix(",") ? String(code.dropLast()) : code
     }
 }

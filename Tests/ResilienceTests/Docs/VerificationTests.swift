@@ -1,13 +1,11 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Holds Docs/Verification.md to what it says.
 @Suite struct VerificationTests {
-    private static let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static func testSources() throws -> String {
-        let folder = root.appending(path: "Tests")
+        let folder = repository.appending(path: "Tests")
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
         return try (files?.allObjects ?? []).compactMap { $0 as? URL }
             .filter { $0.pathExtension == "swift" && $0.lastPathComponent != "VerificationTests.swift" }
@@ -17,7 +15,7 @@ import Testing
 
     private static func rows() throws -> [(label: String, text: String)] {
         let document = try String(
-            contentsOf: root.appending(path: "Docs/Verification.md"), encoding: .utf8)
+            contentsOf: repository.appending(path: "Docs/Verification.md"), encoding: .utf8)
         return document.split(separator: "\n").filter { $0.hasPrefix("| ") }.map { line in
             let cells = line.split(separator: "|", maxSplits: 1)
             return (cells[0].trimmingCharacters(in: .whitespaces), String(cells.last ?? ""))

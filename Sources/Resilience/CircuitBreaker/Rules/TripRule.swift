@@ -11,7 +11,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// What the end of a call says about the endpoint. Never asked about rejections and cancellations: they say nothing.
     func evidence(of end: CallEnd) -> Evidence
 
-    /// Counts the end of a call. Cancellations and rejections come too, if the rule ``watchesCalls``.
+    /// Counts the end of a call. Cancellations and rejections come too, to a rule that needs
+    /// ``TripRuleNeeds/calls``.
     mutating func ended(_ end: CallEnd)
 
     /// So many calls went well, all between `now` and the end of its ``tallyEnds(after:)``.
@@ -23,7 +24,7 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     func tallyEnds(after now: Instant) -> Instant
 
     /// Whether, by what is counted, the circuit should be open. Asked when evidence is failing, and when a call begins
-    /// if the rule ``watchesCalls``: so a success never opens a circuit.
+    /// if the rule needs ``TripRuleNeeds/calls``: so a success never opens a circuit.
     func isMet(at now: Instant) -> Bool
 
     /// Forgets everything counted.
@@ -32,7 +33,7 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// What counts at `now`, for people to read.
     func counts(at now: Instant) -> TripCounts
 
-    /// A call goes in. Told only to a rule that ``watchesCalls``.
+    /// A call goes in. Told only to a rule that needs ``TripRuleNeeds/calls``.
     mutating func began(at now: Instant)
 
     /// What the breaker need not tell it, in its present state.
@@ -89,7 +90,7 @@ enum MemoryKind: Int {
 public struct CallEnd: Sendable, Hashable {
     public let verdict: Verdict
     public let time: Instant
-    /// nil unless the rule watches calls.
+    /// nil unless the rule needs ``TripRuleNeeds/calls``.
     public let began: Instant?
     /// What is known of the endpoint, whatever a rule would say: set for a health check.
     public let evidence: Evidence?

@@ -1,0 +1,74 @@
+import Foundation
+import Resilience
+import TestSupport
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/CircuitBreakerGuide.md, as it stands there.
+@Suite(.timeLimit(.minutes(1))) struct CircuitBreakerGuideExamples {
+    private struct Client: Sendable {
+        func activities() async throws -> String { "activities" }
+        func ping() async throws {}
+    }
+
+    private let client = Client()
+
+    @Test("the guide's first breaker returns what the operation returned, is given a new ratio and survives a restart")
+    func usual() async throws {
+        let breaker = CircuitBreaker("activities", tripping: .failureRatio(0.5), openFor: .exponential())
+        let page = try await breaker.run { try await client.activities() }
+        breaker.reconfigure(tripping: .failureRatio(0.3), openFor: .exponential())
+        let stored = try JSONEncoder().encode(breaker.snapshot())
+        breaker.reset()
+        try breaker.restore(JSONDecoder().decode(CircuitSnapshot.self, from: stored))
+        #expect(page == "activities" && breaker.status.callCount == 1)
+    }
+
+    @Test("the guide's loop over transitions tells of an opening and of a reset")
+    func watching() async throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1))
+        let transitions = breaker.transitions()
+        try breaker.acquire().complete(.transient)
+        breaker.reset()
+        let reader = Task {
+            var seen: [CircuitState] = []
+            func print(_ from: CircuitState, _ to: CircuitState) {
+                seen += [from, to]
+                if seen.count == 4 { withUnsafeCurrentTask { $0?.cancel() } }
+            }
+            for await change in transitions { print(change.from, change.to) }
+            return seen
+        }
+        #expect(await reader.value == [.closed, .open, .open, .closed])
+    }
+
+    @Test("the guide's combined breaker is set by hand, and its gate and its checked breaker let calls through")
+    func others() async throws {
+        let search = CircuitBreaker(
+            "search",
+            circuit: ThreeStateCircuit(
+                tripping: .anyOf(.consecutiveFailures(5), .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))),
+                openFor: .retryAfter(otherwise: .exponential().jittered()),
+                probes: 3, successesToClose: 3, excess: .waits(upTo: .seconds(1)), ramp: .seconds(30)))
+        let sync = CircuitBreaker("sync", circuit: BackoffGate(tripping: .consecutiveThrottles(3)))
+        let ledger = CircuitBreaker("ledger", healthCheck: HealthCheck { try await client.ping() })
+        for breaker in [search, sync, ledger] { try await breaker.run {} }
+        search.setMode(.isolated)  // refuses everybody; no time and no result undoes it
+        #expect(!search.isAllowed)
+        search.setMode(.disabled)  // lets everybody in, counts nothing
+        search.setMode(.observing)  // lets everybody in, and tells when it would open
+        search.setMode(.automatic)
+        search.reset()  // closed, nothing counted; the mode stays
+        #expect(search.isAllowed)
+    }
+
+    @Test("every event of a breaker has its log line in the guide")
+    func logLines() throws {
+        let guide = try Guide("CircuitBreakerGuide")
+        let events: [CircuitBreaker.Event] = [
+            .allowed(.closed), .allowed(.halfOpen), .failure(3, of: 5), .opened(for: .seconds(60)),
+            .refused(retryAfter: .seconds(42)), .halfOpened, .waiting, .recovered, .reopened(for: .seconds(60)),
+            .breakEnded, .late(.success), .modeChanged(.isolated), .reset, .wouldOpen,
+        ]
+        for event in events { #expect(guide.logs(event), "\(event)") }
+    }
+}

@@ -1,0 +1,31 @@
+import TestSupport
+import Testing
+
+/// Holds every page of the documentation to its code.
+@Suite struct GuideTests {
+    @Test("the guides' code compiles and runs: every line of it is in a test", arguments: try Guide.all())
+    func code(guide: Guide) throws {
+        let missing = try guide.codeWithoutTest()
+        #expect(missing == [])
+    }
+
+    @Test("every guide of the documentation catalog has code, and the landing page links to it")
+    func linked() throws {
+        let landing = try Guide("Resilience")
+        let all = try Guide.all()
+        #expect(all.reduce(0) { $0 + $1.code.count } > 300)
+        let guides = all.filter { $0.name.hasSuffix("Guide") }
+        #expect(guides.count >= 7)
+        for guide in guides {
+            #expect(!guide.code.isEmpty, "\(guide)")
+            let isLinked = landing.text.contains("<doc:\(guide)>")
+            #expect(isLinked, "\(guide)")
+        }
+    }
+
+    @Test("every link of a page to a file leads to one", arguments: try Guide.all())
+    func links(guide: Guide) {
+        let dead = guide.deadLinks
+        #expect(dead == [])
+    }
+}

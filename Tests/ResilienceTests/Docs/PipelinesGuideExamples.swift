@@ -1,0 +1,85 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/PipelinesGuide.md, as it stands there.
+@Suite struct PipelinesGuideExamples {
+    private enum ClientError: Error { case notFound }
+
+    private struct Upload {
+        let isDone = true
+    }
+
+    private struct Client: Sendable {
+        let answers = ScriptedOperation<Int, Int>([.success(503), .success(200)])
+
+        func activities() async throws -> String { "activities" }
+        func export() async throws {}
+        func head(attempt: Int) async throws -> Int { try await answers(attempt) }
+        func beginUpload() -> Upload { Upload() }
+    }
+
+    private let client = Client()
+    private let breaker = CircuitBreaker()
+    private let bulkhead = Bulkhead(limit: 1)
+    private let log = EventRecorder()
+
+    private func stack() -> Pipeline {
+        let pipeline = Pipeline("activities") {
+            Timeout("total", .seconds(30))  // the whole call, waits included
+            Retry(maxRetries: 3)
+            breaker  // shared by all who call this endpoint
+            Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
+            Bulkhead(limit: 16, queue: 64)
+            Timeout("attempt", .seconds(5))
+        }
+        return pipeline
+    }
+
+    @Test("the guide's usual stack has no known mistake and runs, with options too")
+    func usual() async throws {
+        let pipeline = stack()
+        let page = try await pipeline.run { try await client.activities() }
+        let options = CallOptions(cost: 5, priority: .low, isIdempotent: true)
+        try await pipeline.run(options: options) { try await client.export() }
+        #expect(page == "activities" && pipeline.warnings.isEmpty)
+    }
+
+    @Test("the guide's status that means failure is asked for again")
+    func judging() async throws {
+        let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none) }
+        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { attempt in
+            try await client.head(attempt: attempt.number)
+        }
+        #expect(status == 200 && client.answers.inputs == [1, 2])
+    }
+
+    @Test("the guide's classifier and observers are those of the outer pipeline; the inner gives its policies")
+    func nested() async throws {
+        let pipeline = stack()
+        let strict = Classifier { error in (error as? ClientError) == .notFound ? .permanent : nil }
+        let lookup = Pipeline("lookup", classifier: strict, observers: Observers(log)) {
+            Retry(maxRetries: 1)
+            pipeline  // its policies join this one's
+        }
+        var attempts = 0
+        await #expect(throws: ClientError.notFound) {
+            try await lookup.run {
+                attempts += 1
+                throw ClientError.notFound
+            }
+        }
+        #expect(attempts == 1 && lookup.elements.count == 7 && !lookup.warnings.isEmpty)
+        #expect(log.events.allSatisfy { $0.pipeline == "lookup" } && !log.events.isEmpty)
+    }
+
+    @Test("the guide's permits are taken and given back")
+    func byHand() async throws {
+        let permit = try breaker.acquire()  // never waits: throws WouldWait instead
+        let upload = client.beginUpload()
+        permit.complete(upload.isDone ? .success : .transient)
+        let place = try await bulkhead.acquireWaiting()
+        place.complete(.success)
+        #expect(breaker.failureCount == 0 && bulkhead.status.inUse == 0)
+    }
+}

@@ -1,0 +1,73 @@
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/RegistryGuide.md, as it stands there.
+@Suite(.timeLimit(.minutes(1))) struct RegistryGuideExamples {
+    private struct Client: Sendable {
+        func streams() async throws -> [Int] { [1] }
+        func upload() async throws {}
+    }
+
+    private let client = Client()
+    private let journal = Journal()
+
+    private var log: @Sendable (String) -> Void {
+        { [journal] line in journal.note(line) }
+    }
+
+    @Test("the guide's breakers run, take new settings but for an override, and are read and reset")
+    func breakers() async throws {
+        let breakers = CircuitBreakerRegistry<String> { endpoint in CircuitBreaker(endpoint) }
+        let streams = try await breakers["/api/streams"].run { try await client.streams() }
+        breakers.setOverride("/search") { CircuitBreaker("/search", tripping: .consecutiveFailures(10)) }
+        let kept = breakers.reconfigure { endpoint in CircuitBreaker(endpoint, tripping: .consecutiveFailures(3)) }
+        if !kept.isEmpty { log("these keep their old settings: \(kept)") }
+        #expect(breakers["/search"].status.failureLimit == 10 && breakers["/api/streams"].status.failureLimit == 3)
+        breakers.setOverride("/search", make: nil)  // as all others again
+        #expect(breakers["/search"].status.failureLimit == 3)
+        try breakers["/search"].acquire().complete(.transient)
+        for (endpoint, status) in breakers.statuses {
+            log("\(endpoint): \(status.state), \(status.failureCount) failed")
+        }
+        let isFree = breakers.isAllowed("/search")  // true for a key that has none yet, and makes none
+        breakers.reset("/search")
+        breakers.resetAll()
+        #expect(journal.lines.sorted() == ["/api/streams: closed, 0 failed", "/search: closed, 1 failed"])
+        #expect(streams == [1] && isFree && breakers["/search"].failureCount == 0)
+    }
+
+    @Test("the guide's loop tells of every key's changes")
+    func watching() async throws {
+        let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0, tripping: .consecutiveFailures(1)) }
+        let transitions = breakers.transitions()  // of keys to come, too
+        for key in ["/a", "/b"] { try breakers[key].acquire().complete(.transient) }
+        let reader = Task { [journal] in
+            var seen = 0
+            func log(_ line: String) {
+                journal.note(line)
+                seen += 1
+                if seen == 2 { withUnsafeCurrentTask { $0?.cancel() } }
+            }
+            for await change in transitions { log("\(change.key): \(change.transition.to)") }
+        }
+        await reader.value
+        #expect(journal.lines == ["/a: open", "/b: open"])
+    }
+
+    @Test("the guide's pipelines run, each with a breaker of its own")
+    func pipelines() async throws {
+        let budget = RetryBudget.tokens()
+        let pipelines = PipelineRegistry<String>(capacity: 1000) { host in
+            Pipeline(host) {
+                Retry(maxRetries: 3, budget: budget)
+                CircuitBreaker(host)
+                Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
+                Timeout(.seconds(5))
+            }
+        }
+        try await pipelines["api.example.com"].run { try await client.upload() }
+        #expect(pipelines.count == 1 && pipelines["api.example.com"].warnings.isEmpty)
+    }
+}

@@ -1,0 +1,25 @@
+import Resilience
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/Resilience.md, as it stands there.
+@Suite struct ResilienceExamples {
+    private struct Client: Sendable {
+        func activities() async throws -> [String] { ["ride"] }
+    }
+
+    private let client = Client()
+
+    @Test("the landing page's pipeline runs, and its order is no known mistake")
+    func pipeline() async throws {
+        let pipeline = Pipeline("activities") {  // first = outermost
+            Timeout(.seconds(30))  // the whole call
+            Retry(maxRetries: 3)
+            CircuitBreaker("activities")
+            Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
+            Bulkhead(limit: 16, queue: 64)
+            Timeout(.seconds(5))  // each attempt
+        }
+        let page = try await pipeline.run { try await client.activities() }
+        #expect(page == ["ride"] && pipeline.warnings.isEmpty)
+    }
+}

@@ -1,0 +1,75 @@
+package import Foundation
+package import Resilience
+
+/// The package's folder.
+package let repository = URL(filePath: #filePath)
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+/// A page of the documentation, whose code has to compile in a test.
+package struct Guide: Sendable, CustomStringConvertible {
+    /// Its file's, without the extension.
+    package let name: String
+    package let text: String
+    private let folder: URL
+
+    package var description: String { name }
+
+    private init(_ file: URL) throws {
+        name = file.deletingPathExtension().lastPathComponent
+        folder = file.deletingLastPathComponent()
+        text = try String(contentsOf: file, encoding: .utf8)
+    }
+
+    /// The one of this name in the documentation catalog.
+    package init(_ name: String) throws {
+        try self.init(repository.appending(path: "Sources/Resilience/Resilience.docc/\(name).md"))
+    }
+
+    /// All there are: README.md, and those in Docs and in the documentation catalog.
+    package static func all() throws -> [Guide] {
+        let pages = ["Docs", "Sources/Resilience/Resilience.docc"].flatMap { Self.files("md", in: $0) }
+        return try ([repository.appending(path: "README.md")] + pages).map(Guide.init)
+    }
+
+    /// The lines of its code.
+    package var code: [String] {
+        let blocks = text.components(separatedBy: "```swift\n").dropFirst()
+        return Self.lines(of: blocks.map { $0.components(separatedBy: "\n```")[0] }.joined(separator: "\n"))
+    }
+
+    /// Those of its lines of code that are in none of the tests of its name: `RetryGuideExamples.swift` has those of
+    /// `RetryGuide.md`.
+    package func codeWithoutTest() throws -> [String] {
+        let own = Self.tests.filter { $0.lastPathComponent.lowercased().hasPrefix(name.lowercased()) }
+        let compiled = Set(try own.flatMap { Self.lines(of: try String(contentsOf: $0, encoding: .utf8)) })
+        return code.filter { !compiled.contains($0) }
+    }
+
+    /// Those of its links to files that lead to none.
+    package var deadLinks: [String] {
+        text.matches(of: /\]\(([^)#: ]+)\)/).map { String($0.1) }.filter {
+            !FileManager.default.fileExists(atPath: folder.appending(path: $0).path)
+        }
+    }
+
+    /// Whether a table of events has the event's log line.
+    package func logs(_ event: some PolicyEvent) -> Bool { text.contains("| `\(event)` |") }
+
+    private static let tests = files("swift", in: "Tests")
+
+    private static func files(_ pathExtension: String, in folder: String) -> [URL] {
+        let files = FileManager.default.enumerator(
+            at: repository.appending(path: folder), includingPropertiesForKeys: nil)
+        return (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == pathExtension }
+    }
+
+    /// Without comments, and without what the formatter decides: spaces, and commas at the end.
+    private static func lines(of code: String) -> [String] {
+        code.split(separator: "\n").map { line in
+            let words = String(line).components(separatedBy: "//")[0].split(separator: " ").joined(separator: " ")
+            return words.hasSuffix(",") ? String(words.dropLast()) : words
+        }
+        // A manifest's line can't stand in a test.
+        .filter { !$0.isEmpty && !$0.hasPrefix(".package(") }
+    }
+}
