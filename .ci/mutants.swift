@@ -7,36 +7,82 @@
 // where MUTANT=212 takes the condition for true, 213 for false, and the operator, made for this place, has numbers of its
 // own. The tests then run once for each number. A change that no test notices must have an answer in mutants.answers, the
 // reason why none can.
+//
+// A change can make a loop endless, or a test wait for ever. So the tests get ten times the processor time and the time
+// that they took without any change. What used that up is run once more at the end, alone, and listed apart.
 
 import Foundation
 import Synchronization
 
-/// The machines, and the tests that are asked first: a regular expression. The other tests of the module follow.
+/// The machines, each with the tests that are asked first, and those that take long and are asked last: regular
+/// expressions. In between come the other short ones of the same folder. Those of many threads are left out.
 let machines = [
     (
-        "Sources/Resilience/Bulkhead/BulkheadStateMachine.swift",
-        "Bulkhead(Order|Wait|Limit)?StateMachineTests|BulkheadExplorationTests"
+        "Sources/Resilience/Bulkhead/BulkheadStateMachine.swift", "Bulkhead(Order|Wait|Limit)?StateMachineTests",
+        "BulkheadExplorationTests"
     ),
-    ("Sources/Resilience/Bulkhead/FreePermits.swift", "FreePermitsTests"),
-    ("Sources/Resilience/CircuitBreaker/ThreeStateCircuit.swift", "ThreeStateCircuit|ProbeTests"),
-    ("Sources/Resilience/CircuitBreaker/BackoffGate.swift", "BackoffGateTests"),
-    ("Sources/Resilience/CircuitBreaker/Circuit.swift", "CircuitTests|CircuitWalkTests"),
-    ("Sources/Resilience/CircuitBreaker/TripRule.swift", "TripRuleTests"),
-    ("Sources/Resilience/CircuitBreaker/BreakDuration.swift", "BreakDurationTests"),
-    ("Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate|Ramp)?StateMachineTests|RateTests"),
-    ("Sources/Resilience/Throttle/ThrottleStatus.swift", "ThrottleStateMachineTests"),
-    ("Sources/Resilience/Throttle/ThrottleLine.swift", "ThrottleStateMachineTests"),
-    ("Sources/Resilience/Throttle/Limiter.swift", "Throttle(Window|Ramp)?StateMachineTests"),
-    ("Sources/Resilience/Throttle/TokenBucket.swift", "Throttle(Ramp|RateChange)?StateMachineTests"),
-    ("Sources/Resilience/Throttle/ThrottleWindow.swift", "ThrottleWindowStateMachineTests"),
-    ("Sources/Resilience/Retry/RetryStateMachine.swift", "RetryStateMachineTests"),
-    ("Sources/Resilience/Retry/RetryBudgetStateMachine.swift", "RetryBudgetStateMachineTests"),
-    ("Sources/Resilience/Timeout/TimeoutStateMachine.swift", "TimeoutStateMachineTests"),
-    ("Sources/Resilience/Timeout/AbandoningStateMachine.swift", "AbandoningStateMachineTests"),
-    ("Sources/Resilience/Backoff/Backoff.swift", "Backoff(Input|Walk)?Tests|SaturatingArithmeticTests"),
-    ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests"),
-    ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests"),
+    ("Sources/Resilience/Bulkhead/FreePermits.swift", "FreePermitsTests", ""),
+    (
+        "Sources/Resilience/CircuitBreaker/ThreeStateCircuit.swift",
+        "ThreeStateCircuit(Input)?Tests|RampTests|ProbeTests|WatchedCallsTests", "CircuitExplorationTests"
+    ),
+    ("Sources/Resilience/CircuitBreaker/BackoffGate.swift", "BackoffGateTests", "BackoffGateExplorationTests|/walk\\("),
+    (
+        "Sources/Resilience/CircuitBreaker/Circuit.swift",
+        "\\.CircuitTests|ModeTests|CircuitSnapshotTests|WatchedCallsTests",
+        "CircuitWalkTests|\\.CircuitExplorationTests"
+    ),
+    ("Sources/Resilience/CircuitBreaker/FreePass.swift", "FreePassTests", ""),
+    ("Sources/Resilience/CircuitBreaker/BreakDuration.swift", "BreakDurationTests", ""),
+    ("Sources/Resilience/CircuitBreaker/Rules/ConsecutiveFailures.swift", "TripRuleTests", "TripRuleExplorationTests"),
+    (
+        "Sources/Resilience/CircuitBreaker/Rules/FailuresInWindow.swift", "FailuresInWindowTests",
+        "WindowExplorationTests"
+    ),
+    ("Sources/Resilience/CircuitBreaker/Rules/OutcomeWindow.swift", "FailuresInWindowTests", "WindowExplorationTests"),
+    (
+        "Sources/Resilience/CircuitBreaker/Rules/SlowCalls.swift", "SlowCallsTests|WatchedCallsTests",
+        "WindowExplorationTests"
+    ),
+    ("Sources/Resilience/CircuitBreaker/Rules/CombinedRule.swift", "CombinedRuleTests", ""),
+    (
+        "Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate|Ramp)?StateMachineTests|RateTests",
+        "ThrottleExplorationTests"
+    ),
+    ("Sources/Resilience/Throttle/ThrottleStatus.swift", "ThrottleStateMachineTests", "ThrottleExplorationTests"),
+    ("Sources/Resilience/Throttle/ThrottleLine.swift", "ThrottleStateMachineTests", "ThrottleExplorationTests"),
+    (
+        "Sources/Resilience/Throttle/Limiter.swift", "Throttle(Window|Ramp)?StateMachineTests",
+        "Throttle(Limiter)?ExplorationTests"
+    ),
+    (
+        "Sources/Resilience/Throttle/TokenBucket.swift", "Throttle(Ramp|RateChange)?StateMachineTests",
+        "Throttle(Limiter)?ExplorationTests|/rounding\\("
+    ),
+    (
+        "Sources/Resilience/Throttle/ThrottleWindow.swift", "ThrottleWindowStateMachineTests",
+        "ThrottleLimiterExplorationTests"
+    ),
+    ("Sources/Resilience/Retry/RetryStateMachine.swift", "RetryStateMachineTests", "RetryExplorationTests"),
+    (
+        "Sources/Resilience/Retry/RetryBudgetStateMachine.swift", "RetryBudgetStateMachineTests",
+        "RetryBudgetExplorationTests"
+    ),
+    ("Sources/Resilience/Timeout/TimeoutStateMachine.swift", "TimeoutStateMachineTests", "TimeoutExplorationTests"),
+    (
+        "Sources/Resilience/Timeout/AbandoningStateMachine.swift", "AbandoningStateMachineTests",
+        "AbandoningExplorationTests"
+    ),
+    (
+        "Sources/Resilience/Backoff/Backoff.swift", "Backoff(Input|Walk)?Tests|SaturatingArithmeticTests",
+        "BackoffExplorationTests"
+    ),
+    ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests", "AlarmQueueExplorationTests"),
+    ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests", "FlushExplorationTests"),
 ]
+
+/// Tests that take long.
+let long = "Exploration|WalkTests|/walk\\(|/rounding\\("
 
 /// Answers that a machine could mix up.
 let answers = [
@@ -121,7 +167,7 @@ struct Mutant {
     let line: Int
     /// Survives changes to other lines of the source.
     let key: String
-    var shown: String { key.replacing(" | ", with: ":\(line) | ", maxReplacements: 1) }
+    var shown: String { "\(number) \(key.replacing(" | ", with: ":\(line) | ", maxReplacements: 1))" }
 }
 
 /// A line of source, its strings and comments blanked out.
@@ -328,43 +374,50 @@ func support(_ sites: [Site]) throws -> String {
 
     static func main() throws {
         let began = Date()
-        let only = CommandLine.arguments.dropFirst().first ?? ""
-        let chosen = machines.indices.filter { only.isEmpty || machines[$0].0.contains(only) }
-        guard !chosen.isEmpty else { stop("no machine's path contains \(only)") }
+        let only = CommandLine.arguments.dropFirst()
+        let chosen = machines.indices.filter { only.isEmpty || only.contains(where: machines[$0].0.contains) }
+        guard !chosen.isEmpty else { stop("no machine's path contains \(only.joined(separator: " or "))") }
 
         let (sites, skipped) = try build()
         let folder = try swift("build", "--show-bin-path").output.trimmingCharacters(in: .whitespacesAndNewlines)
         let runner = Runner(tests: URL(filePath: folder).appending(path: "swift-resiliencePackageTests.xctest"))
-        for module in Set(chosen.map { machines[$0].0.module })
-        where runner.run("^\(module)\\.", mutant: 0, seconds: 60) != .passed {
-            stop("\(module) fails without any change")
+        let answered = try readAnswers().filter { key in
+            only.isEmpty || chosen.contains { key.hasPrefix(machines[$0].0) }
         }
 
-        say(row("machine", "mutants", "killed", "by time", "survived", "skipped"))
+        say(row("machine", "changes", "noticed", "survived", "by time", "skipped"))
         var survivors: [Mutant] = []
+        var late: [(Mutant, [Stage])] = []
         for machine in chosen {
-            let (path, tests) = machines[machine]
+            let (path, first, last) = machines[machine]
             let mutants = sites.filter { $0.source == path }.flatMap(\.mutants)
-            guard runner.run(tests, mutant: 0, seconds: 10) == .passed else {
-                stop("\(tests) fails without any change")
-            }
-            let results = runner.results(of: mutants, first: tests, all: "^\(path.module)\\.")
-            let alive = zip(mutants, results).filter { $1 == .passed }.map(\.0)
+            let stages = [
+                runner.stage(filter: first, skip: long),
+                runner.stage(filter: try path.folderTests(), skip: "\(first)|\(long)"),
+                last.isEmpty ? nil : runner.stage(filter: last),
+            ].compactMap(\.self)
+            let results = zip(mutants, runner.results(of: mutants, stages))
+            let alive = results.filter { $1 == .passed }.map(\.0)
+            let timedOut = results.filter { $1 == .timedOut }.map(\.0)
             survivors += alive
+            late += timedOut.map { ($0, stages) }
             say(
                 row(
                     URL(filePath: path).deletingPathExtension().lastPathComponent, "\(mutants.count)",
-                    "\(mutants.count - alive.count)", "\(results.count { $0 == .timedOut })", "\(alive.count)",
+                    "\(mutants.count - alive.count - timedOut.count)", "\(alive.count)", "\(timedOut.count)",
                     "\(skipped.count { $0.source == path })"))
+            for mutant in alive where !answered.contains(mutant.key) { say("survives: \(mutant.shown)") }
+        }
+        for (mutant, stages) in late {
+            let result = runner.result(of: mutant, stages)
+            if result == .passed { survivors.append(mutant) }
+            say("\(result == .timedOut ? "noticed by time" : "out of time, then \(result)"): \(mutant.shown)")
         }
         say("\(Int(Date().timeIntervalSince(began))) s\n")
         for site in skipped where chosen.contains(where: { machines[$0].0 == site.source }) {
             say("does not compile: \(site.key)")
         }
 
-        let answered = try readAnswers().filter { key in
-            only.isEmpty || chosen.contains { key.hasPrefix(machines[$0].0) }
-        }
         let unanswered = survivors.filter { !answered.contains($0.key) }
         let stale = answered.subtracting(survivors.map(\.key))
         say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
@@ -404,8 +457,14 @@ func support(_ sites: [Site]) throws -> String {
 }
 
 extension String {
-    /// The tests of what lies in `Sources/X` are in `XTests`.
-    var module: String { split(separator: "/")[1] + "Tests" }
+    /// The tests of what lies in `Sources/X/Y` are in `Tests/XTests/Y`, and are known by their files.
+    func folderTests() throws -> String {
+        let parts = split(separator: "/")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: "Tests/\(parts[1])Tests/\(parts[2])")
+            .filter { $0.hasSuffix("Tests.swift") && $0.firstMatch(of: #/Linearizability|Stress|Concurrency/#) == nil }
+            .map { URL(filePath: $0).deletingPathExtension().lastPathComponent }
+        return "/(\(files.joined(separator: "|")))\\.swift:"
+    }
 }
 
 extension Mutants {
@@ -438,10 +497,19 @@ extension Mutants {
             let before = refused.count
             for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):(\d+): error: /#) {
                 guard let line = Int(error.2), let column = Int(error.3) else { continue }
-                let there = places.filter { error.1.hasSuffix($0.2.source) && $0.0 == line }
-                if let place = there.last(where: { $0.1 <= column }) ?? there.first { refused.insert(place.2.key) }
+                let file = places.filter { error.1.hasSuffix($0.2.source) }
+                let there = file.filter { $0.0 == line }
+                // Without its only statement a function has no value, as it is told at its end.
+                let place =
+                    there.last { $0.1 <= column } ?? there.first
+                    ?? file.last { $0.0 < line && $0.2.to == ["left out"] }
+                if let place { refused.insert(place.2.key) }
             }
-            if refused.count == before { stop(output) }
+            if refused.count == before {
+                stop(
+                    Set(output.matches(of: #/(?m)^\S.*: error: .*$/#).map { $0.output }).sorted().joined(
+                        separator: "\n"))
+            }
             try write(refused.sorted().joined(separator: "\n"), to: memory)
         }
     }
@@ -483,38 +551,70 @@ extension Mutants {
     }
 }
 
+/// Tests that run together, and what they may take.
+struct Stage: Sendable {
+    let arguments: [String]
+    /// Of processor time, which other work on the machine does not use up, and of time.
+    var limits = (work: 120.0, time: 240.0)
+}
+
 /// Runs the tests that were built.
 struct Runner: Sendable {
     enum Result { case passed, failed, timedOut }
 
     let tests: URL
+    /// Two at a time, or as many as `JOBS` says.
+    private let jobs = ProcessInfo.processInfo.environment["JOBS"].flatMap { Int($0) } ?? 2
 
-    /// What becomes of each mutant, two at a time: the first tests, and if these pass the whole module's.
-    func results(of mutants: [Mutant], first: String, all: String) -> [Result] {
+    init(tests: URL) { self.tests = tests }
+
+    /// Tests that pass without any change, and ten times what they took.
+    func stage(filter: String, skip: String? = nil) -> Stage {
+        var stage = Stage(arguments: ["--filter", filter] + (skip.map { ["--skip", $0] } ?? []))
+        let (began, before) = (Date(), Self.workOfChildren())
+        guard run(stage, mutant: 0) == .passed else { Mutants.stop("\(filter) fails without any change") }
+        stage.limits.work = max(4, (Self.workOfChildren() - before) * 10)
+        stage.limits.time = max(60, Date().timeIntervalSince(began) * 10)
+        return stage
+    }
+
+    private static func workOfChildren() -> Double {
+        var usage = rusage()
+        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    }
+
+    func results(of mutants: [Mutant], _ stages: [Stage]) -> [Result] {
         let next = Atomic(0)
         let results = Mutex(Array(repeating: Result.passed, count: mutants.count))
-        DispatchQueue.concurrentPerform(iterations: 2) { _ in
+        DispatchQueue.concurrentPerform(iterations: jobs) { _ in
             while true {
                 let index = next.add(1, ordering: .relaxed).oldValue
                 guard index < mutants.count else { return }
-                var result = run(first, mutant: mutants[index].number, seconds: 10)
-                if result == .passed { result = run(all, mutant: mutants[index].number, seconds: 60) }
+                let result = result(of: mutants[index], stages)
                 results.withLock { $0[index] = result }
             }
         }
         return results.withLock { $0 }
     }
 
-    /// Runs until the first issue, or out of time: a change can make a loop endless, or a test wait for ever.
-    func run(_ filter: String, mutant: Int, seconds: Int) -> Result {
+    /// Of the first stage that notices it.
+    func result(of mutant: Mutant, _ stages: [Stage]) -> Result {
+        stages.lazy.map { run($0, mutant: mutant.number) }.first { $0 != .passed } ?? .passed
+    }
+
+    /// Runs until the first issue, or until a limit is reached.
+    private func run(_ stage: Stage, mutant: Int) -> Result {
         let process = Process()
         let output = Pipe()
         let ended = DispatchSemaphore(value: 0)
         process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = [
-            "-c", #"ulimit -c 0; ulimit -t \#(seconds); ulimit -v 8000000; exec "$0" "$@""#, tests.path,
-            "--testing-library", "swift-testing", "--filter", filter,
-        ]
+        process.arguments =
+            [
+                "-c", #"ulimit -c 0; ulimit -t \#(Int(stage.limits.work)); ulimit -v 8000000; exec "$0" "$@""#,
+                tests.path,
+                "--testing-library", "swift-testing",
+            ] + stage.arguments
         process.environment = ProcessInfo.processInfo.environment.merging(
             ["MUTANT": "\(mutant)", "SWIFT_BACKTRACE": "enable=no"], uniquingKeysWith: { $1 })
         process.standardOutput = output
@@ -523,16 +623,18 @@ struct Runner: Sendable {
         do { try process.run() } catch { Mutants.stop("\(tests.path): \(error)") }
         let pid = process.processIdentifier
         let timeout = DispatchWorkItem { kill(pid, SIGKILL) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + 120, execute: timeout)
-        var failed = false
-        while !failed, case let data = output.fileHandleForReading.availableData, !data.isEmpty {
-            failed = String(decoding: data, as: UTF8.self).contains("recorded an issue")
+        DispatchQueue.global().asyncAfter(deadline: .now() + stage.limits.time, execute: timeout)
+        var text = ""
+        var issue: Substring?
+        while issue == nil, case let data = output.fileHandleForReading.availableData, !data.isEmpty {
+            text += String(decoding: data, as: UTF8.self)
+            issue = text.firstMatch(of: #/recorded an issue.*\n/#)?.output
         }
-        if failed { kill(pid, SIGKILL) }
+        if issue != nil { kill(pid, SIGKILL) }
         ended.wait()
         timeout.cancel()
+        if let issue { return issue.contains("Time limit was exceeded") ? .timedOut : .failed }
         switch (process.terminationReason, process.terminationStatus) {
-        case _ where failed: return .failed
         case (.exit, 0): return .passed
         case (.uncaughtSignal, SIGXCPU), (.uncaughtSignal, SIGKILL): return .timedOut
         default: return .failed

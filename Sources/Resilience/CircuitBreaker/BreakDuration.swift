@@ -60,13 +60,16 @@ public struct GrowingBreak: BreakDuration, Hashable {
     }
 }
 
-/// As long as the failure that opened the circuit asks for, if it asks.
+/// As long as the failure that opened the circuit asks for, if it asks. Less than no time is not asked for.
 public struct RetryAfterBreak: BreakDuration {
     public let otherwise: any BreakDuration
     public let cap: Duration
 
     public func duration(of trip: Trip, using chance: SplitMix64) -> Duration {
-        trip.verdict?.retryAfter.map { min($0, cap) } ?? otherwise.duration(of: trip, using: chance)
+        guard let asked = trip.verdict?.retryAfter, asked >= .zero else {
+            return otherwise.duration(of: trip, using: chance)
+        }
+        return min(asked, cap)
     }
 
     public var description: String { "for as long as asked, up to \(cap), else \(otherwise)" }

@@ -134,7 +134,7 @@ struct Circuit: Sendable {
         let status = machine.status(at: now)
         switch mode {
         case .automatic:
-            guard checksHealth, status.isAllowed, machine.wantsProbe(at: now) else { return status }
+            guard checksHealth, machine.wantsProbe(at: now) else { return status }
             return status.with(mode, isAllowed: false)
         case .isolated: return CircuitStatus(state: .open, failureCount: status.failureCount, mode: mode)
         case .disabled, .observing: return status.with(mode, isAllowed: true)

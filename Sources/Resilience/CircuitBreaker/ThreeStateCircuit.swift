@@ -107,7 +107,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             }
             return startProbe(beside: alive, successes: successes, at: now)
         case .ramp(let start, let credit):
-            let elapsed = max(0, start.duration(to: now).saturatedNanoseconds)
+            let elapsed = start.duration(to: now).saturatedNanoseconds
             guard elapsed < ramp else {
                 close()
                 return admitWatched(at: now, using: chance)

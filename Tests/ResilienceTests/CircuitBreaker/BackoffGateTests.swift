@@ -1,5 +1,6 @@
-import Resilience
 import Testing
+
+@testable import Resilience
 
 @Suite struct BackoffGateTests {
     private var gate = BackoffGate()
@@ -103,6 +104,56 @@ import Testing
         #expect(test.gate.state == .closed && test.gate.isAtRest == !keepingGrowth)
         test.throttle(3, at: .second(1))
         #expect(test.gate.status(at: .second(1)).timeRemaining == .seconds(seconds))
+    }
+
+    @Test("it may be forgotten only open, with nothing counted and no growth")
+    mutating func forgettable() {
+        #expect(gate.isAtRest(at: .second(0)))
+        throttle(1, at: .second(0))
+        #expect(!gate.isAtRest(at: .second(0)))
+        throttle(2, at: .second(0))
+        #expect(!gate.isAtRest(at: .second(100)))
+        gate.reset(keepingGrowth: true)
+        #expect(!gate.isAtRest(at: .second(100)))
+        gate.reset(keepingGrowth: false)
+        #expect(gate.isAtRest(at: .second(100)))
+    }
+
+    @Test("successes told together count, and may be told so unless one would set the growth back")
+    func together() {
+        var gate = BackoffGate(tripping: .failures(1, over: .calls(4)))
+        gate.succeeded(3, at: .second(0))
+        #expect(gate.status(at: .second(0)).callCount == 3 && gate.tallyEnds(after: .second(0)) == .distantFuture)
+        gate.record(.transient, at: .second(0))
+        gate.reset(keepingGrowth: true)
+        #expect(gate.tallyEnds(after: .second(0)) == .second(0))
+    }
+
+    @Test("what it remembers it takes back: at rest, shut, and after its time", arguments: [(0, 0), (3, 29), (3, 31)])
+    func memory(throttles: Int, second: Int64) throws {
+        var test = self
+        test.throttle(throttles, at: .second(0))
+        let memory = try #require(test.gate.memory(at: .second(second)))
+        #expect(memory.remaining == (second == 29 ? .seconds(1) : .zero))
+        var other = BackoffGate()
+        #expect(other.restore(memory, takenAt: .second(second)) == true)
+        #expect(other.status(at: .second(second)) == test.gate.status(at: .second(second)))
+    }
+
+    @Test("a rule that watches calls is refused with a message that names it")
+    func watching() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = BackoffGate(tripping: .slowCalls(0.5, longerThan: .seconds(8)))
+        }
+        #expect(errorText(result).contains("taking 8.0 seconds or longer, of at least 10\" watches calls"))
+    }
+
+    @Test("a break of less than no time is over at once, not before")
+    func negativeBreak() {
+        var gate = BackoffGate(tripping: .consecutiveThrottles(1), openFor: NegativeBreak())
+        gate.record(.throttled, at: .second(100))
+        #expect(gate.status(at: .second(98)).timeRemaining == .seconds(2))
+        #expect(gate.admit(at: .second(100)) == .allow(ticket: 0))
     }
 
     @Test("through any history it refuses exactly while time remains, and for no longer than the cap", arguments: 1...4)

@@ -80,6 +80,98 @@ private let now = Instant.second(0)
         #expect(circuit.admit(at: .second(61)) == .allow(generation: 3, ticket: 2, nil))
     }
 
+    @Test("where a check tests health only it may be a probe: callers are refused once the break is over")
+    func onlyChecks() {
+        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)), checksHealth: true)
+        #expect(circuit.status(at: now).isAllowed)
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        #expect(!circuit.status(at: .second(60)).isAllowed && circuit.status(at: .second(60)).state == .halfOpen)
+        #expect(circuit.admit(at: .second(60)) == .refuse(retryAfter: nil, nil) && circuit.machine.state == .open)
+        #expect(
+            circuit.admit(at: .second(60), asCheck: true)
+                == .allow(generation: 3, ticket: 1, Circuit.Transition(from: .open, to: .halfOpen)))
+    }
+
+    @Test("a call that the machine need not hear of moves no time, asked or well ended")
+    mutating func unmoved() {
+        _ = circuit.admit(at: .second(100))
+        _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
+        #expect(circuit.latest == .distantPast)
+    }
+
+    @Test("successes told together count, a single one too, but not while somebody else decides")
+    func together() {
+        var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
+        circuit.succeeded(1)
+        #expect(circuit.status(at: now).callCount == 1)
+        _ = circuit.set(.disabled)
+        circuit.succeeded(3)
+        _ = circuit.set(.automatic)
+        #expect(circuit.status(at: now).callCount == 1)
+    }
+
+    @Test("successes may be told later up to when the rule says; where it does not, none, however early its time")
+    func tally() {
+        let window = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
+        #expect(window.tallyEnds == .distantFuture)
+        var row = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))
+        _ = row.record(.transient, generation: 1, ticket: 0, at: .second(100))
+        #expect(row.tallyEnds == .distantPast)
+    }
+
+    @Test("set by hand to what it is already, it stays in its generation")
+    mutating func sameMode() {
+        #expect(circuit.set(.automatic) == nil && circuit.generation == 1)
+        #expect(circuit.set(.disabled) == nil && circuit.generation == 2)
+        #expect(circuit.set(.disabled) == nil && circuit.generation == 2)
+    }
+
+    @Test("who is let in by hand gets no ticket", arguments: [CircuitBreaker.Mode.disabled, .observing])
+    mutating func noTicket(mode: CircuitBreaker.Mode) {
+        _ = circuit.set(mode)
+        #expect(circuit.admit(at: now) == .allow(generation: 2, ticket: 0, nil))
+    }
+
+    @Test("a closed circuit set to observe goes on with what it has counted")
+    func observing() {
+        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        _ = circuit.set(.observing)
+        #expect(circuit.status(at: now).failureCount == 1)
+    }
+
+    @Test("replaced or restored, its time goes on and not back")
+    mutating func replaced() throws {
+        let other = ThreeStateCircuit(tripping: .consecutiveFailures(1))
+        for second in [100, 40] as [Int64] {
+            let (isDone, _) = circuit.replace(with: other, at: .second(second))
+            #expect(isDone && circuit.latest == .second(100))
+        }
+        let memory = try #require(circuit.memory(at: .second(100)))
+        for second in [200, 40] as [Int64] {
+            let (isDone, _) = circuit.restore(memory, .automatic, age: .zero, at: .second(second))
+            #expect(isDone && circuit.latest == .second(200))
+        }
+    }
+
+    @Test("asked with an earlier time than another's, it remembers as of that one's")
+    mutating func lateMemory() {
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
+        #expect(circuit.memory(at: .second(40))?.remaining == .seconds(60))
+        #expect(circuit.memory(at: .second(130))?.remaining == .seconds(30))
+    }
+
+    @Test("it may be forgotten when its window has passed by the latest time told, and never while set by hand")
+    func forgettable() {
+        var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .time(.seconds(10)))))
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        #expect(!circuit.isAtRest(at: .second(5)) && circuit.isAtRest(at: .second(100)))
+        _ = circuit.record(.throttled, generation: 1, ticket: 0, at: .second(100))
+        #expect(circuit.isAtRest(at: .second(5)))
+        _ = circuit.set(.isolated)
+        #expect(!circuit.isAtRest(at: .second(100)))
+    }
+
     @Test("the resting generation is 0 whenever something is counted or the circuit is not closed")
     mutating func resting() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))

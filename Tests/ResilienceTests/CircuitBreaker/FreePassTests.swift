@@ -1,90 +1,112 @@
-import ResilienceTesting
 import Testing
 
 @testable import Resilience
 
-/// Successes that are counted beside the lock.
+extension FreePass {
+    fileprivate init(_ circuit: borrowing Circuit) {
+        self.init()
+        update(circuit)
+    }
+
+    fileprivate func update(_ circuit: borrowing Circuit) {
+        let end = circuit.tallyEnds
+        update(circuit.generation, needs: circuit.needs, tallyEnds: end)
+    }
+
+    /// As whenever the circuit is told anything.
+    fileprivate func take(before circuit: borrowing Circuit) -> Int {
+        defer { update(circuit) }
+        return takeTally()
+    }
+}
+
 @Suite struct FreePassTests {
-    let clock = ManualClock()
+    /// Only to make calls of.
+    private let breaker = CircuitBreaker()
 
-    private func end(_ breaker: CircuitBreaker, _ verdict: Verdict, times: Int = 1) throws {
-        for _ in 0..<times { try breaker.acquire().complete(verdict) }
+    private func succeeds(_ pass: borrowing FreePass, in generation: UInt64, at now: Instant) -> Bool {
+        var call = Call(breaker.ownCore)
+        call.reading = now
+        return pass.succeeded(generation, &call)
     }
 
-    @Test("successes counted beside the lock count before the failure that comes after them")
-    func order() throws {
-        let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(4), minimumCalls: 4), timeBase: clock)
-        try end(breaker, .transient, times: 2)
-        try end(breaker, .success, times: 3)
-        // Of the last four one has failed; told late, the successes would have made it three.
-        try end(breaker, .transient)
-        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 1, callCount: 4))
+    private func circuit(_ rule: some TripRule) -> Circuit { Circuit(ThreeStateCircuit(tripping: rule)) }
+
+    @Test("where a success changes nothing it is free, and not even counted; one of another generation has to be told")
+    func unmoved() {
+        let pass = FreePass(circuit(.consecutiveFailures(1)))
+        #expect(pass.generation == 1)
+        #expect(succeeds(pass, in: 1, at: .second(5)) == true)
+        #expect(pass.takeTally() == 0)
+        #expect(succeeds(pass, in: 2, at: .second(5)) == false)
     }
 
-    @Test("they are counted while nothing else happens, a million of them too, and a look at the breaker sees them")
-    func many() throws {
-        let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(10))), timeBase: clock)
-        try end(breaker, .success, times: 1_100_000)
-        #expect(breaker.status.callCount == 1_100_000)
+    @Test("where successes are counted whatever the time each is counted once, and taken once")
+    func timeless() {
+        let circuit = circuit(.failures(2, over: .calls(9)))
+        let pass = FreePass(circuit)
+        for now in [Instant.distantPast, .second(0), .distantFuture] { #expect(succeeds(pass, in: 1, at: now) == true) }
+        #expect(pass.take(before: circuit) == 3)
+        #expect(pass.take(before: circuit) == 0)
+        #expect(succeeds(pass, in: 1, at: .second(0)) == true)
+        #expect(pass.take(before: circuit) == 1)
     }
 
-    @Test("in a window of time a success counts in the stretch of time it came in")
-    func stretches() throws {
-        let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(10))), timeBase: clock)
-        for _ in 0..<20 {
-            try end(breaker, .success, times: 3)
-            clock.advance(by: .seconds(1))
+    @Test("where time matters successes are counted up to the end of the stretch, from there on they have to be told")
+    func stretch() {
+        var circuit = circuit(.failures(2, over: .time(.seconds(10), buckets: 10)))
+        _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
+        let pass = FreePass(circuit)
+        #expect(succeeds(pass, in: 1, at: Instant(nanoseconds: 100_999_999_999)) == true)
+        #expect(succeeds(pass, in: 1, at: .second(101)) == false)
+        #expect(pass.takeTally() == 1)
+    }
+
+    @Test("at an open circuit calls have to ask, and nothing is free")
+    func open() {
+        var circuit = circuit(.consecutiveFailures(1))
+        let pass = FreePass(circuit)
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(0))
+        pass.update(circuit)
+        #expect(pass.generation == 0)
+        #expect(succeeds(pass, in: 1, at: .second(0)) == false)
+        #expect(succeeds(pass, in: 0, at: .second(0)) == false)
+    }
+
+    @Test("while the circuit is told anything nothing is counted beside it, in no generation")
+    func sealed() {
+        let circuit = circuit(.failures(2, over: .calls(9)))
+        let pass = FreePass(circuit)
+        #expect(succeeds(pass, in: 1, at: .second(0)) == true)
+        #expect(pass.takeTally() == 1)
+        for generation: UInt64 in [0, 1, 2, 0xFFFF_FFFF] {
+            #expect(succeeds(pass, in: generation, at: .second(0)) == false)
         }
-        #expect(breaker.status.callCount == 27)
-        clock.advance(by: .seconds(5))
-        #expect(breaker.status.callCount == 12)
-        clock.advance(by: .seconds(4))
-        #expect(breaker.status.callCount == 0)
+        pass.update(circuit)
+        #expect(succeeds(pass, in: 1, at: .second(0)) == true)
     }
 
-    @Test("a success of a call admitted before a trip or a reset is not counted after it")
-    func late() throws {
-        let breaker = CircuitBreaker(tripping: .failures(1, over: .calls(9)), timeBase: clock)
-        let permit = try breaker.acquire()
-        try end(breaker, .transient)
-        breaker.reset()
-        permit.complete(.success)
-        #expect(breaker.status.callCount == 0)
+    @Test("what is counted counts in its generation, and what belongs to an earlier one has to be told")
+    func generations() {
+        var circuit = circuit(.failures(2, over: .calls(9)))
+        let pass = FreePass(circuit)
+        for _ in 0..<2 { #expect(succeeds(pass, in: 1, at: .second(0)) == true) }
+        #expect(pass.takeTally() == 2)
+        _ = circuit.reset(keepingGrowth: false)
+        pass.update(circuit)
+        #expect(pass.generation == 2)
+        #expect(succeeds(pass, in: 1, at: .second(0)) == false)
+        #expect(succeeds(pass, in: 2, at: .second(0)) == true)
+        #expect(pass.take(before: circuit) == 1)
     }
 
-    @Test("what was counted beside the lock is in a snapshot, and goes on under new settings")
-    func handedOver() throws {
-        let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(9), minimumCalls: 9), timeBase: clock)
-        try end(breaker, .success, times: 5)
-        #expect(breaker.snapshot()?.memory.counted == [2, 0, 0, 0, 0, 0])
-        try end(breaker, .success, times: 2)
-        #expect(breaker.reconfigure(tripping: .failureRatio(0.5, over: .calls(100))) && breaker.status.callCount == 7)
-    }
-
-    @Test("nothing is counted while the breaker is disabled or isolated")
-    func modes() throws {
-        let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(9), minimumCalls: 9), timeBase: clock)
-        try end(breaker, .success, times: 2)
-        breaker.setMode(.disabled)
-        try end(breaker, .success, times: 3)
-        breaker.setMode(.automatic)
-        #expect(breaker.status.callCount == 2)
-    }
-
-    @Test("successes of many threads are all counted, none twice and none in another generation")
-    func threads() async {
-        let breaker = CircuitBreaker(tripping: .failureRatio(1, over: .time(.seconds(10))), timeBase: clock)
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask { for _ in 0..<5_000 { try? breaker.acquire().complete(.success) } }
-                group.addTask {
-                    for _ in 0..<500 {
-                        _ = breaker.status
-                        try? breaker.acquire().complete(.transient)
-                    }
-                }
-            }
-        }
-        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 2_000, callCount: 22_000))
+    @Test("a million successes are counted, then one has to be told")
+    func full() {
+        let pass = FreePass(circuit(.failures(2, over: .calls(9))))
+        var call = Call(breaker.ownCore)
+        call.reading = .second(0)
+        var counted = 0
+        while counted < 3_000_000, pass.succeeded(1, &call) { counted += 1 }
+        #expect(counted == 1 << 20 && pass.takeTally() == 1 << 20)
     }
 }

@@ -35,6 +35,17 @@ import Testing
         #expect(circuit.state == .closed && circuit.trips == 0)
     }
 
+    @Test("a ramp of a nanosecond is one")
+    func shortest() {
+        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .nanoseconds(1))
+        circuit.record(.transient, at: .second(0))
+        _ = circuit.admit(at: .second(60))
+        circuit.record(.success, ticket: 1, at: .second(60))
+        #expect(circuit.state == .halfOpen)
+        _ = circuit.admit(at: .second(61))
+        #expect(circuit.state == .closed)
+    }
+
     @Test("in the ramp the rule counts as in a closed circuit, from nothing; when it trips the break has grown")
     func trips() {
         var circuit = ThreeStateCircuit(

@@ -143,6 +143,37 @@ private let now = Instant.second(100)
         #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
     }
 
+    @Test("it may be forgotten only closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
+    func forgettable(start: CircuitStart) {
+        var circuit = start.circuit
+        #expect(circuit.isAtRest(at: now) == (start == .closed))
+        circuit.reset(keepingGrowth: true)
+        #expect(circuit.isAtRest(at: now) == (start == .closed || start == .oneShort))
+    }
+
+    @Test("successes may be told together where the rule allows it, but not while one would set the growth back")
+    func tally() {
+        var circuit = ThreeStateCircuit(tripping: .failures(1, over: .calls(4)))
+        #expect(circuit.tallyEnds(after: now) == .distantFuture)
+        circuit.record(.transient, at: now)
+        circuit.reset(keepingGrowth: true)
+        #expect(circuit.tallyEnds(after: now) == now)
+    }
+
+    @Test("a break that is over is remembered with nothing remaining, one that is not with what remains")
+    func memory() {
+        #expect(CircuitStart.breakOver.circuit.memory(at: now)?.remaining == .zero)
+        #expect(CircuitStart.open.circuit.memory(at: now)?.remaining == .seconds(30))
+    }
+
+    @Test("a break of less than no time is over at once, not before")
+    func negativeBreak() {
+        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: NegativeBreak())
+        circuit.record(.transient, ticket: 0, at: now)
+        #expect(circuit.status(at: .second(98)).timeRemaining == .seconds(2))
+        #expect(circuit.admit(at: now) == .allow(ticket: 1))
+    }
+
     @Test("the description says when it opens, for how long, and what tests it")
     func description() {
         let text = "opens on 5 in a row of transient+uncertain, for 60.0 seconds, then 1 probe at a time"

@@ -33,3 +33,9 @@ extension BreakDuration {
         duration(of: Trip(earlier: trips), using: SplitMix64(seed: 1))
     }
 }
+
+/// A break that ends before it begins: it is to be taken for none.
+struct NegativeBreak: BreakDuration {
+    var description: String { "for less than no time" }
+    func duration(of trip: Trip, using chance: SplitMix64) -> Duration { .seconds(-5) }
+}

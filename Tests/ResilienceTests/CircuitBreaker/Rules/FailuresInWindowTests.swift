@@ -159,6 +159,13 @@ import Testing
         }
     }
 
+    @Test("unless told otherwise it looks back on a hundred calls, and opens on ten or more")
+    func defaults() {
+        #expect(
+            "\(FailuresInWindow.failureRatio(1))"
+                == "opens on 1.0 of the last 100 calls being transient+uncertain, of at least 10")
+    }
+
     @Test("settings that can't be are refused with a message that names them")
     func nonsense() async {
         var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -173,6 +180,18 @@ import Testing
             _ = FailuresInWindow.failureRatio(0.5, over: .calls(5), minimumCalls: 6)
         }
         #expect(errorText(result).contains("minimumCalls is 6, and the window holds 5 calls"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failureRatio(1.5)
+        }
+        #expect(errorText(result).contains("ratio is 1.5, and must be above 0 and at most 1"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failureRatio(0.5, minimumCalls: 0)
+        }
+        #expect(errorText(result).contains("minimumCalls is 0, and must be at least 1"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = FailuresInWindow.failures(6, over: .calls(5))
+        }
+        #expect(errorText(result).contains("count is 6, and the window holds 5 calls"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = FailuresInWindow.failures(0, over: .calls(5))
         }

@@ -1,0 +1,193 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct BreakDurationTests {
+    @Test(
+        "breaks of 30 s double with every trip up to 300 s: 30, 60, 120, 240, 300",
+        arguments: [
+            (0, 30), (1, 60), (2, 120), (3, 240), (4, 300), (5, 300), (61, 300), (62, 300), (63, 300), (1_000_000, 300),
+            (.max, 300), (-1, 30), (.min, 30),
+        ])
+    func standard(trips: Int, seconds: Int) {
+        #expect(GrowingBreak.exponential().duration(afterTrips: trips) == .seconds(seconds))
+    }
+
+    @Test("the multiplier is limited apart from the cap")
+    func multiplier() {
+        let length = GrowingBreak.exponential(from: .seconds(10), maxMultiplier: 10, cap: .seconds(300))
+        #expect((0..<6).map { length.duration(afterTrips: $0) } == [10, 20, 40, 80, 100, 100].map { .seconds($0) })
+    }
+
+    @Test("each of the two limits holds without the other")
+    func limits() {
+        #expect(GrowingBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
+        #expect(GrowingBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
+    }
+
+    @Test("without limits it doubles as long as 64 bits allow, and then stays")
+    func withoutLimits() {
+        let length = GrowingBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
+        let breaks = [61, 62, 63, 64].map { length.duration(afterTrips: $0).saturatedNanoseconds }
+        #expect(breaks == [1 << 61, 1 << 62, .max, .max])
+    }
+
+    @Test("a break is never negative, never above its cap, and never shorter than the one before")
+    func bounds() {
+        var random = SeededNumbers(seed: 31)
+        for _ in 0..<5000 {
+            let cap = Duration.nanoseconds(random.wideNatural())
+            let length = GrowingBreak.exponential(
+                from: .nanoseconds(random.wideNatural()), maxMultiplier: Int(max(1, random.wideNatural())), cap: cap)
+            let breaks = [0, 1, 2, 30, 61, 62, 63, 64, 1000, .max].map { length.duration(afterTrips: $0) }
+            #expect(breaks == breaks.sorted() && breaks[0] >= .zero && breaks[9] <= cap)
+        }
+    }
+
+    @Test("bases and caps of zero or without end do not trap")
+    func ends() {
+        let ends: [Duration] = [.zero, Duration(attoseconds: 1), .seconds(Int64.max), Duration(attoseconds: .max)]
+        for base in ends {
+            for cap in ends {
+                let length = GrowingBreak.exponential(from: base, cap: cap).duration(afterTrips: 70)
+                #expect(length >= .zero && length <= cap)
+            }
+        }
+        #expect(ConstantBreak.constant(.zero).duration(afterTrips: .max) == .zero)
+    }
+
+    @Test(
+        "a linear break grows by its base with every trip, up to its cap: 30, 60, 90 … 300 s",
+        arguments: [(0, 30), (1, 60), (2, 90), (8, 270), (9, 300), (10, 300), (.max, 300), (-1, 30), (.min, 30)])
+    func linear(trips: Int, seconds: Int) {
+        #expect(GrowingBreak.linear().duration(afterTrips: trips) == .seconds(seconds))
+    }
+
+    @Test("without a cap a linear break grows as long as 64 bits allow, and then stays")
+    func linearWithoutCap() {
+        let length = GrowingBreak.linear(from: .nanoseconds(1), cap: .infinite)
+        #expect(length.duration(afterTrips: .max - 1) == .nanoseconds(Int64.max))
+        #expect(length.duration(afterTrips: .max) == .nanoseconds(Int64.max))
+    }
+
+    @Test(
+        "a break lasts as long as the failure asks for, up to the cap; where it asks for nothing, or for less, as otherwise",
+        arguments: [
+            (.throttled(retryAfter: .seconds(7)), .seconds(7)), (.throttled(retryAfter: .zero), .zero),
+            (.throttled(retryAfter: .seconds(3600)), .seconds(3600)),
+            (.throttled(retryAfter: .seconds(3601)), .seconds(3600)),
+            (.throttled(retryAfter: .infinite), .seconds(3600)), (.throttled, .seconds(60)),
+            (.transient, .seconds(60)), (nil, .seconds(60)),
+        ] as [(Verdict?, Duration)])
+    func retryAfter(verdict: Verdict?, length: Duration) {
+        let chance = SplitMix64(seed: 1)
+        #expect(RetryAfterBreak.retryAfter().duration(of: Trip(earlier: 1, verdict: verdict), using: chance) == length)
+    }
+
+    @Test("a cap of no time makes every break that is asked for none")
+    func noRetryAfter() {
+        let trip = Trip(earlier: 0, verdict: .throttled(retryAfter: .seconds(9)))
+        #expect(RetryAfterBreak.retryAfter(cap: .zero).duration(of: trip, using: SplitMix64(seed: 1)) == .zero)
+    }
+
+    @Test("a negative Retry-After does not make a break of no time: it lasts as otherwise (P15)")
+    func negativeRetryAfter() {
+        let trip = Trip(earlier: 1, verdict: .throttled(retryAfter: .seconds(-1)))
+        #expect(RetryAfterBreak.retryAfter().duration(of: trip, using: SplitMix64(seed: 1)) == .seconds(60))
+    }
+
+    private func drawn(_ length: some BreakDuration, by share: Double) -> [Duration] {
+        (0..<2000).map { length.jittered(by: share).duration(of: Trip(earlier: 0), using: SplitMix64(seed: $0)) }
+    }
+
+    @Test("jitter spreads breaks over the whole of their share, and no further", arguments: [0.2, 0.5, 1])
+    func spread(share: Double) throws {
+        let lengths = drawn(.constant(.seconds(100)), by: share)
+        let (least, most) = (try #require(lengths.min()), try #require(lengths.max()))
+        #expect(.seconds(100 - 100 * share) <= least && least < .seconds(100 - 99 * share))
+        #expect(.seconds(100 + 99 * share) < most && most <= .seconds(100 + 100 * share))
+        #expect(Set(lengths).count > 1900)
+    }
+
+    @Test("jitter by a share of zero, or of a break of zero, changes nothing")
+    func noSpread() {
+        #expect(Set(drawn(.constant(.seconds(100)), by: 0)) == [.seconds(100)])
+        #expect(Set(drawn(.constant(.zero), by: 1)) == [.zero])
+    }
+
+    @Test("jitter of the longest break neither traps nor makes it negative", arguments: [0, 0.2, 1])
+    func endlessSpread(share: Double) {
+        for longest in [Duration.infinite, .nanoseconds(Int64.max), .nanoseconds(Int64.max - 1)] {
+            #expect(drawn(.constant(longest), by: share).allSatisfy { $0 >= .zero })
+        }
+    }
+
+    @Test("jitter goes on from a break that grows, and takes a negative one for zero")
+    func jitteredOthers() {
+        #expect(GrowingBreak.linear().jittered(by: 0).duration(afterTrips: 2) == .seconds(90))
+        #expect(Set(drawn(NegativeBreak(), by: 1)) == [.zero])
+    }
+
+    @Test("each break says how long it is")
+    func descriptions() {
+        #expect("\(ConstantBreak.constant(.seconds(60)))" == "for 60.0 seconds")
+        #expect("\(GrowingBreak.exponential())" == "for 30.0 seconds × 2ⁿ up to 300.0 seconds")
+        #expect("\(GrowingBreak.linear())" == "for 30.0 seconds × n up to 300.0 seconds")
+        #expect("\(ConstantBreak.constant(.seconds(60)).jittered())" == "for 60.0 seconds ± 0.2")
+        #expect(
+            "\(RetryAfterBreak.retryAfter(otherwise: .constant(.seconds(60))))"
+                == "for as long as asked, up to 3600.0 seconds, else for 60.0 seconds")
+    }
+
+    @Test("a share of jitter outside 0...1 is refused with a message that names it")
+    func share() async {
+        var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ConstantBreak.constant(.seconds(1)).jittered(by: 1.5)
+        }
+        #expect(errorText(result).contains("jitter share is 1.5, and must lie in 0...1"))
+        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ConstantBreak.constant(.seconds(1)).jittered(by: .nan)
+        }
+        #expect(errorText(result).contains("jitter share is nan"))
+    }
+
+    @Test("a negative cap of what may be asked for is refused with a message that names it")
+    func negativeRetryAfterCap() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RetryAfterBreak.retryAfter(cap: .seconds(-4))
+        }
+        #expect(errorText(result).contains("cap is -4.0 seconds, and must not be negative"))
+    }
+
+    @Test("a negative length is refused with a message that names it")
+    func negative() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = ConstantBreak.constant(.seconds(-1))
+        }
+        #expect(errorText(result).contains("length is -1.0 seconds, and must not be negative"))
+    }
+
+    @Test("a negative base is refused with a message that names it")
+    func negativeBase() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = GrowingBreak.exponential(from: .seconds(-2))
+        }
+        #expect(errorText(result).contains("base is -2.0 seconds, and must not be negative"))
+    }
+
+    @Test("a negative cap is refused with a message that names it")
+    func negativeCap() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = GrowingBreak.exponential(cap: .seconds(-3))
+        }
+        #expect(errorText(result).contains("cap is -3.0 seconds, and must not be negative"))
+    }
+
+    @Test("a multiplier of zero is refused with a message that names it")
+    func zeroMultiplier() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = GrowingBreak.exponential(maxMultiplier: 0)
+        }
+        #expect(errorText(result).contains("maxMultiplier is 0, and must be at least 1"))
+    }
+}
