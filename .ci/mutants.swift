@@ -77,6 +77,8 @@ let machines = [
         "Sources/Resilience/Backoff/Backoff.swift", "Backoff(Input|Walk)?Tests|SaturatingArithmeticTests",
         "BackoffExplorationTests"
     ),
+    ("Sources/Resilience/Fallback/LastGoodStateMachine.swift", "LastGoodStateMachineTests", "LastGoodExplorationTests"),
+    ("Sources/Resilience/Events/EventCounter.swift", "EventCounterTests", ""),
     ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests", "AlarmQueueExplorationTests"),
     ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests", "FlushExplorationTests"),
 ]

@@ -29,7 +29,9 @@ extension Calls {
             Calls("breaker.run, closed") { count in
                 for number in 0..<count { _ = try await breaker.run { number } }
             },
-            Calls("breaker, closed, window of 100 calls", through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5)) }),
+            Calls(
+                "breaker, closed, window of 100 calls",
+                through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5)) }),
             Calls(
                 "breaker, closed, window of 10 s",
                 through: Pipeline { CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(10)))) }),
@@ -49,6 +51,13 @@ extension Calls {
                 "throttle, fixed window",
                 through: Pipeline { Throttle(.fixedWindow(.max, per: .seconds(100_000))) }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
+            Calls("fallback, not needed", through: Pipeline { breaker }.withFallback(to: 0)),
+            Calls(
+                "fallback to the last good, not needed",
+                through: Pipeline { breaker }.withFallback(toLastGood: LastGood())),
+            Calls(
+                "breaker, closed, counted",
+                through: Pipeline(observers: Observers(EventCounter())) { CircuitBreaker() }),
             Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
             Calls("timeout by attempt, done at once", through: Pipeline { Timeout { .seconds(5 * $0) } }),
             Calls("abandoning timeout, done at once") { count in

@@ -17,6 +17,13 @@ public struct Calls: Sendable {
         self.init(name) { count in try await stored.succeed(count) }
     }
 
+    /// Calls that need no substitute.
+    init(_ name: String, through fallback: Fallback<Int>) {
+        self.init(name) { count in
+            for number in 0..<count { _ = try await fallback.run { number } }
+        }
+    }
+
     /// Calls that the pipeline refuses, each caught.
     init(_ name: String, refusedBy pipeline: Pipeline) {
         let stored = Stored(pipeline)

@@ -265,6 +265,15 @@ extension Bulkhead {
         case limitChanged(from: Int, to: Int)
         case queueChanged(from: Int, to: Int)
 
+        public var kind: String {
+            switch self {
+            case .queued: "queued"
+            case .refused: "refused"
+            case .limitChanged: "limitChanged"
+            case .queueChanged: "queueChanged"
+            }
+        }
+
         public var description: String {
             switch self {
             case .queued: "full, call queued"

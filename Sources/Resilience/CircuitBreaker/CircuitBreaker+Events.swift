@@ -30,6 +30,24 @@ extension CircuitBreaker {
                 }
         }
 
+        public var kind: String {
+            switch self {
+            case .allowed: "allowed"
+            case .failure: "failure"
+            case .opened: "opened"
+            case .refused: "refused"
+            case .waiting: "waiting"
+            case .halfOpened: "halfOpened"
+            case .recovered: "recovered"
+            case .reopened: "reopened"
+            case .breakEnded: "breakEnded"
+            case .reset: "reset"
+            case .late: "late"
+            case .modeChanged: "modeChanged"
+            case .wouldOpen: "wouldOpen"
+            }
+        }
+
         public var description: String {
             switch self {
             case .allowed(.halfOpen): "half-open, allowing a probe"

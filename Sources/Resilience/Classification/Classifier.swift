@@ -32,9 +32,10 @@ public protocol VerdictConvertible {
     var verdict: Verdict { get }
 }
 
-/// An error of a policy of ours: the call was refused and did not reach the other side.
+/// An error of a policy of ours: the attempt was refused and did not reach the other side. Where there is a retry around
+/// the policy, attempts before it may have.
 ///
-/// Catch it to know just that: `catch let rejection as any Rejection`.
+/// Catch it to know just that: `catch let rejection as any Rejection`. A ``CallFailure`` has a case for each.
 public protocol Rejection: Error, VerdictConvertible, CustomStringConvertible {
     /// How long until a call may be let through; nil when nobody can tell.
     var retryAfter: Duration? { get }

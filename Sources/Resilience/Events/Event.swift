@@ -1,7 +1,16 @@
 /// Something a policy did, told to observers. Each policy declares its own enum of these, e.g. ``CircuitBreaker/Event``.
 ///
 /// The description is one readable log line without a time stamp.
-public protocol PolicyEvent: Sendable, CustomStringConvertible {}
+public protocol PolicyEvent: Sendable, CustomStringConvertible {
+    /// A short, stable name for what happened, without its particulars: "opened". It counts events: see ``EventCounter``.
+    ///
+    /// One of few for a policy, and never made of data. By default the type's name, for all its events alike.
+    var kind: String { get }
+}
+
+extension PolicyEvent {
+    public var kind: String { "\(Self.self)" }
+}
 
 /// A ``PolicyEvent`` and where it came from.
 public struct Event: Sendable, CustomStringConvertible {

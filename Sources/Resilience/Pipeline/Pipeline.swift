@@ -68,7 +68,8 @@ public struct Pipeline: Sendable {
     /// - Parameter options: what the policies are to know of this call.
     /// - Returns: what the operation returned.
     /// - Throws: what the operation threw in its last attempt; a ``Rejection`` if a policy refused the call; ``TimedOut``;
-    ///   `CancellationError` or ``CancelledWhileWaiting`` if the task was cancelled while the call waited.
+    ///   `CancellationError` or ``CancelledWhileWaiting`` if the task was cancelled while the call waited. ``CallFailure``
+    ///   tells them apart; <doc:ErrorsGuide> has them all.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {

@@ -34,6 +34,13 @@
         // The call does not count its reference.
         defer { withExtendedLifetime(self) {} }
         var call = Call(self, options)
+        return try await run(&call, judging: judge, body)
+    }
+
+    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+        _ call: inout Call, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+    ) async throws -> R {
         if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
         // A result must not pass through the around policies, whose code knows nothing of its type.
         var result: R?

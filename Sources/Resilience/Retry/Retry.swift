@@ -235,6 +235,13 @@ extension Retry {
         /// Attempt `attempt` failed and was the last.
         case gaveUp(attempt: Int, GivingUp)
 
+        public var kind: String {
+            switch self {
+            case .retrying: "retrying"
+            case .gaveUp: "gaveUp"
+            }
+        }
+
         public var description: String {
             switch self {
             case .retrying(let attempt, let limit, let wait, let verdict):

@@ -4,6 +4,13 @@ extension Throttle {
         /// The other side asked for fewer calls: everybody waits.
         case held(for: Duration)
 
+        public var kind: String {
+            switch self {
+            case .refused: "refused"
+            case .held: "held"
+            }
+        }
+
         public var description: String {
             switch self {
             case .refused(let retryAfter?): "refusing call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"

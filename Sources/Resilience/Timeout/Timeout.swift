@@ -88,6 +88,13 @@ public struct Timeout: AroundPolicy {
         /// An operation that an ``AbandoningTimeout`` no longer waited for has ended, so long after its call.
         case endedLate(by: Duration)
 
+        public var kind: String {
+            switch self {
+            case .timedOut: "timedOut"
+            case .endedLate: "endedLate"
+            }
+        }
+
         public var description: String {
             switch self {
             case .timedOut(let limit): "timed out after \(limit)"

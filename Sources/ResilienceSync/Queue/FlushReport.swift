@@ -65,6 +65,20 @@ public enum SyncEvent: PolicyEvent, Equatable {
     /// The store failed; nothing is lost.
     case storeFailed(error: String)
 
+    public var kind: String {
+        switch self {
+        case .enqueued: "enqueued"
+        case .delivered: "delivered"
+        case .failed: "failed"
+        case .died: "died"
+        case .paused: "paused"
+        case .offline: "offline"
+        case .drained: "drained"
+        case .cleared: "cleared"
+        case .storeFailed: "storeFailed"
+        }
+    }
+
     public var description: String {
         switch self {
         case .enqueued(let count): "\(count) enqueued"

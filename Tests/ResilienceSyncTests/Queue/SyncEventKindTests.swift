@@ -1,0 +1,17 @@
+import ResilienceSync
+import Testing
+
+@Suite struct SyncEventKindTests {
+    @Test("every event has the kind it always had, and no two the same")
+    func stable() {
+        let kinds = [
+            SyncEvent.enqueued(1), .delivered(id: "a"), .failed(id: "a", failures: 1, error: ""),
+            .died(id: "a", error: ""),
+            .paused(for: .zero), .offline(error: ""), .drained, .cleared(1), .storeFailed(error: ""),
+        ].map(\.kind)
+        #expect(
+            kinds == [
+                "enqueued", "delivered", "failed", "died", "paused", "offline", "drained", "cleared", "storeFailed",
+            ])
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/ErrorsGuide.md, word for word.
+@Suite struct ErrorsGuideExamples {
+    struct Client {
+        let pages: ScriptedOperation<Void, String>
+
+        func activities() async throws -> String { try await pages() }
+    }
+
+    /// The guide's code around one call, and what it did.
+    private func lines(of pipeline: Pipeline, _ error: any Error) async -> [String] {
+        let journal = Journal()
+        let client = Client(pages: ScriptedOperation(fallback: .failure(error)))
+        let show = { (text: String) in journal.note("show \(text)") }
+        let report = { (error: any Error) in journal.note("report \(error)") }
+        func tryAgain(after wait: Duration) { journal.note("again in \(wait)") }
+        func page() async throws -> String {
+            do {
+                return try await pipeline.run { try await client.activities() }
+            } catch {
+                let failure = CallFailure(error)
+                switch failure {
+                case .circuitOpen, .throttled, .bulkheadFull: show("\(failure)")  // its text is for people
+                case .cancelled, .cancelledWhileWaiting: break
+                default: report(failure.lastError ?? error)
+                }
+                if failure.reachedService == false, let wait = failure.retryAfter { tryAgain(after: wait) }
+            }
+            return ""
+        }
+        _ = try? await page()
+        return journal.lines
+    }
+
+    @Test("the guide's code shows a refusal and waits, reports a failure, and says nothing of a cancelled call")
+    func examples() async throws {
+        let clock = ManualClock()
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = Pipeline { breaker }
+        #expect(await lines(of: pipeline, Outage()) == ["report Outage(number: 1)"])
+        let refusal = "Service temporarily unavailable due to repeated failures. Please try again in 60 seconds."
+        #expect(await lines(of: pipeline, Outage()) == ["show \(refusal)", "again in 60.0 seconds"])
+        #expect(await lines(of: Pipeline {}, CancellationError()) == [])
+    }
+
+    @Test("every line of the guide's code is in this file, and every case and text of CallFailure in its tables")
+    func complete() throws {
+        let guide = try GuideText("ErrorsGuide")
+        #expect(guide.code.count == 11)
+        #expect(try guide.missing(in: #filePath) == [])
+        for sample in CallFailureTests.samples {
+            #expect(guide.text.contains("| `\(sample.name)` |"), "\(sample.name)")
+        }
+        let texts: [any Error] = [
+            CircuitOpen(breaker: "search", retryAfter: .seconds(42)),
+            CircuitOpen(breaker: "search", reason: .isolated, retryAfter: nil),
+            Throttled(throttle: "search", retryAfter: .seconds(1)),
+            BulkheadFull(bulkhead: "search", reason: .full, retryAfter: .seconds(2)),
+            WouldWait(policy: "search", retryAfter: .seconds(3)),
+            TimedOut(timeout: "search", limit: .seconds(5), underlying: nil),
+        ]
+        for error in texts { #expect(guide.text.contains("| `\(error)` |"), "\(error)") }
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct CallFailureTests {
+    struct Closed: Rejection {
+        var retryAfter: Duration? { .seconds(8) }
+        var description: String { "Closed on Sundays." }
+    }
+
+    struct Sample: CustomTestStringConvertible, Sendable {
+        let error: any Error
+        /// The case's name, and the type's where that is one of this package's.
+        let name: String
+        var reached: Bool?
+        var retryAfter: Duration?
+        var lastError: Outage?
+        let text: String
+
+        init(
+            _ error: any Error, _ name: String, reached: Bool? = nil, retryAfter: Duration? = nil,
+            lastError: Outage? = nil, _ text: String
+        ) {
+            self.error = error
+            self.name = name
+            self.reached = reached
+            self.retryAfter = retryAfter
+            self.lastError = lastError
+            self.text = text
+        }
+
+        var testDescription: String { name }
+    }
+
+    static let samples = [
+        Sample(
+            CircuitOpen(breaker: "b", retryAfter: .seconds(42)), "circuitOpen", reached: false,
+            retryAfter: .seconds(42),
+            "Service temporarily unavailable due to repeated failures. Please try again in 42 seconds."),
+        Sample(
+            CircuitOpen(breaker: "b", reason: .isolated, retryAfter: nil), "circuitOpen", reached: false,
+            "Service temporarily unavailable: it was taken out of use. Please try again later."),
+        Sample(
+            Throttled(throttle: "t", retryAfter: .seconds(1)), "throttled", reached: false, retryAfter: .seconds(1),
+            "Too many calls (t). Please try again in 1 second."),
+        Sample(
+            BulkheadFull(bulkhead: "b", reason: .full, retryAfter: .seconds(2)), "bulkheadFull", reached: false,
+            retryAfter: .seconds(2), "Too many calls at the same time (b). Please try again in 2 seconds."),
+        Sample(
+            WouldWait(policy: "p", retryAfter: .seconds(3)), "wouldWait", reached: false, retryAfter: .seconds(3),
+            "p has no room just now. Please try again in 3 seconds."),
+        Sample(Closed(), "rejected", reached: false, retryAfter: .seconds(8), "Closed on Sundays."),
+        Sample(timedOut(Outage()), "timedOut", lastError: Outage(), "Timed out after 5.0 seconds (t)"),
+        Sample(timedOut(CancellationError()), "timedOut", "Timed out after 5.0 seconds (t)"),
+        Sample(timedOut(nil), "timedOut", "Timed out after 5.0 seconds (t)"),
+        Sample(timedOut(Judged(verdict: .permanent)), "timedOut", "Timed out after 5.0 seconds (t)"),
+        Sample(
+            timedOut(Closed()), "timedOut", reached: false, retryAfter: .seconds(8), "Timed out after 5.0 seconds (t)"),
+        Sample(
+            exhausted(Outage(), .transient), "retriesExhausted", lastError: Outage(),
+            "Gave up after 0 failed attempts (attemptsExhausted): Outage(number: 1)"),
+        Sample(
+            exhausted(Closed(), .rejected), "retriesExhausted", reached: false, retryAfter: .seconds(8),
+            "Gave up after 0 failed attempts (attemptsExhausted): Closed on Sundays."),
+        Sample(
+            exhausted(Outage(), .throttled(retryAfter: .seconds(9))), "retriesExhausted", retryAfter: .seconds(9),
+            lastError: Outage(), "Gave up after 0 failed attempts (attemptsExhausted): Outage(number: 1)"),
+        Sample(
+            CancelledWhileWaiting(lastError: timedOut(Outage(number: 2))), "cancelledWhileWaiting",
+            lastError: Outage(number: 2),
+            "Cancelled while waiting to try again; the last attempt failed: Timed out after 5.0 seconds (t)"),
+        Sample(
+            CancelledWhileWaiting(lastError: Closed()), "cancelledWhileWaiting", reached: false,
+            retryAfter: .seconds(8),
+            "Cancelled while waiting to try again; the last attempt failed: Closed on Sundays."),
+        Sample(CancellationError(), "cancelled", "Cancelled."),
+        Sample(Outage(), "operation", lastError: Outage(), "Outage(number: 1)"),
+    ]
+
+    private static func timedOut(_ error: (any Error)?) -> TimedOut {
+        TimedOut(timeout: "t", limit: .seconds(5), underlying: error)
+    }
+
+    private static func exhausted(_ error: any Error, _ verdict: Verdict) -> RetriesExhausted {
+        RetriesExhausted(reason: .attemptsExhausted, lastError: error, verdict: verdict, history: RetryHistory())
+    }
+
+    @Test(
+        "each error has its case, and says whether the service was reached, the wait, and the operation's own error",
+        arguments: samples)
+    func each(sample: Sample) {
+        let failure = CallFailure(sample.error)
+        #expect(Mirror(reflecting: failure).children.first?.label ?? "cancelled" == sample.name)
+        #expect(failure.reachedService == sample.reached)
+        #expect(failure.retryAfter == sample.retryAfter)
+        #expect("\(failure)" == sample.text)
+        #expect(type(of: failure.error) == type(of: sample.error))
+        if let lastError = sample.lastError { #expect(failure.lastError as? Outage == lastError) }
+        let isOurs = !["operation", "timedOut", "cancelledWhileWaiting", "retriesExhausted"].contains(sample.name)
+        if isOurs { #expect(failure.lastError == nil) }
+    }
+
+    @Test(
+        "an error of the operation reached the service if that answered, and nobody can tell if it may be the network's",
+        arguments: [
+            (.permanent, true), (.throttled, true), (.success, true), (.rejected, false), (.transient, nil),
+            (.uncertain, nil), (.cancelled, nil),
+        ] as [(Verdict, Bool?)])
+    func operationErrors(verdict: Verdict, reached: Bool?) {
+        #expect(CallFailure(Judged(verdict: verdict)).reachedService == reached)
+    }
+
+    @Test("an error of the operation that names a wait hands it on")
+    func throttledOperation() {
+        #expect(CallFailure(Judged(verdict: .throttled(retryAfter: .seconds(4)))).retryAfter == .seconds(4))
+    }
+
+    @Test("refused in its second attempt, a call says of that attempt that it reached nobody, though the first did")
+    func secondAttempt() throws {
+        let clock = ManualClock()
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
+            CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        }
+        let fetch = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        let error = #expect(throws: CircuitOpen.self) {
+            try clock.run { try await pipeline.run { try await fetch() } }
+        }
+        #expect(CallFailure(try #require(error)).reachedService == false && fetch.callCount == 1)
+    }
+
+    // MARK: Nothing is forgotten
+
+    /// Errors of the core that no call throws, and who does.
+    private static let elsewhere = ["UnusableSnapshot": "CircuitBreaker.restore"]
+
+    @Test("every error type of the core has a case, or is one that no call throws")
+    func all() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources/Resilience")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        let types = try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+            .flatMap { file in
+                try String(contentsOf: file, encoding: .utf8)
+                    .matches(of: /(?:struct|enum|class|extension) (\w+)\s*:[^{]*\b(?:Error|Rejection)\b/)
+                    .map { String($0.output.1) }
+            }
+        let named = Self.samples.map(\.error)
+            .filter { error in
+                switch CallFailure(error) {
+                case .operation, .rejected, .cancelled: false
+                default: true
+                }
+            }
+            .map { "\(type(of: $0))" }
+        #expect(types.count >= 8)
+        for type in types where Self.elsewhere[type] == nil {
+            #expect(named.contains(type), "\(type) has no case in CallFailure, or no sample here")
+        }
+    }
+}

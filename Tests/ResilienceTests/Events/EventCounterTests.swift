@@ -1,0 +1,131 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct EventCounterTests {
+    private enum Told: PolicyEvent {
+        case bell, knock
+
+        var kind: String { self == .bell ? "bell" : "knock" }
+        var description: String { "at the door" }
+    }
+
+    private func event(_ detail: some PolicyEvent = Told.bell, policy: String = "door", pipeline: String? = nil)
+        -> Event
+    {
+        Event(policy: policy, pipeline: pipeline, time: .second(0), detail: detail)
+    }
+
+    private func key(_ kind: String, _ policy: String = "door", in pipeline: String? = nil) -> EventCounts.Key {
+        EventCounts.Key(pipeline: pipeline, policy: policy, kind: kind)
+    }
+
+    @Test("metrics: through an outage and a recovery every kind of event is counted, by pipeline and policy (A10)")
+    func metrics() throws {
+        let clock = ManualClock()
+        let counter = EventCounter()
+        let breaker = CircuitBreaker("circuit", tripping: .consecutiveFailures(2), timeBase: clock)
+        let pipeline = Pipeline("activities", observers: Observers(counter)) {
+            Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
+            breaker
+        }
+        let fetch = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage())], fallback: .success(7))
+        try clock.run {
+            for _ in 0..<3 { _ = try? await pipeline.run { try await fetch() } }
+            clock.advance(by: .seconds(60))
+            _ = try await pipeline.run { try await fetch() }
+        }
+        #expect(
+            counter.counts.byKey == [
+                key("allowed", "circuit", in: "activities"): 3,
+                key("failure", "circuit", in: "activities"): 2,
+                key("opened", "circuit", in: "activities"): 1,
+                key("refused", "circuit", in: "activities"): 2,
+                key("halfOpened", "circuit", in: "activities"): 1,
+                key("recovered", "circuit", in: "activities"): 1,
+                key("retrying", "retry", in: "activities"): 1,
+                key("gaveUp", "retry", in: "activities"): 1,
+            ])
+        #expect(counter.counts.others == 0)
+    }
+
+    @Test("the same policy and kind in two pipelines, and by hand, are counted apart, and can be added up")
+    func keys() {
+        let counter = EventCounter()
+        for pipeline in [nil, "a", "b", "b"] { counter.receive(event(pipeline: pipeline)) }
+        counter.receive(event(Told.knock))
+        counter.receive(event(policy: "window"))
+        let counts = counter.counts
+        #expect(counts.byKey[key("bell")] == 1 && counts.byKey[key("bell", in: "b")] == 2)
+        #expect(counts.count("bell", of: "door") == 4 && counts.count("knock", of: "door") == 1)
+        #expect(counts.count("bell", of: "window") == 1 && counts.count("knock", of: "window") == 0)
+    }
+
+    @Test("keys beyond the limit are counted together; those that are there count on", arguments: [0, 1, 2])
+    func limit(limit: Int) {
+        let counter = EventCounter(limit: limit)
+        for round in 1...2 {
+            for number in 0..<10 { counter.receive(event(policy: "\(number)")) }
+            let counts = counter.counts
+            #expect(counts.byKey.count == limit && counts.limit == limit)
+            #expect(counts.byKey.values.allSatisfy { $0 == round } && counts.others == round * (10 - limit))
+        }
+    }
+
+    @Test("a reset hands out what was counted, and makes room for new keys")
+    func reset() {
+        let counter = EventCounter(limit: 1)
+        counter.receive(event(policy: "old"))
+        counter.receive(event(policy: "other"))
+        let counts = counter.reset()
+        #expect(counts.byKey == [key("bell", "old"): 1] && counts.others == 1)
+        #expect(counter.counts.byKey.isEmpty && counter.counts.others == 0)
+        counter.receive(event(policy: "new"))
+        #expect(counter.counts.byKey == [key("bell", "new"): 1])
+    }
+
+    @Test("an event's own code may ask the counter that counts it, without deadlock (P7)")
+    func asksBack() {
+        struct Curious: PolicyEvent {
+            let counter: EventCounter
+            var kind: String { "seen \(counter.counts.byKey.count)" }
+            var description: String { kind }
+        }
+        let counter = EventCounter()
+        counter.receive(event(Curious(counter: counter)))
+        counter.receive(event(Curious(counter: counter)))
+        #expect(Set(counter.counts.byKey.keys) == [key("seen 0"), key("seen 1")])
+    }
+
+    @Test("counted and reset on many threads, no event is lost and none counted twice")
+    func concurrent() async {
+        let counter = EventCounter(limit: 2)
+        let taken = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for number in 0..<2_000 { counter.receive(event(policy: "\(number % 3)")) }
+                    return 0
+                }
+            }
+            group.addTask { (0..<500).reduce(0) { sum, _ in sum + total(counter.reset()) } }
+            return await group.reduce(0, +)
+        }
+        #expect(taken + total(counter.counts) == 8_000)
+    }
+
+    private func total(_ counts: EventCounts) -> Int { counts.byKey.values.reduce(counts.others, +) }
+
+    @Test("a key reads as an exporter's name for it")
+    func description() {
+        #expect("\(key("opened", "circuit", in: "activities"))" == "activities/circuit.opened")
+        #expect("\(key("opened", "circuit"))" == "circuit.opened")
+    }
+
+    @Test("a limit below zero is refused, and the message says so")
+    func badLimit() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = EventCounter(limit: -1)
+        }
+        #expect(text(result).contains("EventCounter: limit is -1, and must not be negative"))
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Resilience
+import Testing
+
+/// The kinds are names in other people's dashboards: one that changes here is a break for them.
+@Suite struct EventKindTests {
+    /// Every event of each policy, in the order of its enum's cases, with its kind.
+    private static let kinds: [(owner: String, kinds: [(any PolicyEvent, String)])] = [
+        (
+            "CircuitBreaker",
+            [
+                (CircuitBreaker.Event.allowed(.closed), "allowed"),
+                (CircuitBreaker.Event.failure(1, of: 5), "failure"),
+                (CircuitBreaker.Event.opened(for: .seconds(1)), "opened"),
+                (CircuitBreaker.Event.refused(retryAfter: nil), "refused"),
+                (CircuitBreaker.Event.waiting, "waiting"),
+                (CircuitBreaker.Event.halfOpened, "halfOpened"),
+                (CircuitBreaker.Event.recovered, "recovered"),
+                (CircuitBreaker.Event.reopened(for: nil), "reopened"),
+                (CircuitBreaker.Event.breakEnded, "breakEnded"),
+                (CircuitBreaker.Event.reset, "reset"),
+                (CircuitBreaker.Event.late(.success), "late"),
+                (CircuitBreaker.Event.modeChanged(.isolated), "modeChanged"),
+                (CircuitBreaker.Event.wouldOpen, "wouldOpen"),
+            ]
+        ),
+        (
+            "Retry",
+            [
+                (Retry.Event.retrying(attempt: 1, of: 2, after: .zero, .transient), "retrying"),
+                (Retry.Event.gaveUp(attempt: 1, .attemptsExhausted), "gaveUp"),
+            ]
+        ),
+        (
+            "Throttle",
+            [(Throttle.Event.refused(retryAfter: nil), "refused"), (Throttle.Event.held(for: .zero), "held")]
+        ),
+        (
+            "Bulkhead",
+            [
+                (Bulkhead.Event.queued, "queued"), (Bulkhead.Event.refused(.full), "refused"),
+                (Bulkhead.Event.limitChanged(from: 1, to: 2), "limitChanged"),
+                (Bulkhead.Event.queueChanged(from: 1, to: 2), "queueChanged"),
+            ]
+        ),
+        (
+            "Timeout",
+            [(Timeout.Event.timedOut(.zero), "timedOut"), (Timeout.Event.endedLate(by: .zero), "endedLate")]
+        ),
+        (
+            "FallbackEvent",
+            [(FallbackEvent.fellBack(.transient), "fellBack"), (FallbackEvent.failed(.transient, error: ""), "failed")]
+        ),
+    ]
+
+    @Test("every event has the kind it always had, and no two of one policy the same")
+    func stable() {
+        for (owner, events) in Self.kinds {
+            for (event, kind) in events { #expect(event.kind == kind, "\(owner)") }
+            #expect(Set(events.map(\.0.kind)).count == events.count, "\(owner)")
+        }
+    }
+
+    @Test("no case of an event enum of the core is missing above")
+    func complete() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources/Resilience")
+        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
+        let enums = try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+            .compactMap {
+                try String(contentsOf: $0, encoding: .utf8).firstMatch(
+                    of: /enum \w+: PolicyEvent[^{]*{(?s)(.*?)public var (?:kind|description)/)
+            }
+            .map { $0.output.1.matches(of: /(?m)^ +case (\w+)/).map { String($0.output.1) } }
+        let listed = Self.kinds.map { $0.kinds.map(\.1) }
+        #expect(enums.count == listed.count)
+        for cases in enums { #expect(listed.contains(cases), "\(cases)") }
+    }
+
+    @Test("an event that says nothing of its kind goes by its type's name")
+    func byDefault() {
+        struct Ring: PolicyEvent { var description: String { "ring" } }
+        #expect(Ring().kind == "Ring")
+    }
+}

@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct LastGoodStateMachineTests {
+    @Test("it holds the last, and hands it back until it is older than its greatest age")
+    func age() {
+        var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
+        #expect(machine.value(at: .second(0)) == nil && machine.age(at: .second(0)) == nil)
+        #expect(machine.keep(1, at: .second(1)) == nil)
+        #expect(machine.keep(2, at: .second(3)) == 1)
+        #expect(machine.value(at: .second(13)) == 2)
+        #expect(machine.value(at: .second(13) + .nanoseconds(1)) == nil)
+        #expect(machine.age(at: .second(14)) == .seconds(11))
+    }
+
+    @Test("what is forgotten is handed back no more")
+    func forgotten() {
+        var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
+        #expect(machine.forget() == nil)
+        _ = machine.keep(1, at: .second(1))
+        #expect(machine.forget() == 1)
+        #expect(machine.value(at: .second(1)) == nil && machine.age(at: .second(1)) == nil)
+    }
+
+    @Test("a reading from before it came makes no negative age, and no result older than it is")
+    func outOfOrder() {
+        var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
+        _ = machine.keep(1, at: .second(5))
+        _ = machine.keep(2, at: .second(4))
+        #expect(machine.age(at: .second(3)) == .zero && machine.value(at: .second(3)) == 2)
+        #expect(machine.value(at: .second(15)) == 2)
+    }
+
+    @Test("an infinite age never ends")
+    func infinite() {
+        var machine = LastGoodStateMachine<Int>(maxAge: .infinite)
+        _ = machine.keep(1, at: .second(1))
+        #expect(machine.value(at: .distantFuture) == 1)
+    }
+}
