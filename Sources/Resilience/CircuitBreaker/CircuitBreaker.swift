@@ -295,5 +295,8 @@ public final class CircuitBreaker: Policy {
         return change(at: now) { $0.circuit.isAtRest(at: now) }
     }
 
+    /// Whether its rule is told when each call begins: one on slow calls.
+    var watchesCalls: Bool { inner.withLock { $0.circuit.needs.contains(.calls) } }
+
     public var description: String { "\(name): \(inner.withLock { $0.circuit.machine.description })" }
 }

@@ -25,10 +25,23 @@ extension Pipeline: CustomStringConvertible {
             return "\(outer.name) around \(inner.name): only the first attempt of a call is throttled"
         case (is Throttle, is CircuitBreaker), (is Bulkhead, is CircuitBreaker):
             return "\(outer.name) around \(inner.name): calls that an open circuit refuses use up permits"
+        case (is Bulkhead, let inner as Throttle) where inner.waits:
+            return "\(outer.name) around \(inner.name): a call keeps its permit while it waits for its turn"
+        case (let outer as CircuitBreaker, is Retry) where outer.watchesCalls:
+            return waitsCountAsSlowness(outer, inner)
+        case (let outer as CircuitBreaker, let inner as Throttle) where outer.watchesCalls && inner.waits:
+            return waitsCountAsSlowness(outer, inner)
+        case (let outer as CircuitBreaker, let inner as Bulkhead)
+        where outer.watchesCalls && inner.status.queueLimit > 0:
+            return waitsCountAsSlowness(outer, inner)
         case (let outer as Bulkhead, let inner as Bulkhead) where outer === inner:
             return "\(outer.name) twice: a call waits for a permit that it holds itself"
         default:
             return nil
         }
+    }
+
+    private static func waitsCountAsSlowness(_ outer: any Policy, _ inner: any Policy) -> String {
+        "\(outer.name) around \(inner.name): its waits count as the endpoint's slowness"
     }
 }

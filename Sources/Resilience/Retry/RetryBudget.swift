@@ -16,13 +16,13 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     private let machine: Locked<any RetryBudgetStateMachine>
     /// Whether the success of a first attempt changes nothing, so that it need not take the lock.
-    private let isAtRest: Atomic<Bool>
+    private let isFull: Atomic<Bool>
     public let description: String
 
     private init(_ machine: some RetryBudgetStateMachine, timeBase: (any TimeBase)? = nil) {
         self.timeBase = timeBase
         self.machine = Locked(machine)
-        isAtRest = Atomic(machine.isAtRest)
+        isFull = Atomic(machine.isFull)
         description = "\(machine)"
     }
 
@@ -78,7 +78,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     }
 
     func succeeded(after last: Withdrawal, _ call: inout Call) {
-        if last == .none, isAtRest.load(ordering: .relaxed) { return }
+        if last == .none, isFull.load(ordering: .relaxed) { return }
         let now = now(call: &call)
         change { $0.succeeded(after: last, at: now) }
     }
@@ -100,7 +100,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     private func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {
         machine.withLock { machine in
-            defer { isAtRest.store(machine.isAtRest, ordering: .relaxed) }
+            defer { isFull.store(machine.isFull, ordering: .relaxed) }
             return body(&machine)
         }
     }

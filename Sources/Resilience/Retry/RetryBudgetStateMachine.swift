@@ -26,7 +26,7 @@ protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     func isExhausted(at now: Instant) -> Bool
 
     /// Whether the success of a first attempt changes nothing.
-    var isAtRest: Bool { get }
+    var isFull: Bool { get }
 }
 
 /// Tokens that retries cost and successes bring back. Source: the standard retry mode of the AWS SDKs.
@@ -59,7 +59,7 @@ struct TokenBudget: RetryBudgetStateMachine, Hashable {
 
     func isExhausted(at now: Instant) -> Bool { tokens < cost }
 
-    var isAtRest: Bool { tokens == capacity }
+    var isFull: Bool { tokens == capacity }
 
     private mutating func deposit(_ amount: Int) { tokens += min(amount, capacity - tokens) }
 
@@ -155,7 +155,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         return Int(number % UInt64(Self.slices))
     }
 
-    var isAtRest: Bool { false }
+    var isFull: Bool { false }
 
     var description: String {
         let window = Duration.nanoseconds(sliceLength * UInt64(Self.slices))
@@ -191,7 +191,7 @@ struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
 
     func isExhausted(at now: Instant) -> Bool { tokens <= maxTokens / 2 }
 
-    var isAtRest: Bool { tokens == maxTokens }
+    var isFull: Bool { tokens == maxTokens }
 
     var description: String {
         let whole = Double(Self.whole)

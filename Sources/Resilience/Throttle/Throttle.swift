@@ -410,6 +410,9 @@ public final class Throttle: Policy {
     /// Calls that wait for their turn now.
     public var waiting: Int { state.withLock { $0.machine.line.count } }
 
+    /// Whether it has calls wait.
+    var waits: Bool { maxWait > .zero }
+
     public var description: String {
         let limit =
             switch state.withLock({ $0.limit }) {

@@ -161,7 +161,7 @@ struct FixedWindow: Sendable, Equatable {
     private func present(at now: Int64) -> (start: Int64, used: Int) {
         if let start, now < start.saturatingAdding(period) { return (start, used) }
         guard let anchor else { return (now, 0) }
-        let since = (Int128(now) - Int128(anchor)) % Int128(period)
-        return (Int64(clamping: Int128(now) - (since < 0 ? since + Int128(period) : since)), 0)
+        let since = (Int128(now) - Int128(anchor)).flooredDivision(by: Int128(period)).remainder
+        return (Int64(clamping: Int128(now) - since), 0)
     }
 }

@@ -54,6 +54,13 @@ extension Duration {
 }
 
 extension FixedWidthInteger {
+    /// Rounded down, before zero too, so that the remainder is never negative.
+    /// - Parameter divisor: above zero.
+    package func flooredDivision(by divisor: Self) -> (quotient: Self, remainder: Self) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+
     package func saturatingAdding(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum

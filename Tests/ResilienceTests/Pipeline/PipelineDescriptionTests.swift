@@ -60,6 +60,32 @@ import Testing
             ])
     }
 
+    @Test("permits held, and slowness counted, while a policy further in has the call wait are warned of")
+    func waitsFurtherIn() {
+        let slow = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .seconds(1)))
+        let warnings = Pipeline {
+            slow
+            Bulkhead(limit: 1, queue: 1)
+            Throttle(.perSecond(1), maxWait: .seconds(1))
+            Retry("inner")
+        }.warnings
+        #expect(
+            warnings == [
+                "breaker around bulkhead: its waits count as the endpoint's slowness",
+                "breaker around throttle: its waits count as the endpoint's slowness",
+                "breaker around inner: its waits count as the endpoint's slowness",
+                "bulkhead around throttle: a call keeps its permit while it waits for its turn",
+                "bulkhead around inner: a call keeps its permit while it waits to try again",
+                "throttle around inner: only the first attempt of a call is throttled",
+            ])
+        let none = Pipeline {
+            slow
+            Throttle(.perSecond(1))
+            Bulkhead(limit: 1)
+        }
+        #expect(none.warnings == [])
+    }
+
     @Test("the same bulkhead twice is warned of")
     func sameBulkheadTwice() {
         let bulkhead = Bulkhead(limit: 1)

@@ -53,7 +53,7 @@ private struct CountedTokens: ExplorableMachine {
             break
         }
         try require(machine.tokens, is: model.count, "what is left")
-        try require(machine.isAtRest, is: model.count == machine.capacity, "whether it is at rest")
+        try require(machine.isFull, is: model.count == machine.capacity, "whether it is full")
         try require(machine.isExhausted(at: instant), is: model.count < missing(.usual), "whether it is exhausted")
     }
 
@@ -159,7 +159,7 @@ private struct HalvedTokens: ExplorableMachine {
         }
         try require(machine.tokens, is: tokens, "what is left")
         try require(machine.isExhausted(at: instant), is: 2 * tokens <= greatest, "whether it is exhausted")
-        try require(machine.isAtRest, is: tokens == greatest, "whether it is at rest")
+        try require(machine.isFull, is: tokens == greatest, "whether it is full")
     }
 }
 

@@ -31,12 +31,12 @@ private let now = Instant.second(100)
     @Test("what comes back never exceeds the capacity, and failures bring and take nothing")
     func tokensCapped() {
         var budget = TokenBudget(capacity: 20, cost: 14, throttledCost: .max)
-        #expect(budget.isAtRest && !budget.withdraw(.throttled, at: now))
-        #expect(budget.withdraw(.usual, at: now) && !budget.isAtRest)
+        #expect(budget.isFull && !budget.withdraw(.throttled, at: now))
+        #expect(budget.withdraw(.usual, at: now) && !budget.isFull)
         budget.failed(after: .usual, mayPass: true, at: now)
         #expect(budget.tokens == 6 && budget.isExhausted(at: now))
         budget.succeeded(after: .throttled, at: now)
-        #expect(budget.tokens == 20 && budget.isAtRest && !budget.isExhausted(at: now))
+        #expect(budget.tokens == 20 && budget.isFull && !budget.isExhausted(at: now))
         budget.succeeded(after: .none, at: now)
         #expect(budget.tokens == 20)
     }
@@ -77,7 +77,7 @@ private let now = Instant.second(100)
         for _ in 0..<4 { budget.succeeded(after: .none, at: now) }
         #expect(allowed(&budget) == 2)
         budget.giveBack(.usual)
-        #expect(allowed(&budget) == 0 && !budget.isAtRest)
+        #expect(allowed(&budget) == 0 && !budget.isFull)
     }
 
     @Test(
@@ -137,9 +137,9 @@ private let now = Instant.second(100)
     func ends() {
         var budget = ThrottlingBudget(maxTokens: 1, ratio: 0.4)
         budget.failed(after: .none, mayPass: false, at: now)
-        #expect(budget.isAtRest)
+        #expect(budget.isFull)
         for _ in 0..<3 { budget.failed(after: .none, mayPass: true, at: now) }
-        #expect(budget.tokens == 0 && !budget.isAtRest)
+        #expect(budget.tokens == 0 && !budget.isFull)
         for tokens in [400, 800, 1_000, 1_000] {
             budget.succeeded(after: .none, at: now)
             #expect(budget.tokens == tokens)

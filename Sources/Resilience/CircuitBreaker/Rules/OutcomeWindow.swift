@@ -22,7 +22,6 @@ struct OutcomeWindow: Sendable, Hashable {
     func stretchEnds(after now: Instant) -> Instant { latestTime?.stretchEnds(after: now) ?? .distantFuture }
 
     mutating func add(_ count: Int, failing: Bool, at now: Instant) {
-        guard count > 0 else { return }
         latestCalls?.add(count, failing: failing)
         latestTime?.add(Counts(failures: failing ? count : 0, calls: count), at: now)
     }
@@ -148,16 +147,9 @@ struct LatestTime: Sendable, Hashable {
         newest = stretch
     }
 
-    /// Rounded down, before zero too.
-    private func stretch(of instant: Instant) -> Int64 {
-        let (whole, rest) = instant.nanoseconds.quotientAndRemainder(dividingBy: width)
-        return rest < 0 ? whole - 1 : whole
-    }
+    private func stretch(of instant: Instant) -> Int64 { instant.nanoseconds.flooredDivision(by: width).quotient }
 
-    private func place(of stretch: Int64) -> Int {
-        let rest = Int(stretch % Int64(buckets.count))
-        return rest < 0 ? rest + buckets.count : rest
-    }
+    private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 
     /// Of each bucket that has any, oldest first: how many nanoseconds ago it began, its failures, its calls.
     func memory(at now: Instant) -> [Int] {

@@ -123,15 +123,9 @@ struct CallsUnderWay: Sendable, Hashable {
         return slow
     }
 
-    private func stretch(of nanoseconds: Int64) -> Int64 {
-        let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: width)
-        return rest < 0 ? whole - 1 : whole
-    }
+    private func stretch(of nanoseconds: Int64) -> Int64 { nanoseconds.flooredDivision(by: width).quotient }
 
-    private func place(of stretch: Int64) -> Int {
-        let rest = Int(stretch % Int64(buckets.count))
-        return rest < 0 ? rest + buckets.count : rest
-    }
+    private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 }
 
 extension TripRule where Self == SlowCalls {

@@ -98,6 +98,60 @@ import Testing
         #expect(rule.tallyEnds(after: .second(6)) == .second(8))
     }
 
+    @Test(
+        "a window of more calls than fit two words counts as a list of the last ones does",
+        arguments: [64, 65, 128, 130, 200])
+    func longWindows(size: Int) {
+        var rule = FailuresInWindow.failures(size, over: .calls(size))
+        var random = SeededNumbers(seed: UInt64(size))
+        var all: [Bool] = []
+        for _ in 0..<3 * size {
+            all.append(random.below(3) == 0)
+            _ = rule.ended(all[all.count - 1] ? .transient : .success)
+            let last = all.suffix(size)
+            #expect(rule.counts(at: .second(0)).failures == last.count { $0 })
+            #expect(rule.counts(at: .second(0)).calls == last.count)
+        }
+        #expect(rule.memory(at: .second(0)) == [2] + all.suffix(size).map { $0 ? 1 : 0 })
+    }
+
+    @Test("a length that its buckets do not divide is rounded up to one that they do")
+    func roundedUp() {
+        let rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
+        #expect(rule.tallyEnds(after: Instant(nanoseconds: 0)) == Instant(nanoseconds: 4))
+        #expect(rule.tallyEnds(after: Instant(nanoseconds: -1)) == Instant(nanoseconds: 0))
+    }
+
+    @Test("asked with an earlier time than it was told, a window of time says when its newest bucket ends")
+    func earlierTime() {
+        var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 10))
+        _ = rule.ended(.success, at: .second(50))
+        #expect(rule.tallyEnds(after: .second(20)) == .second(51))
+    }
+
+    @Test(
+        "a memory of any time, the ends of it too, brings another rule to where it was",
+        arguments: [Int64.min, -7, .max])
+    func memoryAtTheEnds(start: Int64) {
+        var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
+        let instant = Instant(nanoseconds: start)
+        _ = rule.ended(.transient, at: instant)
+        var next = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
+        #expect(next.restore(rule.memory(at: instant), at: instant) == true)
+        #expect(next.counts(at: instant) == TripCounts(failures: 1, failureLimit: 2, calls: 1))
+    }
+
+    @Test("the largest memory that is taken: 100 000 buckets, two of an age, and as many calls as fit 32 bits")
+    func largestMemory() {
+        var rule = FailuresInWindow.failures(2, over: .time(.seconds(10)))
+        let buckets = (0..<100_000).flatMap { _ in [1, 0, 1] }
+        #expect(rule.restore([3] + buckets, at: .second(0)) == true)
+        #expect(rule.counts(at: .second(0)).calls == 100_000)
+        #expect(rule.restore([3] + buckets + [1, 0, 1], at: .second(0)) == false)
+        #expect(rule.restore([3, 0, 0, Int(Int32.max)], at: .second(0)) == true)
+        #expect(rule.restore([3, 0, 0, Int(Int32.max) + 1], at: .second(0)) == false)
+    }
+
     @Test("a reset forgets everything counted")
     func reset() {
         for window in [CallWindow.calls(7), .time(.seconds(100))] {

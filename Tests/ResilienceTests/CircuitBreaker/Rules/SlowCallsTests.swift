@@ -57,6 +57,42 @@ import Testing
         #expect(rule.counts(at: .second(58)) == TripCounts(failures: 1, calls: 1))
     }
 
+    @Test("a call of which nobody knows when it began is not slow")
+    func unknownBeginning() {
+        #expect(rule.evidence(of: CallEnd(.success, at: .second(99))) == .healthy)
+    }
+
+    @Test("calls are found slow by eighths of the limit: each when all that began in its eighth are")
+    mutating func eighths() {
+        rule.began(at: .second(0) + .milliseconds(999))
+        rule.began(at: .second(9) + .milliseconds(-1))
+        #expect(rule.counts(at: .second(9)).calls == 0)
+        rule.began(at: .second(9))
+        #expect(rule.counts(at: .second(9)) == TripCounts(failures: 1, calls: 1))
+    }
+
+    @Test("a call is under way until it ends once; after ages nothing takes long to be found")
+    func underWayOnce() {
+        var calls = CallsUnderWay(.nanoseconds(100))
+        calls.began(at: Instant(nanoseconds: 0))
+        #expect(calls.ended(began: Instant(nanoseconds: 0)) == true)
+        #expect(calls.ended(began: Instant(nanoseconds: 0)) == false)
+        calls.began(at: Instant(nanoseconds: 1))
+        #expect(calls.takeSlow(at: .distantFuture) == 1)
+        #expect(calls.count == 0)
+    }
+
+    @Test("at the beginning of time nothing is slow yet")
+    func beginningOfTime() {
+        var calls = CallsUnderWay(.nanoseconds(100))
+        calls.began(at: Instant(nanoseconds: .min + 5))
+        #expect(calls.takeSlow(at: Instant(nanoseconds: .min + 6)) == 0)
+        #expect(calls.count == 1)
+    }
+
+    @Test("unless told otherwise it looks back on 100 calls")
+    func defaults() { #expect("\(SlowCalls.slowCalls(0.5, longerThan: .seconds(1)))".contains("the last 100 calls")) }
+
     @Test("the end of a call that began before anything was watched counts for nothing")
     mutating func unwatched() {
         _ = rule.ended(.success, at: .second(9), began: .second(0))
@@ -127,6 +163,37 @@ import Testing
         #expect(!rule.isMet(at: .second(18)))
         rule.began(at: .second(30))
         #expect(rule.isMet(at: .second(30)))
+    }
+
+    /// Notes what it is told.
+    private struct Noting: TripRule {
+        var began = 0
+        var ends: [Verdict] = []
+        var description: String { "noting" }
+        func evidence(of end: CallEnd) -> Evidence { .none }
+        mutating func began(at now: Instant) { began += 1 }
+        mutating func ended(_ end: CallEnd) { ends.append(end.verdict) }
+        func isMet(at now: Instant) -> Bool { false }
+        mutating func reset() {}
+        func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
+    }
+
+    @Test(
+        "a rule that watches no calls is told of no beginning, no cancellation and no rejection, whatever is beside it")
+    func notWatching() {
+        var rule = CombinedRule.anyOf(Noting(), .slowCalls(1, longerThan: .seconds(8)))
+        rule.began(at: .second(0))
+        for verdict in [Verdict.success, .cancelled, .rejected, .throttled] {
+            _ = rule.ended(verdict, began: .second(0))
+        }
+        let noting = rule.rules[0] as? Noting
+        #expect(noting?.began == 0 && noting?.ends == [.success, .throttled])
+    }
+
+    @Test("without failures the first rule's counts are shown")
+    func shownCounts() {
+        let rule = CombinedRule.anyOf(.consecutiveFailures(5), .failures(7, over: .calls(9)))
+        #expect(rule.counts(at: .second(0)) == TripCounts(failures: 0, failureLimit: 5))
     }
 
     @Test("successes may be told together as long as every rule that they change allows it")
