@@ -6,14 +6,27 @@
     import Musl
 #elseif canImport(Android)
     import Android
+#elseif canImport(WASILibc)
+    import WASILibc
+#elseif canImport(ucrt)
+    import ucrt
+#else
+    #error("No C library with a wall clock is known for this platform.")
 #endif
 
-/// The clock on the wall, which people set: for what is stored over restarts, and for nothing else.
+/// The clock on the wall, which people set: for what is stored over restarts and for dates of HTTP, and for nothing else.
 public enum WallClock {
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970-01-01 00:00:00 UTC; whole seconds on Windows and WASI.
     public static var milliseconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec) &* 1000 &+ Int64(time.tv_nsec) / 1_000_000
+        #if canImport(WASILibc) || canImport(ucrt)
+            return Int64(time(nil)) &* 1000
+        #else
+            var time = timespec()
+            clock_gettime(CLOCK_REALTIME, &time)
+            return Int64(time.tv_sec) &* 1000 &+ Int64(time.tv_nsec) / 1_000_000
+        #endif
     }
+
+    /// Whole seconds since 1970, rounded down, so that a wait until a date comes out rounded up.
+    package static var epochSeconds: Int64 { milliseconds / 1000 }
 }

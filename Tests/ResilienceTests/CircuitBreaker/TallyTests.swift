@@ -21,11 +21,11 @@ import Testing
         #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 1, callCount: 4))
     }
 
-    @Test("they are counted while nothing else happens, a million of them too, and a look at the breaker sees them")
+    @Test("they are counted while nothing else happens, thousands of them, and a look at the breaker sees them")
     func many() throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(10))), timeBase: clock)
-        try end(breaker, .success, times: 1_100_000)
-        #expect(breaker.status.callCount == 1_100_000)
+        try end(breaker, .success, times: 20_000)
+        #expect(breaker.status.callCount == 20_000)
     }
 
     @Test("in a window of time a success counts in the stretch of time it came in")
@@ -72,8 +72,10 @@ import Testing
     }
 
     @Test("successes of many threads are all counted, none twice and none in another generation")
-    func threads() async {
+    func threads() async throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(1, over: .time(.seconds(10))), timeBase: clock)
+        // So that the ratio is never met, whoever comes first.
+        try end(breaker, .success)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
                 group.addTask { for _ in 0..<5_000 { try? breaker.acquire().complete(.success) } }
@@ -85,6 +87,6 @@ import Testing
                 }
             }
         }
-        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 2_000, callCount: 22_000))
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 2_000, callCount: 22_001))
     }
 }
