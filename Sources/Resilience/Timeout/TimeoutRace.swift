@@ -14,6 +14,7 @@ final class TimeoutRace: Sendable {
     /// Called in the inside's task, before anything else.
     func insideBegan() {
         withUnsafeCurrentTask { current in
+            // As a word, for the atomic; `cancelTask()` says why it may be taken back.
             task.store(unsafeBitCast(current, to: UInt.self), ordering: .sequentiallyConsistent)
         }
         // Who ended it before could not see the task, and who does from now on can.
