@@ -57,11 +57,11 @@ public struct CombinedRule: TripRule {
 
     /// Each rule's, after its length.
     public func memory(at now: Instant) -> [Int] {
-        [MemoryKind.combined.rawValue]
-            + rules.flatMap { rule in
+        MemoryKind.combined.memory(
+            rules.flatMap { rule in
                 let memory = rule.memory(at: now)
-                return [memory.count] + memory
-            }
+                return [[memory.count], memory].flatMap { $0 }
+            })
     }
 
     public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {

@@ -31,7 +31,7 @@ struct OutcomeWindow: Sendable, Hashable {
     mutating func reset() { self = OutcomeWindow(window) }
 
     func memory(at now: Instant) -> [Int] {
-        [kind.rawValue] + (latestCalls?.memory ?? latestTime?.memory(at: now) ?? [])
+        kind.memory(latestCalls?.memory ?? latestTime?.memory(at: now) ?? [])
     }
 
     private var kind: MemoryKind { latestCalls == nil ? .time : .calls }

@@ -64,7 +64,7 @@ public struct SlowCalls: TripRule, Hashable {
 
     public func counts(at now: Instant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
     public var needs: TripRuleNeeds { [.calls, .successes] }
-    public func memory(at now: Instant) -> [Int] { [MemoryKind.slow.rawValue] + outcomes.memory(at: now) }
+    public func memory(at now: Instant) -> [Int] { MemoryKind.slow.memory(outcomes.memory(at: now)) }
 
     public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
         MemoryKind.slow.content(of: memory).map { outcomes.restore($0, takenAt: now) } ?? false

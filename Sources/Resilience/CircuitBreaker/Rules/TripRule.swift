@@ -82,6 +82,8 @@ enum MemoryKind: Int {
     case slow = 4
     case combined = 5
 
+    func memory(_ content: [Int]) -> [Int] { [[rawValue], content].flatMap { $0 } }
+
     /// What follows the mark; nil if it is of another kind.
     func content(of memory: [Int]) -> [Int]? { memory.first == rawValue ? Array(memory.dropFirst()) : nil }
 }
