@@ -206,8 +206,7 @@ public final class Bulkhead: Policy {
     }
 
     private func tell(_ event: Event) {
-        guard !observers.isEmpty else { return }
-        observers.send(Resilience.Event(policy: name, pipeline: nil, time: base.now, detail: event))
+        observers.send(event, from: name, at: base.now)
     }
 
     /// How full it is now.

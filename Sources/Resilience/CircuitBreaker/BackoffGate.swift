@@ -31,8 +31,7 @@ public struct BackoffGate: CircuitStateMachine {
     }
 
     public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
-        guard shutUntil == nil else { return }
-        guard count(end) else { return }
+        guard shutUntil == nil, count(end) else { return }
         let length = openFor.duration(of: Trip(earlier: trips, verdict: end.verdict), using: chance)
         shutUntil = end.time + max(.zero, length)
         trips = trips.saturatingAdding(1)

@@ -104,7 +104,7 @@ public final class CircuitBreaker: Policy {
 
     @inline(never) private func enterLocked(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let (now, deadline) = (call.now, call.deadline)
-        if let error = standingRefusal(at: now), !call.isObserved(by: observers) {
+        if !call.isObserved(by: observers), let error = standingRefusal(at: now) {
             slot = Slot()
             return .refuse(error)
         }
@@ -269,9 +269,7 @@ public final class CircuitBreaker: Policy {
 
     /// Tells the breaker's own observers of something that no call did.
     func tell(_ event: @autoclosure () -> Event) {
-        guard !observers.isEmpty else { return }
-        observers.send(
-            Resilience.Event(policy: name, pipeline: nil, time: ownCore.timeBase.now, detail: event()))
+        observers.send(event(), from: name, at: ownCore.timeBase.now)
     }
 
     /// What a call would find now.

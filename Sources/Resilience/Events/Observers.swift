@@ -46,6 +46,14 @@ public final class Observers: Sendable {
         for entry in state.withLock({ $0.entries }) { entry.observer.receive(event) }
     }
 
+    /// Tells everybody of something that no call of a pipeline did. The event is made only if somebody listens.
+    func send(
+        _ event: @autoclosure () -> any PolicyEvent, from policy: String, at time: @autoclosure () -> Instant
+    ) {
+        guard !isEmpty else { return }
+        send(Event(policy: policy, pipeline: nil, time: time(), detail: event()))
+    }
+
     private func remove(_ id: UInt64) {
         // What is removed is let go of after the lock: its deinit may be a user's code.
         let removed: Entry? = state.withLock { state in

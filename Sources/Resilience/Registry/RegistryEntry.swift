@@ -20,7 +20,6 @@ extension RegistryEntry where Self: Policy & AnyObject {
 }
 
 extension CircuitBreaker: RegistryEntry {
-
     public func reset() { reset(keepingGrowth: false) }
 
     public func reconfigured(like other: CircuitBreaker) -> Self? {

@@ -103,7 +103,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     }
 
     private func tell(_ event: Timeout.Event, at time: Instant) {
-        if !observers.isEmpty { observers.send(Event(policy: name, pipeline: nil, time: time, detail: event)) }
+        observers.send(event, from: name, at: time)
     }
 }
 
