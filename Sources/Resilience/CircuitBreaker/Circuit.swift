@@ -105,26 +105,29 @@ struct Circuit: Sendable {
     }
 
     /// Puts another machine in this one's place, which goes on from where this one stands.
-    /// - Returns: the transition; nil if nothing could be taken over, and nothing was changed.
-    mutating func replace(with machine: any CircuitStateMachine, at now: Instant) -> (isDone: Bool, Transition?) {
+    /// - Returns: false if nothing could be taken over; then nothing has changed.
+    mutating func replace(with machine: any CircuitStateMachine, at now: Instant) -> Bool {
         latest = max(latest, now)
         var machine = machine
         let before = self.machine.state
         guard let memory = self.machine.memory(at: latest), machine.restore(memory, takenAt: latest) else {
-            return (false, nil)
+            return false
         }
         self.machine = machine
-        return (true, transition(from: before))
+        _ = transition(from: before)
+        return true
     }
 
+    /// - Returns: false if the memory makes no sense; then nothing has changed.
     mutating func restore(
         _ memory: CircuitMemory, _ mode: CircuitBreaker.Mode, age: Duration, at now: Instant
-    ) -> (isDone: Bool, Transition?) {
+    ) -> Bool {
         latest = max(latest, now)
         let before = machine.state
-        guard machine.restore(memory, takenAt: latest + (.zero - age)) else { return (false, nil) }
+        guard machine.restore(memory, takenAt: latest + (.zero - age)) else { return false }
         self.mode = mode
-        return (true, anew(from: before))
+        _ = anew(from: before)
+        return true
     }
 
     func memory(at now: Instant) -> CircuitMemory? { machine.memory(at: max(latest, now)) }

@@ -52,7 +52,7 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         return change(at: now) { state in
             state.refusal = nil
-            return state.circuit.replace(with: machine, at: now).isDone
+            return state.circuit.replace(with: machine, at: now)
         }
     }
 

@@ -43,7 +43,7 @@ extension CircuitBreaker {
         let age = Duration.milliseconds(max(0, wallClock.saturatingSubtracting(snapshot.takenAt)))
         let isDone = change(at: now) { state in
             state.refusal = nil
-            return state.circuit.restore(snapshot.memory, snapshot.mode, age: age, at: now).isDone
+            return state.circuit.restore(snapshot.memory, snapshot.mode, age: age, at: now)
         }
         guard isDone else { throw UnusableSnapshot(breaker: name) }
         planCheck(at: now)

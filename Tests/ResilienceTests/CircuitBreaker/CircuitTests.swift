@@ -144,12 +144,12 @@ private let now = Instant.second(0)
     mutating func replaced() throws {
         let other = ThreeStateCircuit(tripping: .consecutiveFailures(1))
         for second in [100, 40] as [Int64] {
-            let (isDone, _) = circuit.replace(with: other, at: .second(second))
+            let isDone = circuit.replace(with: other, at: .second(second))
             #expect(isDone && circuit.latest == .second(100))
         }
         let memory = try #require(circuit.memory(at: .second(100)))
         for second in [200, 40] as [Int64] {
-            let (isDone, _) = circuit.restore(memory, .automatic, age: .zero, at: .second(second))
+            let isDone = circuit.restore(memory, .automatic, age: .zero, at: .second(second))
             #expect(isDone && circuit.latest == .second(200))
         }
     }
