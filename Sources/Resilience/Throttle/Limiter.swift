@@ -26,10 +26,10 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Whether there is ever to be as much. What follows is to be asked only of a cost that is allowed.
+    /// Whether there is ever to be as much. What follows is to be asked only of a cost above zero that is allowed.
     func allows(_ cost: Int) -> Bool {
         switch window {
-        case .absent: return bucket.isUnlimited || cost <= bucket.burst
+        case .absent: return cost <= bucket.burst
         case .sliding(let sliding): return cost <= sliding.limit
         case .fixed(let fixed): return cost <= fixed.limit
         }
@@ -98,8 +98,8 @@ struct Limiter: Sendable, Equatable {
     /// Of one with a rate.
     mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) { bucket.setRate(rate, burst: burst, at: now) }
 
-    mutating func reset() {
-        bucket.reset()
+    mutating func reset(at now: Int64) {
+        bucket.reset(at: now)
         switch window {
         case .absent: break
         case .sliding(let sliding): window = .sliding(sliding.emptied)

@@ -10,25 +10,27 @@ struct ThrottleLine: Sendable, Equatable {
     private var members: [UInt64: Member] = [:]
     private var first: UInt64 = 1
     private var last: UInt64 = 0
-    /// Of all that wait.
-    private(set) var cost = 0
+    /// Exact, so that it comes back to zero whatever the calls cost.
+    private var total: Int128 = 0
 
     var count: Int { members.count }
     var isEmpty: Bool { first > last }
+    /// Of all that wait.
+    var cost: Int { Int(clamping: total) }
 
     var head: (ticket: UInt64, member: Member)? { members[first].map { (first, $0) } }
 
     mutating func join(_ member: Member) -> UInt64 {
         last += 1
         members[last] = member
-        cost = cost.saturatingAdding(member.cost)
+        total += Int128(member.cost)
         return last
     }
 
     /// - Returns: false if it has left already.
     mutating func leave(_ ticket: UInt64) -> Bool {
         guard let member = members.removeValue(forKey: ticket) else { return false }
-        cost -= member.cost
+        total -= Int128(member.cost)
         while first <= last, members[first] == nil { first += 1 }
         return true
     }

@@ -58,8 +58,6 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// Times shut in a row without a good probe.
     private(set) var holds = 0
     private(set) var line = ThrottleLine()
-    /// Nobody in the line could have gone before this: when the gate opened, or the rate was changed.
-    private var settled = Instant.distantPast
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
     private(set) var latest = Instant.distantPast
 
@@ -152,7 +150,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         if let slowStart, slowStart.ends <= latest { self.slowStart = nil }
         if cost <= 0 { return .go }
         if slowStart?.credit == 0 { return wait(for: cost, behind: 0, since: since) }
-        let turn = limiter.take(cost, since: max(since, settled).nanoseconds, at: latest.nanoseconds)
+        let turn = limiter.take(cost, since: since.nanoseconds, at: latest.nanoseconds)
         guard turn <= latest.nanoseconds else { return .notBefore(Instant(nanoseconds: turn)) }
         slowStart?.credit -= 1
         return slowStart == nil ? .go : .pace
@@ -160,9 +158,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// What a call is told that may not go yet.
     private func wait(for cost: Int, behind: Int, since: Instant) -> Answer {
-        let since = max(since, settled).nanoseconds
         let turn = Instant(
-            nanoseconds: limiter.turn(of: cost, behind: behind, since: since, at: latest.nanoseconds))
+            nanoseconds: limiter.turn(of: cost, behind: behind, since: since.nanoseconds, at: latest.nanoseconds))
         guard let slowStart, slowStart.credit == 0 else { return .notBefore(turn) }
         return .probing(until: max(slowStart.ends, turn))
     }
@@ -225,9 +222,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
         gate = .open
         holds = 0
-        settled = latest
         let ramps = limiter.recover(at: latest.nanoseconds, rampingOver: ramp)
-        slowStart = ramps || ramp == 0 ? nil : SlowStart(ends: latest + .nanoseconds(ramp))
+        slowStart = ramps ? nil : SlowStart(ends: latest + .nanoseconds(ramp))
     }
 
     /// A call that was let in with ``Answer/pace`` ended, without being asked for fewer calls.
@@ -242,24 +238,22 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func setRate(_ rate: Rate, burst: Int, at now: Instant) {
         latest = max(latest, now)
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
-        settled = latest
     }
 
     /// As at first, but for those in the line. What was admitted before is news of an earlier state.
     mutating func reset(at now: Instant) {
         latest = max(latest, now)
-        limiter.reset()
+        limiter.reset(at: latest.nanoseconds)
         gate = .open
         slowStart = nil
         holds = 0
         epoch &+= 1
-        settled = latest
     }
 
     /// Whether forgetting it would lose nothing.
     func isAtRest(at now: Instant) -> Bool {
         let now = max(latest, now)
-        return gate == .open && holds == 0 && line.isEmpty && slowStart.map { $0.ends <= now } ?? true
+        return gate == .open && line.isEmpty && slowStart.map { $0.ends <= now } ?? true
             && limiter.isFull(at: now.nanoseconds)
     }
 

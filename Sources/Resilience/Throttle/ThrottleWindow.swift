@@ -76,7 +76,7 @@ struct SlidingWindow: Sendable, Equatable {
 
     /// Counts a call that went without asking. The log holds no more than the limit: the oldest give way.
     mutating func count(_ cost: Int, at now: Int64) {
-        for _ in 0..<min(cost, limit) {
+        for _ in 0..<cost {
             if count == limit { dropOldest() }
             append(now)
         }
@@ -85,7 +85,6 @@ struct SlidingWindow: Sendable, Equatable {
     /// Of calls that cost more than one and wait, the earliest it can be.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
         let place = behind.saturatingAdding(cost)
-        guard place > 0 else { return now }
         // Each call that goes makes room for another a period later.
         let (rounds, index) = (place - 1).quotientAndRemainder(dividingBy: limit)
         let free = limit - count
@@ -149,9 +148,8 @@ struct FixedWindow: Sendable, Equatable {
     /// Of calls that cost more than one and wait, the earliest it can be.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
         let (start, used) = present(at: now)
-        guard used.saturatingAdding(behind).saturatingAdding(cost) > limit else { return now }
         let windows = (used.saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
-        return start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows)))
+        return max(now, start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows))))
     }
 
     func inUse(at now: Int64) -> Int { present(at: now).used }

@@ -52,12 +52,12 @@ struct TokenBucket: Sendable, Equatable {
 
     var isUnlimited: Bool { interval == 0 }
 
-    /// Whether a call that has not waited may go now, and has taken its share.
+    /// Whether a call that has not waited may go now, and has taken its share. If not, nothing has changed. Never in a
+    /// ramp: there it is to ask.
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
-        if ramp != nil { return cost <= burst && takeInRamp(cost, since: now, at: now) <= now }
         let (next, turn, isAllowed) = share(of: cost, since: now)
-        guard turn <= now, isAllowed else { return false }
+        guard turn <= now, isAllowed, ramp == nil else { return false }
         arrival = next
         return true
     }
@@ -71,15 +71,17 @@ struct TokenBucket: Sendable, Equatable {
     }
 
     @inline(never) private mutating func takeInRamp(_ cost: Int, since: Int64, at now: Int64) -> Int64 {
-        endRamp(at: now)
-        guard let ramp else { return take(cost, since: since, at: now) }
+        guard let ramp, !ramp.isOver(at: now) else {
+            endRamp(at: now)
+            return take(cost, since: since, at: now)
+        }
         let (next, turn, _) = share(of: cost, since: ramp.slowed(since))
         if turn <= ramp.slowed(now) { arrival = next }
         return ramp.real(turn)
     }
 
     /// When a call of this cost may go after others of the cost `behind`, if the first of all asked at `since`.
-    func turn(of cost: Int, behind: Int = 0, since: Int64) -> Int64 {
+    func turn(of cost: Int, behind: Int, since: Int64) -> Int64 {
         let ahead = interval.saturatingMultiplied(by: Int64(behind))
         guard let ramp else { return share(of: cost, since: since, ahead: ahead).turn }
         return ramp.real(share(of: cost, since: ramp.slowed(since), ahead: ahead).turn)
@@ -96,14 +98,16 @@ struct TokenBucket: Sendable, Equatable {
 
     /// One call's share is left, whatever there was; from here the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
-        if let ramp { arrival = arrival.saturatingAdding(now.saturatingSubtracting(ramp.slowed(now))) }
+        endRamp(at: now)
         arrival = max(arrival, now.saturatingAdding(tolerance - interval))
-        ramp = length > 0 ? Ramp(began: now, length: length) : nil
+        // Without a length it is over at once.
+        ramp = Ramp(began: now, length: length)
     }
 
     private mutating func endRamp(at now: Int64) {
-        guard let ramp, ramp.isOver(at: now) else { return }
-        arrival = arrival.saturatingAdding(now.saturatingSubtracting(ramp.slowed(now)))
+        guard let ramp else { return }
+        // A slowed clock is behind by no more than the ramp's length.
+        arrival = arrival.saturatingAdding(now - ramp.slowed(now))
         self.ramp = nil
     }
 
@@ -120,13 +124,14 @@ struct TokenBucket: Sendable, Equatable {
         arrival = Int64(clamping: Int128(now) + max(0, scaled + grown))
     }
 
-    mutating func reset() { (arrival, ramp) = (.min, nil) }
+    /// Full as of now: those who have waited get no more than the burst, however long ago they asked.
+    mutating func reset(at now: Int64) { (arrival, ramp) = (now, nil) }
 
     /// Calls that could go now.
     func available(at now: Int64) -> Int {
         if isUnlimited { return .max }
         let missing = max(0, Int128(arrival) - Int128(ramp?.slowed(now) ?? now))
-        return Int(max(0, (Int128(tolerance) - missing) / Int128(interval)))
+        return Int((Int128(tolerance) - missing) / Int128(interval))
     }
 
     /// Whether it is as it was at first.
@@ -134,9 +139,8 @@ struct TokenBucket: Sendable, Equatable {
 }
 
 extension Int128 {
-    /// The least number whose square is this or more. Newton's method, from above; of what is not negative.
+    /// The least number whose square is this or more. Newton's method, from above; of what is above zero.
     fileprivate var squareRootRoundedUp: Int128 {
-        guard self > 1 else { return self }
         var root = Int128(1) << ((Int128.bitWidth - leadingZeroBitCount + 1) / 2)
         while true {
             let next = (root + self / root) / 2

@@ -84,4 +84,23 @@ private final class Envelope: Sendable {
         }
         #expect(breaker.failureCount == 500)
     }
+
+    @Test("successes of many threads are all counted, none twice and none in another generation")
+    func threads() async throws {
+        let breaker = CircuitBreaker(tripping: .failureRatio(1, over: .time(.seconds(10))), timeBase: clock)
+        // So that the ratio is never met, whoever comes first.
+        try breaker.acquire().complete(.success)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask { for _ in 0..<5_000 { try? breaker.acquire().complete(.success) } }
+                group.addTask {
+                    for _ in 0..<500 {
+                        _ = breaker.status
+                        try? breaker.acquire().complete(.transient)
+                    }
+                }
+            }
+        }
+        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 2_000, callCount: 22_001))
+    }
 }

@@ -73,6 +73,19 @@ extension FreePass {
         #expect(succeeds(pass, in: 0, at: .second(0)) == false)
     }
 
+    @Test("at an open circuit nothing is counted, before the end of a stretch that began while it was closed either")
+    func openWithinStretch() {
+        var circuit = circuit(.failures(1, over: .time(.seconds(10), buckets: 1)))
+        _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(1))
+        let pass = FreePass(circuit)
+        #expect(succeeds(pass, in: 1, at: .second(2)) == true)
+        _ = pass.takeTally()
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(3))
+        pass.update(circuit)
+        #expect(succeeds(pass, in: 0, at: .second(4)) == false)
+        #expect(pass.takeTally() == 0)
+    }
+
     @Test("while the circuit is told anything nothing is counted beside it, in no generation")
     func sealed() {
         let circuit = circuit(.failures(2, over: .calls(9)))

@@ -18,7 +18,7 @@ import Testing
             }
             #expect(abs(named.nanoseconds - turn.nanoseconds) <= 4, "call \(call)")
             #expect(machine.ask(at: Instant(nanoseconds: named.nanoseconds - 1)) == .notBefore(named))
-            #expect(machine.goAtOnce(cost: 1, at: named) == true)
+            #expect(machine.ask(at: named) == .go)
         }
         // The hundredth came with the ramp's end; from there on, every 100 ms.
         for call in 1...30 as ClosedRange<Int64> {
@@ -51,6 +51,32 @@ import Testing
         machine.probeEnded(decided: true, inEpoch: 2, at: at(110))
         #expect(machine.ask(at: at(110)) == .go)
         #expect(machine.ask(at: at(110)) == .notBefore(at(112)))
+    }
+
+    @Test("a call that the usual way in leaves to asking changes nothing, not even a ramp that is over")
+    func atOnceInRamp() {
+        var machine = recovered(Limiter(.perSecond(10), burst: 1), ramp: .seconds(20))
+        for now in [at(100), at(119), at(121)] {
+            let before = machine
+            #expect(machine.goAtOnce(cost: 1, at: now) == false)
+            #expect(machine == before)
+        }
+        #expect(machine.ask(at: at(121)) == .go)
+        #expect(machine.goAtOnce(cost: 1, at: at(122)) == true)
+    }
+
+    @Test("those who waited through a hold go by the ramp, however long they have, and so does who comes behind them")
+    func longInLine() {
+        var machine = ThrottleStateMachine(Limiter(.perSecond(10), burst: 1), ramp: .seconds(20))
+        machine.hold(until: at(100))
+        let tickets = (0..<4).map { _ in machine.join(at: at(0)) }
+        #expect(machine.admitted(at: at(100)) == [tickets[0]])
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(100))
+        #expect(machine.admitted(at: at(100)) == [tickets[1]])
+        #expect(machine.head?.answer == .notBefore(at(102)))
+        // √(2·n·I·R), the third after the one that was there.
+        #expect(machine.ask(at: at(100)) == .notBefore(Instant(nanoseconds: 103_464_101_616)))
+        #expect(machine.admitted(at: at(102)) == [tickets[2]])
     }
 
     @Test("without a rate two calls go at first, and two more for each that ends", arguments: [true, false])
@@ -103,6 +129,34 @@ import Testing
         #expect(machine.ask(at: at(110)) == .probing(until: at(160)))
         machine.reset(at: at(110))
         #expect(machine.ask(at: at(110)) == .go)
+    }
+
+    @Test(
+        "in a slow start a call waits for its credit and for the window, whichever comes later, and for what it lacks")
+    func creditAndWindow() {
+        var machine = recovered(Limiter(.slidingWindow(3, per: .seconds(20))), ramp: .seconds(5))
+        #expect(machine.ask(cost: 2, at: at(100)) == .pace)
+        _ = machine.join(at: at(100))
+        #expect(machine.head?.answer == .notBefore(at(110)))
+        machine = recovered(Limiter(.slidingWindow(3, per: .seconds(20))), ramp: .seconds(5))
+        for _ in 0..<2 { #expect(machine.ask(at: at(100)) == .pace) }
+        #expect(machine.ask(at: at(100)) == .probing(until: at(110)))
+    }
+
+    @Test("it is not at rest, and paces, up to the end of a slow start", arguments: [true, false])
+    func restAfterSlowStart(isGate: Bool) {
+        let limiter = isGate ? Limiter.unlimited : Limiter(.slidingWindow(100, per: .seconds(1)))
+        let machine = recovered(limiter, ramp: .seconds(20))
+        let last = Instant(nanoseconds: at(120).nanoseconds - 1)
+        #expect(!machine.isAtRest(at: last) && machine.isAtRest(at: at(120)))
+        #expect(machine.available(at: last) == 2 && machine.available(at: at(120)) == (isGate ? .max : 100))
+    }
+
+    @Test("without a ramp all go at once after a good probe")
+    func noRamp() {
+        var machine = recovered(.unlimited, ramp: .zero)
+        #expect(machine.isAtRest(at: at(100)) && machine.available(at: at(100)) == .max)
+        #expect(machine.allowed(asks: 99, at: at(100)) == 99)
     }
 
     @Test("a ramp of an eternity and one of a nanosecond neither overflow nor hang")

@@ -35,6 +35,25 @@ import Testing
         #expect(machine.ask(at: at(0)) == .notBefore(at(0) + interval * 5))
     }
 
+    @Test("until the rate is changed it has flowed at the old one, also by a stale reading (P24)", arguments: [4, 1])
+    func flowed(reading: Int64) {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
+        _ = machine.ask(cost: 10, at: at(0))
+        if reading < 4 { _ = machine.ask(cost: 0, at: at(4)) }
+        machine.setRate(.perSecond(2), burst: 10, at: at(reading))
+        #expect(machine.available(at: at(4)) == 4)
+    }
+
+    @Test("a smaller burst is all there is, also for one who has waited since before (P24)")
+    func smallerBurst() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
+        _ = machine.ask(cost: 6, at: at(0))
+        let ticket = machine.join(cost: 5, at: at(0))
+        machine.setRate(.perSecond(1), burst: 5, at: at(2))
+        #expect(machine.admitted(at: at(2)) == [ticket])
+        #expect(machine.ask(at: at(2)) == .notBefore(at(3)))
+    }
+
     @Test("what costs more than the new burst is sent away when it is first in line, and stops nobody (P24)")
     func tooMuch() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)

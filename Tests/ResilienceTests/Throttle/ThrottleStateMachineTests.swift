@@ -200,6 +200,82 @@ import Testing
         #expect(machine.status(at: at(7)).timeUntilNext == .seconds(1))
     }
 
+    @Test("a stale reading of the time does not understate what may go either")
+    func staleReadings() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
+        #expect(machine.ask(at: at(10)) == .go)
+        #expect(machine.available(at: at(3)) == 1)
+        #expect(machine.goAtOnce(cost: 1, at: at(3)) == true)
+        let ticket = machine.join(at: at(3))
+        #expect(machine.ask(cost: 0, at: at(11)) == .go)
+        #expect(machine.admitted(at: at(4)) == [ticket])
+        #expect(machine.ask(cost: 0, at: at(13)) == .go)
+        #expect(machine.isAtRest(at: at(5)))
+    }
+
+    @Test(
+        "one that joins takes its share as of then, whenever the throttle was told anything before", arguments: [3, 10])
+    func joinsLater(told: Int64) {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
+        _ = machine.ask(cost: 0, at: at(told))
+        // 3 is a stale reading, or later than all before.
+        for (reading, latest) in [(3, told), (20, 20)] as [(Int64, Int64)] {
+            let ticket = machine.join(at: at(reading))
+            #expect(machine.admitted(at: at(latest)) == [ticket])
+            #expect(machine.available(at: at(latest)) == 2)
+        }
+    }
+
+    @Test("calls that wait and cost as much as can be neither overflow nor leave anything behind")
+    func largestCosts() {
+        var machine = ThrottleStateMachine(rate: nil, burst: 1)
+        machine.hold(until: at(10))
+        let tickets = (0..<4).map { _ in machine.join(cost: .max, at: at(0)) }
+        #expect(machine.line.cost == .max)
+        for ticket in tickets { #expect(machine.leave(ticket) == true) }
+        #expect(machine.line.cost == 0 && machine.line.isEmpty)
+    }
+
+    @Test("calls that cost nothing or less wait at a shut gate, and put nobody off")
+    func costNothingAtTheGate() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        machine.hold(until: at(10))
+        for cost in [0, -3] {
+            #expect(machine.ask(cost: cost, at: at(0)) == .held(until: at(10)))
+            _ = machine.join(cost: cost, at: at(0))
+        }
+        #expect(machine.line.cost == 0)
+    }
+
+    @Test("what costs more than the burst never goes at once, whatever is multiplied and at the end of time, too")
+    func neverAtOnce() {
+        let rate = Rate.perSecond(1)
+        var ramping = ThrottleStateMachine(rate: rate, burst: 3, ramp: .seconds(20))
+        ramping.hold(until: at(0))
+        _ = ramping.ask(at: at(0))
+        ramping.probeEnded(decided: true, inEpoch: 1, at: at(0))
+        let windows = [Throttle.Window.slidingWindow(3, per: .seconds(1)), .fixedWindow(3, per: .seconds(1))]
+        for var machine in windows.map({ ThrottleStateMachine($0) }) + [
+            ThrottleStateMachine(rate: rate, burst: 3), ramping,
+        ] {
+            for cost in [4, 5, .max] {
+                #expect(machine.goAtOnce(cost: cost, at: at(1)) == false)
+                #expect(machine.goAtOnce(cost: cost, at: .distantFuture) == false)
+            }
+        }
+    }
+
+    @Test("behind those who wait for a rate of once in an eternity nobody's turn is sooner than theirs (P22)")
+    func lineOfAnEternity() {
+        var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: 1)
+        _ = machine.ask(at: at(5))
+        for _ in 0..<5 {
+            let answer = machine.ask(at: at(5))
+            #expect(answer.instant >= at(86_400 * 365 * 140), "\(answer)")
+            _ = machine.join(at: at(5))
+        }
+    }
+
     @Test("it is at rest when forgetting it would lose nothing")
     func atRest() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
@@ -229,6 +305,31 @@ import Testing
         #expect(!machine.minds(throttledInEpoch: 1, wasProbe: true))
         #expect(machine.admitted(at: at(6)) == Array(tickets[..<2]))
         #expect(machine.head?.answer == .notBefore(at(7)))
+    }
+
+    @Test("reset, the burst is there again, and those who have waited long get no more than that", arguments: [3, 60])
+    func resetAfterWaiting(reading: Int64) {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
+        _ = machine.ask(cost: 2, at: at(0))
+        let tickets = (0..<4).map { _ in machine.join(at: at(0)) }
+        machine.hold(until: at(100))
+        #expect(machine.ask(at: at(50)) == .held(until: at(100)))
+        machine.reset(at: at(reading))
+        let now = max(reading, 50)
+        #expect(machine.admitted(at: at(now)) == Array(tickets[..<2]))
+        #expect(machine.head?.answer == .notBefore(at(now + 1)))
+        machine.reset(at: at(now))
+        #expect(machine.admitted(at: at(now)) == Array(tickets[2...]))
+    }
+
+    @Test("what is free belongs to those in the line, and the time until the next is never below zero")
+    func statusOfALine() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
+        _ = machine.ask(cost: 3, at: at(0))
+        _ = machine.join(cost: 3, at: at(0))
+        #expect(machine.available(at: at(2)) == 0)
+        machine.hold(until: at(9))
+        #expect(machine.status(at: at(12)).timeUntilNext == .zero)
     }
 
     @Test("the status says what may go now, when the next may, and how the gate stands")

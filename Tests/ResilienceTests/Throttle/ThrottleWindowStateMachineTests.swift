@@ -112,8 +112,64 @@ import Testing
         machine.hold(until: at(5))
         #expect(machine.ask(cost: 2, at: at(5)) == .probe)
         machine.probeEnded(decided: true, inEpoch: 1, at: at(6))
+        #expect(machine.available(at: at(6)) == 0)
         #expect(machine.ask(at: at(6)) == .notBefore(at(10)))
         #expect(machine.allowed(asks: 9, at: at(10)) == (window == Self.both[0] ? 1 : 3))
+    }
+
+    @Test("a probe that costs nothing or less counts for nothing", arguments: both, [0, -3])
+    func freeProbe(window: Throttle.Window, cost: Int) {
+        var machine = ThrottleStateMachine(window)
+        machine.hold(until: at(5))
+        #expect(machine.ask(cost: cost, at: at(5)) == .probe)
+        machine.probeEnded(decided: true, inEpoch: 1, at: at(5))
+        #expect(machine.available(at: at(5)) == 3)
+    }
+
+    @Test("behind a line that could have gone already a turn is now, not in the past")
+    func lateLine() {
+        var sliding = ThrottleStateMachine(.slidingWindow(3, per: .seconds(10)))
+        #expect(sliding.allowed(asks: 3, at: at(0)) == 3)
+        _ = sliding.join(at: at(1))
+        #expect(sliding.ask(at: at(15)) == .notBefore(at(15)))
+        var fixed = ThrottleStateMachine(.fixedWindow(3, per: .seconds(10)))
+        _ = fixed.ask(at: at(0))
+        let large = fixed.join(cost: 3, at: at(1))
+        _ = fixed.join(at: at(1))
+        _ = fixed.leave(large)
+        #expect(fixed.ask(at: at(5)) == .notBefore(at(5)))
+    }
+
+    @Test(
+        "calls slide out of the window a period after they came, also while its log grows: ever more calls each second")
+    func growing() {
+        var machine = ThrottleStateMachine(.slidingWindow(100, per: .seconds(10)))
+        for second in 0..<99 as Range<Int64> {
+            let last = (max(0, second - 9)...second).map { Int($0 / 10 + 1) }.reduce(0, +)
+            #expect(machine.allowed(asks: Int(second / 10 + 1), at: at(second)) == Int(second / 10 + 1))
+            #expect(machine.available(at: at(second)) == 100 - last)
+        }
+    }
+
+    @Test("the largest window neither takes room for all its calls, nor overflows behind calls that cost as much")
+    func largest() {
+        let half = Int.max / 2
+        for window in [Throttle.Window.slidingWindow(half, per: .seconds(10)), .fixedWindow(half, per: .seconds(10))] {
+            var machine = ThrottleStateMachine(window)
+            #expect(machine.allowed(asks: 9, at: at(0)) == 9)
+            for _ in 0..<5 {
+                #expect(machine.ask(cost: half, at: at(0)).instant >= at(10))
+                _ = machine.join(cost: half, at: at(0))
+            }
+            #expect(machine.ask(at: at(0)).instant >= at(20))
+        }
+        var machine = ThrottleStateMachine(.slidingWindow(.max, per: .seconds(10)))
+        #expect(machine.allowed(asks: 9, at: at(0)) == 9)
+        machine = ThrottleStateMachine(.fixedWindow(.max, per: .seconds(10)))
+        #expect(machine.ask(cost: .max, at: at(0)) == .go)
+        machine.hold(until: at(1))
+        #expect(machine.ask(cost: .max, at: at(1)) == .probe)
+        #expect(machine.limiter.available(at: at(1).nanoseconds) == 0)
     }
 
     @Test("with its window over it is at rest, and reset it has all its calls", arguments: both)
@@ -132,10 +188,13 @@ import Testing
     func eternity() {
         for window in [Throttle.Window.slidingWindow(2, per: .infinite), .fixedWindow(2, per: .infinite)] {
             var machine = ThrottleStateMachine(window)
-            #expect(machine.allowed(asks: 9, at: at(0)) == 2)
+            #expect(machine.allowed(asks: 9, at: at(1)) == 2)
             #expect(machine.allowed(asks: 9, at: at(86_400 * 366)) == 0)
-            _ = machine.join(at: at(1))
-            #expect(machine.ask(cost: 2, at: at(1)) == .notBefore(.distantFuture))
+            #expect(machine.available(at: at(1)) == 0 && !machine.isAtRest(at: at(1)))
+            for _ in 0..<6 {
+                #expect(machine.ask(cost: 2, at: at(1)) == .notBefore(.distantFuture))
+                _ = machine.join(at: at(1))
+            }
         }
     }
 

@@ -141,6 +141,23 @@ import Testing
         #expect(next.counts(at: instant) == TripCounts(failures: 1, failureLimit: 2, calls: 1))
     }
 
+    @Test("a memory reaches beyond the earliest of readings, and over as long as all time")
+    func memoryOfAllTime() {
+        for (window, failed, now) in [
+            // Its bucket began before there was any time.
+            (CallWindow.time(.nanoseconds(9), buckets: 3), Int64.min, Int64.min),
+            // A nanosecond longer than all time, since three buckets do not divide it.
+            (.time(.nanoseconds(Int64.max), buckets: 3), -2 * (.max / 3 + 1), .max / 3),
+        ] {
+            var rule = FailuresInWindow.failures(2, over: window)
+            _ = rule.ended(.transient, at: Instant(nanoseconds: failed))
+            var next = FailuresInWindow.failures(2, over: window)
+            let now = Instant(nanoseconds: now)
+            #expect(next.restore(rule.memory(at: now), at: now) == true)
+            #expect(next.counts(at: now).failures == 1)
+        }
+    }
+
     @Test("the largest memory that is taken: 100 000 buckets, two of an age, and as many calls as fit 32 bits")
     func largestMemory() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10)))

@@ -165,6 +165,15 @@ import Testing
         #expect(rule.isMet(at: .second(30)))
     }
 
+    @Test("a rule that watches calls is told of one that is cancelled in time: it is under way no longer")
+    func cancelled() {
+        var rule = CombinedRule.anyOf(.slowCalls(1, longerThan: .seconds(8), minimumCalls: 1))
+        rule.began(at: .second(0))
+        _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
+        rule.began(at: .second(50))
+        #expect(!rule.isMet(at: .second(50)))
+    }
+
     /// Notes what it is told.
     private struct Noting: TripRule {
         var began = 0
