@@ -1,0 +1,160 @@
+import Resilience
+
+/// What rate a server admits, found from the requests it admits between one 429 and the next.
+///
+/// A token bucket is empty at a 429. What it admits until the next is what has flowed in meanwhile, whatever its size: that
+/// count over that time is the rate. Windows of a clock come to the same in the long run. Two things blur it, and are
+/// learned too: a server that is full before the pause ends (`burst`), and one that doesn't fill up during it (`boldness`).
+///
+/// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows where the limit is now.
+/// That shape is CUBIC's (RFC 9438); that it keeps to a measured rate instead of a share of the last one is BBR's.
+struct RateSearch: Sendable, Equatable {
+    /// What happened from one 429 to the next.
+    struct Run: Sendable, Equatable {
+        var admitted: Int
+        /// Seconds from the 429 to the probe.
+        var silence: Double
+        /// Seconds from the probe to the next 429.
+        var activity: Double
+        /// How many of what gathered during the silence were to be sent at once.
+        var catchUp: Double
+    }
+
+    /// Requests a second that the server is believed to admit.
+    private(set) var limit: Double
+    /// Requests a second to send.
+    private(set) var pace: Double
+    private let maxRate: Double
+
+    /// The requests that the limit was measured with, and the seconds they took.
+    private var requests = 0.0
+    private var seconds = 0.0
+    /// The most that gathers during a silence.
+    private var burst = Double.infinity
+    /// Which share of what has gathered is sent at once.
+    private var boldness = 1.0
+    /// Seconds of the latest silence.
+    private var silence = 0.0
+
+    /// How many requests the limit is believed for.
+    private var trust = Self.leastTrust
+    /// By which share the pace rises next; 0 while it holds.
+    private var step = 0.0
+    /// Since when the pace is what it is, and how many of the requests sent since were acknowledged.
+    private var steppedAt = Instant.distantPast
+    private var acknowledgements = 0.0
+
+    /// Below the limit, since going over it costs more than the difference is worth.
+    private static let margin = 0.995
+    private static let leastTrust = 8.0
+    private static let mostTrust = 80.0
+    private static let longestHold = 1_000.0
+
+    /// - Parameter limit: above zero.
+    init(limit: Double, maxRate: Double) {
+        self.limit = min(limit, maxRate)
+        self.maxRate = maxRate
+        pace = self.limit
+    }
+
+    /// The first that is known of a server.
+    init(from run: Run, maxRate: Double) {
+        self.init(limit: run.leastRate, maxRate: maxRate)
+        (requests, seconds) = (Double(run.admitted), run.length)
+        silence = run.silence
+        settle(at: limit)
+    }
+
+    /// How many of what has gathered since the last 429 to send at once.
+    func catchUp(after silence: Double) -> Double { boldness * gathered(in: silence) }
+
+    private func gathered(in silence: Double) -> Double { min(burst, limit * silence) }
+
+    // MARK: At a 429
+
+    mutating func learn(from run: Run) {
+        silence = run.silence
+        let admitted = Double(run.admitted)
+        // What it admitted beyond the limit had gathered.
+        let found = max(0, admitted - limit * run.activity)
+        let isShort = run.activity < 1.3 * run.silence || admitted < 1.5 * run.catchUp
+        let isCatchUpToBlame = isShort && run.catchUp >= 1
+        if isCatchUpToBlame, found < 0.9 * gathered(in: run.silence) {
+            burst = min(burst, max(found, run.catchUp / 2))
+            boldness = max(0.05, boldness * 0.5)
+            if run.leastRate > 0.9 * pace { (requests, seconds) = (admitted, run.length) }
+            trust = max(Self.leastTrust, trust * 0.9)
+            settle(at: max(run.leastRate, min(limit, 0.9 * pace)))
+            return
+        }
+        if isCatchUpToBlame, step == 0, run.leastRate < 0.95 * limit {
+            boldness = max(0.05, boldness * 0.5)
+        } else if boldness < 1 {
+            boldness = min(1, boldness * 1.1)
+        } else {
+            burst = max(1, burst * 1.1)
+        }
+        measure(run)
+        // Not lower than what it bore some steps ago: a bucket that was full all the while hides the rate.
+        let step = step
+        let borne = step > 0 ? pace / ((1 + step) * (1 + step) * (1 + step)) : 0.9 * pace
+        if requests / seconds < borne {
+            trust = step > 0 ? min(Self.mostTrust, trust * 2) : max(Self.leastTrust, trust * 0.9)
+            settle(at: borne)
+            (requests, seconds) = (0, 0)
+        } else {
+            trust = min(Self.mostTrust, trust * 2)
+            settle(at: requests / seconds)
+        }
+    }
+
+    /// Adds a run to the measurement, in which older ones fade.
+    private mutating func measure(_ run: Run) {
+        var (admitted, length) = (Double(run.admitted), run.length)
+        if burst < limit * run.silence {
+            (admitted, length) = (max(1, admitted - burst), run.length - run.silence)
+        }
+        // Another limit than before: what was measured before counts no more.
+        let fading = abs(admitted - limit * length) > 0.2 * limit * length ? 0 : min(1, 150 / max(requests, 1))
+        requests = requests * fading + admitted
+        seconds = seconds * fading + length
+    }
+
+    private mutating func settle(at rate: Double) {
+        // The server's own pauses are what the pace may make one wait, and no more.
+        limit = min(maxRate, max(rate, 1 / max(1, silence)))
+        pace = limit * Self.margin
+        (step, acknowledgements) = (0, 0)
+    }
+
+    // MARK: Between them
+
+    /// How many requests it holds for: more, where a 429 costs more than the request.
+    private var hold: Double {
+        let lost = silence * limit - catchUp(after: silence)
+        return min(Self.longestHold, trust * (1 + lost / 10))
+    }
+
+    /// A request was acknowledged that was sent as soon as the pace allowed.
+    mutating func acknowledged(sentAt: Instant, at now: Instant) {
+        guard sentAt >= steppedAt else { return }
+        acknowledgements += 1
+        if step == 0 {
+            guard acknowledgements >= hold else { return }
+            step = max(0.01, 1 / trust)
+        } else {
+            guard acknowledgements >= max(3, hold / 5) else { return }
+            pace = min(maxRate, pace * (1 + step))
+            let isFarOff = trust < 50 || pace > 2 * limit
+            step = min(isFarOff ? 0.15 : 0.04, step * 2)
+        }
+        (steppedAt, acknowledgements) = (now, 0)
+    }
+}
+
+extension RateSearch.Run {
+    var length: Double { silence + max(activity, 1e-6) }
+
+    /// The rate, if nothing that flowed in was lost; else the rate is higher.
+    fileprivate var leastRate: Double { Double(admitted) / length }
+}

@@ -1,0 +1,235 @@
+import Resilience
+
+/// How fast to send to a server whose limit nobody told.
+///
+/// ```
+/// flowing ── 429 ─▶ paused ── its end, one request ─▶ probing ── acknowledged ─▶ flowing
+///                     ▲──────── 429, or no answer ───────┘
+/// ```
+///
+/// While nothing is known it sends as fast as answers come and its user allows, a few at a time first (slow start, RFC
+/// 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket: empty at a 429,
+/// filled at that rate. So what gathers during a pause is sent at once after it, and the rest as it flows in.
+struct SendPace: Sendable, Equatable {
+    enum Phase: Sendable, Equatable {
+        /// → paused
+        case flowing
+        /// → probing
+        case paused(until: Instant)
+        /// → flowing, paused
+        case probing(sentAt: Instant)
+    }
+
+    /// Above one in a nanosecond no time is left to wait.
+    private static let fastest = 1e9
+
+    private(set) var phase = Phase.flowing
+    private let maxInFlight: Int
+    private let maxRate: Double
+
+    /// How many may be in flight, and acknowledgements since that last grew.
+    private var width = 2
+    private var acknowledgements = 0
+    private var lastSentAt = Instant.distantPast
+
+    /// The probe of this run. What was sent before belongs to an earlier one.
+    private var resumedAt = Instant.distantPast
+    /// The 429 that this run began with; nil if it began otherwise, or was interrupted.
+    private var exhaustedAt: Instant?
+    private var admitted = 0
+    private var catchUp = 0.0
+    /// A run that has ended, and is learned from once its late acknowledgements are in.
+    private var ended: RateSearch.Run?
+    private var search: RateSearch?
+
+    /// Requests that may be sent at once, at this instant.
+    private var credit = 0.0
+    private var creditAt = Instant.distantPast
+    /// Whether it was the pace that the latest request waited for.
+    private var isHeldBack = false
+
+    /// - Parameters:
+    ///   - maxInFlight: at least 1.
+    ///   - startingRate: requests a second to begin with; above 0. If nil, it is found out.
+    ///   - maxRate: requests a second never to exceed; above 0.
+    init(maxInFlight: Int, startingRate: Double? = nil, maxRate: Double? = nil) {
+        precondition(maxInFlight >= 1, "SendPace: maxInFlight is \(maxInFlight), and must be at least 1")
+        let maxRate = maxRate ?? .infinity
+        precondition(maxRate > 0, "SendPace: maxRate is \(maxRate), and must be above 0")
+        self.maxInFlight = maxInFlight
+        self.maxRate = min(maxRate, Self.fastest)
+        if let startingRate {
+            precondition(startingRate > 0, "SendPace: startingRate is \(startingRate), and must be above 0")
+            search = RateSearch(limit: startingRate, maxRate: self.maxRate)
+        }
+    }
+
+    /// Until when it is silent; nil if it isn't.
+    func pausedUntil(at now: Instant) -> Instant? {
+        if case .paused(let until) = phase, now < until { until } else { nil }
+    }
+
+    /// Requests a second that it believes the server admits: what was measured, or what was borne since; nil while unknown.
+    var rate: Double? { search.map { max($0.limit, $0.pace) } }
+
+    enum Answer: Sendable, Equatable {
+        case now
+        case notBefore(Instant)
+        /// Enough are in flight, or a probe is: ask again when one has ended.
+        case afterAnEnd
+    }
+
+    /// Whether to send the next request.
+    func answer(at now: Instant, inFlight: Int) -> Answer {
+        guard inFlight < maxInFlight else { return .afterAnEnd }
+        switch phase {
+        case .paused(let until):
+            if now < until { return .notBefore(until) }
+            // Two sent at the same instant couldn't be told apart when one ends.
+            return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
+        case .probing:
+            return inFlight > 0 ? .afterAnEnd : .now
+        case .flowing:
+            guard inFlight < width else { return .afterAnEnd }
+            guard let speed else { return .now }
+            let missing = 1 - credit(at: now, speed)
+            // Less than a rounding error is missing.
+            guard missing > 1e-9 else { return .now }
+            return .notBefore(now + .nanoseconds(Int64(saturating: missing / speed * 1e9)) + .nanoseconds(1))
+        }
+    }
+
+    /// A request goes out.
+    mutating func sent(at now: Instant) {
+        switch phase {
+        case .flowing:
+            if isIdle(from: lastSentAt, to: now) { exhaustedAt = nil }
+            guard let speed else { break }
+            let credit = credit(at: now, speed)
+            isHeldBack = credit < Self.mostCredit(speed)
+            self.credit = credit - 1
+            creditAt = now
+        case .paused(let until):
+            if isIdle(from: until, to: now) { exhaustedAt = nil }
+            startRun(at: now)
+        case .probing:
+            startRun(at: now)
+        }
+        lastSentAt = now
+    }
+
+    private mutating func startRun(at now: Instant) {
+        phase = .probing(sentAt: now)
+        (resumedAt, admitted) = (now, 0)
+    }
+
+    mutating func acknowledged(sentAt: Instant, at now: Instant) {
+        switch phase {
+        case .paused:
+            ended?.admitted += 1
+        case .probing(let probe) where sentAt < probe:
+            ended?.admitted += 1
+        case .probing:
+            phase = .flowing
+            (width, acknowledgements) = (1, 0)
+            learn()
+            flowed(sentAt: sentAt, at: now)
+        case .flowing where sentAt >= resumedAt:
+            flowed(sentAt: sentAt, at: now)
+        case .flowing:
+            break
+        }
+    }
+
+    private mutating func flowed(sentAt: Instant, at now: Instant) {
+        admitted += 1
+        acknowledgements += 1
+        // Twice as many with each round of answers; between the first 429 and the second, one more.
+        if search != nil || exhaustedAt == nil || acknowledgements >= width {
+            width += 1
+            acknowledgements = 0
+        }
+        if isHeldBack { search?.acknowledged(sentAt: sentAt, at: now) }
+    }
+
+    /// - Parameters:
+    ///   - retryAfter: how long the server wants silence; nil if it doesn't say.
+    ///   - backoff: how long to be silent if it doesn't say.
+    /// - Returns: until when nothing is sent.
+    mutating func throttled(sentAt: Instant, retryAfter: Duration?, backoff: Duration, at now: Instant) -> Instant {
+        // Never none at all, so that the probe is later than all before it.
+        var until = now + max(.milliseconds(1), retryAfter ?? backoff)
+        switch phase {
+        case .flowing where sentAt >= resumedAt:
+            exhausted(at: sentAt + sentAt.duration(to: now) / 2)
+        case .paused(let earlier):
+            until = max(until, earlier)
+        case .flowing, .probing:
+            // Of an earlier run, or the probe: the server is as empty as it was.
+            break
+        }
+        phase = .paused(until: until)
+        return until
+    }
+
+    private mutating func exhausted(at instant: Instant) {
+        if let exhaustedAt {
+            ended = RateSearch.Run(
+                admitted: admitted, silence: seconds(from: exhaustedAt, to: resumedAt),
+                activity: seconds(from: resumedAt, to: instant), catchUp: catchUp)
+        }
+        exhaustedAt = instant
+    }
+
+    /// Any other end says nothing about the limit.
+    mutating func endedOtherwise(sentAt: Instant, at now: Instant) {
+        if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
+    }
+
+    /// Nothing is sent before this instant, for another reason than a 429: then a probe, and slow start.
+    mutating func paused(until: Instant) {
+        // What gathers meanwhile may be more than the server keeps.
+        exhaustedAt = nil
+        if case .paused(let earlier) = phase {
+            phase = .paused(until: max(until, earlier))
+        } else {
+            phase = .paused(until: until)
+        }
+    }
+
+    /// A pause is over before its time.
+    mutating func pauseEnded(at now: Instant) {
+        if case .paused(let until) = phase { phase = .paused(until: min(until, now)) }
+    }
+
+    // MARK: The server's bucket
+
+    private mutating func learn() {
+        if let run = ended {
+            ended = nil
+            if search == nil { search = RateSearch(from: run, maxRate: maxRate) } else { search?.learn(from: run) }
+        }
+        guard let search else { return }
+        let gathered = exhaustedAt.map { search.catchUp(after: seconds(from: $0, to: resumedAt)) } ?? 0
+        // The probe was the first of it.
+        catchUp = max(0, gathered - 1)
+        (credit, creditAt) = (catchUp, resumedAt)
+    }
+
+    private func credit(at now: Instant, _ pace: Double) -> Double {
+        max(credit, min(Self.mostCredit(pace), credit + pace * seconds(from: creditAt, to: now)))
+    }
+
+    /// The most that builds up while nothing is sent: enough for a timer that is late.
+    private static func mostCredit(_ pace: Double) -> Double { max(2, pace / 50) }
+
+    /// Whether so long nothing was sent that it wasn't for the pace: then what was admitted says nothing about the limit.
+    private func isIdle(from: Instant, to now: Instant) -> Bool {
+        seconds(from: from, to: now) > 10 * max(1, 1 / (speed ?? 1))
+    }
+
+    /// Requests a second to send: as found, or no more than allowed; nil for as many as can be.
+    private var speed: Double? { search?.pace ?? (maxRate < Self.fastest ? maxRate : nil) }
+
+    private func seconds(from: Instant, to: Instant) -> Double { max(0, from.duration(to: to).inSeconds) }
+}

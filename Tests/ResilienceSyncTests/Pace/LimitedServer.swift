@@ -1,0 +1,148 @@
+import Resilience
+
+/// A server that admits so many requests and no more: a value, to be told the time.
+protocol LimitedServer: Sendable {
+    /// The earliest instant from `now` on at which it admits a request, if none comes before that.
+    func nextAdmission(from now: Instant) -> Instant
+
+    /// A request comes.
+    /// - Returns: whether it is admitted.
+    mutating func admits(at now: Instant) -> Bool
+}
+
+extension LimitedServer {
+    /// The shortest time in which it can admit so many requests from zero on.
+    func best(for requests: Int) -> Duration {
+        var server = self
+        let start = Instant(nanoseconds: 0)
+        var now = start
+        for _ in 0..<requests {
+            now = server.nextAdmission(from: now)
+            _ = server.admits(at: now)
+        }
+        return start.duration(to: now)
+    }
+}
+
+/// What a 429's Retry-After says of the time until the next admission.
+enum RetryAfter: Sendable {
+    /// Rounded up, and 1 at least.
+    case wholeSeconds
+    case exact
+    case twiceTheWholeSeconds
+    case missing
+
+    func named(for wait: Duration) -> Duration? {
+        let seconds = max(1, wait.wholeSecondsRoundedUp)
+        return switch self {
+        case .wholeSeconds: .seconds(seconds)
+        case .exact: wait
+        case .twiceTheWholeSeconds: .seconds(2 * seconds)
+        case .missing: nil
+        }
+    }
+}
+
+struct UnlimitedServer: LimitedServer {
+    func nextAdmission(from now: Instant) -> Instant { now }
+    func admits(at now: Instant) -> Bool { true }
+}
+
+/// A token bucket, counted in nanoseconds' worth of tokens so that nothing is rounded.
+struct TokenBucketServer: LimitedServer {
+    /// Nanoseconds for one token.
+    private var interval: Int64
+    /// Tokens, in nanoseconds.
+    private var level: Int64
+    private var updated = Instant(nanoseconds: 0)
+    private var admitted = 0
+    private let burst: Int64
+    private let rejectionsCost: Bool
+    private let change: (after: Int, factor: Double)?
+
+    /// - Parameters:
+    ///   - interval: the time for one token.
+    ///   - rejectionsCost: whether a rejected request takes a token too, down to `-burst`.
+    ///   - change: after so many admissions the rate is multiplied by the factor.
+    init(
+        oneIn interval: Duration, burst: Int64, rejectionsCost: Bool = false,
+        change: (after: Int, factor: Double)? = nil
+    ) {
+        self.interval = interval.saturatedNanoseconds
+        self.burst = burst
+        self.rejectionsCost = rejectionsCost
+        self.change = change
+        level = burst * self.interval
+    }
+
+    private func level(at now: Instant) -> Int64 {
+        min(burst * interval, level + updated.duration(to: now).saturatedNanoseconds)
+    }
+
+    func nextAdmission(from now: Instant) -> Instant { now + .nanoseconds(max(0, interval - level(at: now))) }
+
+    mutating func admits(at now: Instant) -> Bool {
+        (level, updated) = (level(at: now), now)
+        guard level >= interval else {
+            if rejectionsCost { level = max(-burst * interval, level - interval) }
+            return false
+        }
+        level -= interval
+        admitted += 1
+        if let change, admitted == change.after {
+            let tokens = Double(level) / Double(interval)
+            interval = Int64(saturating: Double(interval) / change.factor)
+            level = Int64(saturating: tokens * Double(interval))
+        }
+        return true
+    }
+}
+
+/// So many requests in each window of the clock.
+struct FixedWindowServer: LimitedServer {
+    private let limit: Int
+    private let length: Int64
+    private var window: Int64 = 0
+    private var count = 0
+
+    init(_ limit: Int, per length: Duration) {
+        self.limit = limit
+        self.length = length.saturatedNanoseconds
+    }
+
+    func nextAdmission(from now: Instant) -> Instant {
+        let current = now.nanoseconds / length
+        return current > window || count < limit ? now : Instant(nanoseconds: (current + 1) * length)
+    }
+
+    mutating func admits(at now: Instant) -> Bool {
+        let current = now.nanoseconds / length
+        if current > window { (window, count) = (current, 0) }
+        guard count < limit else { return false }
+        count += 1
+        return true
+    }
+}
+
+/// So many requests in any stretch of the length; rejected ones count too.
+struct SlidingLogServer: LimitedServer {
+    private let limit: Int
+    private let length: Duration
+    private var latest: [Instant] = []
+
+    init(_ limit: Int, per length: Duration) {
+        self.limit = limit
+        self.length = length
+    }
+
+    func nextAdmission(from now: Instant) -> Instant {
+        latest.count < limit ? now : max(now, latest[latest.count - limit] + length)
+    }
+
+    mutating func admits(at now: Instant) -> Bool {
+        let isAdmitted = nextAdmission(from: now) <= now
+        if latest.count == limit { latest.removeFirst() }
+        latest.append(now)
+        return isAdmitted
+    }
+}

@@ -1,0 +1,148 @@
+import Resilience
+import Testing
+
+@testable import ResilienceSync
+
+private typealias Run = RateSearch.Run
+
+/// Ten a second, by so many requests in all, of which those of one second gathered during the silence.
+private func ten(_ admitted: Int = 20, catchUp: Double = 9) -> Run {
+    Run(admitted: admitted, silence: 1, activity: Double(admitted) / 10 - 1, catchUp: catchUp)
+}
+
+extension RateSearch {
+    /// Acknowledges so many requests that the pace held back, one after the other.
+    fileprivate mutating func acknowledge(_ count: Int) {
+        for _ in 0..<count { acknowledged(sentAt: Instant(nanoseconds: 0), at: Instant(nanoseconds: 0)) }
+    }
+
+    /// How many must be acknowledged before it changes its pace, and to which.
+    fileprivate func nextPace() -> (after: Int, pace: Double) {
+        var search = self
+        for count in 1...100_000 {
+            search.acknowledge(1)
+            if search.pace != pace { return (count, search.pace) }
+        }
+        return (.max, pace)
+    }
+}
+
+@Suite struct RateSearchStateMachineTests {
+    @Test("the first run tells the rate, and it sends half a percent below")
+    func first() {
+        let search = RateSearch(from: ten(), maxRate: 100)
+        #expect(search.limit == 10 && abs(search.pace - 9.95) < 1e-9)
+        #expect(RateSearch(from: ten(), maxRate: 7).limit == 7)
+    }
+
+    @Test("runs of the same limit are measured together, so that it gets more exact")
+    func together() {
+        var search = RateSearch(from: ten(20), maxRate: 100)
+        // 11 a second in 2 s: 42 in 4 s.
+        search.learn(from: Run(admitted: 22, silence: 1, activity: 1, catchUp: 9))
+        #expect(abs(search.limit - 10.5) < 1e-9)
+    }
+
+    @Test("of what was measured long ago the newest 150 requests count")
+    func fading() {
+        var search = RateSearch(from: ten(3000), maxRate: 100)
+        search.learn(from: Run(admitted: 165, silence: 1, activity: 14, catchUp: 9))
+        #expect(abs(search.limit - 315 / 30) < 1e-9)
+    }
+
+    @Test("a limit that has changed is measured anew, yet falls by a tenth with each 429 at most")
+    func fallen() {
+        var search = RateSearch(from: ten(200), maxRate: 100)
+        let slower = Run(admitted: 50, silence: 1, activity: 9, catchUp: 0)
+        var limits: [Double] = []
+        for _ in 0..<8 {
+            search.learn(from: slower)
+            limits.append(search.limit)
+        }
+        #expect(zip(limits, limits.dropFirst()).allSatisfy { $1 >= $0 * 0.89 && $1 <= $0 })
+        #expect(abs(limits[0] - 9.95 * 0.9) < 1e-9 && limits[7] == 5)
+    }
+
+    @Test("what could not be sent at once after a pause is not expected after the next one")
+    func catchUpFails() {
+        var search = RateSearch(from: ten(200), maxRate: 100)
+        #expect(search.catchUp(after: 2) == 20)
+        // Of the twenty only six were there.
+        search.learn(from: Run(admitted: 7, silence: 2, activity: 0.1, catchUp: 19))
+        #expect(search.catchUp(after: 2) < 5)
+        #expect(search.limit >= 0.89 * 9.95, "that says little about the rate")
+        // What little is left is tried again, and grows with each run that goes well.
+        var last = search.catchUp(after: 2)
+        for _ in 0..<3 {
+            search.learn(from: Run(admitted: 100, silence: 2, activity: 9.5, catchUp: last))
+            #expect(search.catchUp(after: 2) > last)
+            last = search.catchUp(after: 2)
+        }
+    }
+
+    @Test(
+        "it never waits longer between two requests than the server's own silence, or a second", arguments: [0.5, 60])
+    func slowest(silence: Double) {
+        var search = RateSearch(from: Run(admitted: 0, silence: silence, activity: 0, catchUp: 0), maxRate: 100)
+        #expect(search.limit == 1 / max(1, silence))
+        for _ in 0..<50 { search.learn(from: Run(admitted: 0, silence: silence, activity: 0, catchUp: 0)) }
+        #expect(search.limit >= 1 / max(1, silence) && search.limit.isFinite)
+    }
+
+    @Test("it holds for as many requests as the limit is trusted for, then rises, faster with each step")
+    func rise() {
+        var search = RateSearch(from: ten(200), maxRate: 1_000)
+        for _ in 0..<5 { search.learn(from: ten(200)) }
+        // 80 to hold for, the first step is 1 percent, and each is held for a fifth as long.
+        #expect(search.nextPace().after == 96)
+        var factors: [Double] = []
+        for _ in 0..<5 {
+            let (after, pace) = search.nextPace()
+            factors.append((pace / search.pace * 1000).rounded() / 1000)
+            search.acknowledge(after)
+        }
+        #expect(factors == [1.013, 1.025, 1.04, 1.04, 1.04])
+    }
+
+    @Test("a limit that is little known is tried soon, and in great steps")
+    func riseSoon() {
+        let search = RateSearch(from: ten(), maxRate: 1_000)
+        let (after, pace) = search.nextPace()
+        #expect(after == 11 && pace == search.pace * 1.125)
+    }
+
+    @Test("the more a 429 costs, the longer it holds, a thousand requests at most")
+    func cost() {
+        // Of ten seconds' worth only 5 requests were there.
+        func search(rate: Int) -> RateSearch {
+            var search = RateSearch(
+                from: Run(admitted: rate * 20, silence: 10, activity: 10, catchUp: 0), maxRate: 1_000)
+            search.learn(from: Run(admitted: 5, silence: 10, activity: 0, catchUp: Double(rate * 10)))
+            return search
+        }
+        let (few, many) = (search(rate: 2).nextPace().after, search(rate: 20).nextPace().after)
+        #expect(few > 20 && many > 4 * few)
+        #expect(search(rate: 500).nextPace().after == 1_200)
+    }
+
+    @Test("only what was sent since the last step counts for the next")
+    func stale() {
+        var search = RateSearch(from: ten(), maxRate: 1_000)
+        for _ in 0..<8 { search.acknowledged(sentAt: Instant(nanoseconds: 0), at: Instant(nanoseconds: 5)) }
+        let before = search
+        search.acknowledged(sentAt: Instant(nanoseconds: 4), at: Instant(nanoseconds: 6))
+        #expect(search == before)
+        search.acknowledged(sentAt: Instant(nanoseconds: 5), at: Instant(nanoseconds: 6))
+        #expect(search != before)
+    }
+
+    @Test("a 429 while it rises brings it to what was borne three steps before, not to what a full bucket hid")
+    func borne() {
+        var search = RateSearch(from: ten(), maxRate: 1_000)
+        search.acknowledge(60)
+        let pace = search.pace
+        #expect(pace > 30)
+        search.learn(from: ten(100))
+        #expect(abs(search.limit - pace / (1.15 * 1.15 * 1.15)) < 1e-9)
+    }
+}

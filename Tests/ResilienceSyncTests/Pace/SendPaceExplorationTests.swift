@@ -1,0 +1,159 @@
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+/// A pace beside what was sent and what the pauses are.
+private struct RecordedPace: ExplorableMachine {
+    enum Input: Hashable {
+        case send
+        /// Until the pace lets send, or by a while if it waits for an end.
+        case waitForIt
+        case wait(Duration)
+        /// How the request with this place in the line of those in flight ends.
+        case acknowledge(Int)
+        case throttle(Int, retryAfter: Duration?)
+        case fail(Int)
+        case pause(Duration)
+        case endPause
+    }
+
+    private struct Flight {
+        let number: Int
+        let sentAt: Instant
+    }
+
+    private(set) var machine: SendPace
+    private let maxInFlight: Int
+    private let waits: [Duration]
+    private var now: Instant
+    private var flights: [Flight] = []
+    private var sent = 0
+    private var pausedUntil: Instant?
+    /// The number of the one request that was sent since a pause, until it is acknowledged.
+    private var probe: Int?
+    private var isProbeDue = false
+    private var longestWait = Duration.seconds(1)
+
+    init(maxInFlight: Int, start: Int64 = 0, waits: [Duration], startingRate: Double? = nil) {
+        machine = SendPace(maxInFlight: maxInFlight, startingRate: startingRate)
+        self.maxInFlight = maxInFlight
+        if let startingRate { longestWait = max(longestWait, .seconds(min(1 / startingRate, 9e9))) }
+        self.waits = waits
+        now = Instant(nanoseconds: start)
+    }
+
+    private var answer: SendPace.Answer { machine.answer(at: now, inFlight: flights.count) }
+
+    var inputs: [Input] {
+        var inputs: [Input] = answer == .now ? [.send] : []
+        inputs += [.waitForIt, .endPause] + waits.flatMap { [.wait($0), .pause($0)] }
+        for place in flights.indices.prefix(2) {
+            inputs += [.acknowledge(place), .acknowledge(place), .fail(place), .throttle(place, retryAfter: nil)]
+            inputs += waits.map { .throttle(place, retryAfter: $0) }
+        }
+        return inputs
+    }
+
+    mutating func apply(_ input: Input) throws {
+        switch input {
+        case .send:
+            machine.sent(at: now)
+            if isProbeDue { (probe, isProbeDue) = (sent, false) }
+            flights.append(Flight(number: sent, sentAt: now))
+            sent += 1
+        case .waitForIt:
+            if case .notBefore(let instant) = answer { now = instant } else { now = now + .milliseconds(50) }
+        case .wait(let duration):
+            now = now + max(.zero, duration)
+        case .acknowledge(let place):
+            let flight = flights.remove(at: place)
+            machine.acknowledged(sentAt: flight.sentAt, at: now)
+            if flight.number == probe { probe = nil }
+        case .throttle(let place, let retryAfter):
+            let flight = flights.remove(at: place)
+            let until = machine.throttled(
+                sentAt: flight.sentAt, retryAfter: retryAfter, backoff: .seconds(1), at: now)
+            pause(until: max(now + max(.milliseconds(1), retryAfter ?? .seconds(1)), silentUntil ?? now))
+            try require(until, is: pausedUntil ?? until, "the end of the pause")
+        case .fail(let place):
+            let flight = flights.remove(at: place)
+            machine.endedOtherwise(sentAt: flight.sentAt, at: now)
+            if flight.number == probe { (probe, isProbeDue) = (nil, true) }
+        case .pause(let duration):
+            machine.paused(until: now + duration)
+            pause(until: max(now + duration, silentUntil ?? .distantPast))
+        case .endPause:
+            machine.pauseEnded(at: now)
+            if pausedUntil != nil { pausedUntil = min(now, pausedUntil ?? now) }
+        }
+        try check()
+    }
+
+    /// The end of a pause after which nothing was sent yet.
+    private var silentUntil: Instant? { isProbeDue ? pausedUntil : nil }
+
+    private mutating func pause(until: Instant) {
+        longestWait = max(longestWait, now.duration(to: until))
+        (pausedUntil, probe, isProbeDue) = (until, nil, true)
+    }
+
+    private func check() throws {
+        try require(flights.count <= maxInFlight, "\(flights.count) are in flight")
+        switch answer {
+        case .now:
+            try require(flights.count < maxInFlight, "one too many would be in flight")
+            if isProbeDue, let pausedUntil { try require(now >= pausedUntil, "it would send during a pause") }
+            try require(probe == nil, "it would send beside a probe")
+        case .notBefore(let instant):
+            try require(instant > now || now == .distantFuture, "it says to wait until \(instant) at \(now)")
+            if isProbeDue, let pausedUntil, now < pausedUntil {
+                try require(instant, is: pausedUntil)
+            } else {
+                // By pacing alone it makes nobody wait longer than twice what the server itself did, or than a silence
+                // of ten seconds in which there was nothing to send. It keeps just below the limit besides.
+                let bound = max(.seconds(10), longestWait) * 2.02
+                try require(now.duration(to: instant) <= bound, "it waits \(now.duration(to: instant))")
+            }
+            // With nothing in flight the time it names is when it sends.
+            let then = machine.answer(at: instant, inFlight: 0)
+            try require(then == .now || instant == .distantFuture, "when it said to come back it says \(then)")
+        case .afterAnEnd:
+            try require(!flights.isEmpty, "it waits for the end of nothing")
+        }
+        if let rate = machine.rate { try require(rate > 0 && rate <= 1e9, "the rate is \(rate)") }
+    }
+}
+
+@Suite struct SendPaceExplorationTests {
+    @Test(
+        "through every short history: none sent during a pause, one probe after it, and always a way on",
+        arguments: [1, 2])
+    func short(maxInFlight: Int) throws {
+        let explorer = Explorer(
+            RecordedPace(maxInFlight: maxInFlight, waits: [.seconds(1)]),
+            code: "RecordedPace(maxInFlight: \(maxInFlight), waits: [.seconds(1)])")
+        let exploration = try explorer.exploreAll(depth: 9, transitions: 30_000 * Effort.level)
+        #expect(exploration.transitions >= 10_000, "\(exploration)")
+    }
+
+    @Test(
+        "through thousands of inputs, and at the ends of time: none sent during a pause, one probe, always a way on",
+        arguments: [
+            (0, [.milliseconds(100), .seconds(1)]), (0, [.zero, .nanoseconds(1), .seconds(3600)]),
+            (-5, [.seconds(-1), .milliseconds(20), .seconds(10)]), (.min, [.nanoseconds(Int64.max / 4)]),
+            (.max - 5_000_000_000, [.seconds(1)]), (.max - 5, [.nanoseconds(Int64.max)]),
+        ] as [(Int64, [Duration])])
+    func walks(start: Int64, waits: [Duration]) throws {
+        for (startingRate, seed) in [(nil, 1), (nil, 2), (10, 3), (1.0 / 3600, 4), (1e300, 5)] as [(Double?, UInt64)] {
+            let explorer = Explorer(
+                RecordedPace(maxInFlight: 4, start: start, waits: waits, startingRate: startingRate),
+                code:
+                    "RecordedPace(maxInFlight: 4, start: \(start), waits: \(waits), startingRate: \(startingRate as Any))"
+            )
+            try explorer.exploreRandomly(length: 1_000, seed: seed)
+        }
+    }
+}

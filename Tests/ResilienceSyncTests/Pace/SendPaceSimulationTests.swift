@@ -1,0 +1,183 @@
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+/// A sender with a backlog and a server, in simulated time.
+private struct Simulation {
+    struct Figures {
+        var requests = 0
+        var time = Duration.zero
+    }
+
+    private struct Flight {
+        let sentAt: Instant
+        let arrivesAt: Instant
+        let endsAt: Instant
+        /// What the server said: nil until it arrives.
+        var answer: (isAdmitted: Bool, wait: Duration)?
+    }
+
+    var server: any LimitedServer
+    var retryAfter = RetryAfter.wholeSeconds
+    var latency = Int64(20)...80
+    var maxInFlight = 8
+
+    func run(_ mutations: Int, seed: UInt64, isPaced: Bool = true) throws -> Figures {
+        var server = server
+        var random = SeededGenerator(seed: seed)
+        var pace = SendPace(maxInFlight: maxInFlight)
+        var flights: [Flight] = []
+        var now = Instant(nanoseconds: 0)
+        var pausedUntil = now
+        var (left, requests, refusedEpisodes) = (mutations, 0, 0)
+
+        while left > 0 {
+            var wake = Instant.distantFuture
+            sending: while flights.count < left {
+                if isPaced {
+                    switch pace.answer(at: now, inFlight: flights.count) {
+                    case .now: break
+                    case .afterAnEnd:
+                        try #require(!flights.isEmpty)
+                        break sending
+                    case .notBefore(let instant):
+                        try #require(instant > now)
+                        wake = instant
+                        break sending
+                    }
+                } else if flights.count == maxInFlight {
+                    break sending
+                }
+                pace.sent(at: now)
+                requests += 1
+                try #require(requests < 20 * mutations)
+                let half = Duration.milliseconds(Int64.random(in: latency, using: &random)) / 2
+                flights.append(Flight(sentAt: now, arrivesAt: now + half, endsAt: now + half + half))
+            }
+
+            now = flights.reduce(wake) { min($0, $1.answer == nil ? $1.arrivesAt : $1.endsAt) }
+            for index in flights.indices where flights[index].answer == nil && flights[index].arrivesAt <= now {
+                let isAdmitted = server.admits(at: now)
+                flights[index].answer = (isAdmitted, now.duration(to: server.nextAdmission(from: now)))
+            }
+            let ends = flights.filter { $0.answer != nil && $0.endsAt <= now }
+            flights.removeAll { $0.answer != nil && $0.endsAt <= now }
+            for flight in ends {
+                guard let answer = flight.answer, !answer.isAdmitted else {
+                    (left, refusedEpisodes) = (left - 1, 0)
+                    pace.acknowledged(sentAt: flight.sentAt, at: now)
+                    continue
+                }
+                if flight.sentAt >= pausedUntil { refusedEpisodes += 1 }
+                pausedUntil = pace.throttled(
+                    sentAt: flight.sentAt, retryAfter: retryAfter.named(for: answer.wait),
+                    backoff: .seconds(1 << min(refusedEpisodes - 1, 10)), at: now)
+            }
+        }
+        return Figures(requests: requests, time: Instant(nanoseconds: 0).duration(to: now))
+    }
+
+    /// Requests for each mutation, and the time for each second of the best possible.
+    func ratios(_ mutations: Int, seed: UInt64) throws -> (requests: Double, time: Double) {
+        let figures = try run(mutations, seed: seed)
+        let unlimited = Simulation(server: UnlimitedServer(), latency: latency, maxInFlight: maxInFlight)
+        let best = max(server.best(for: mutations), try unlimited.run(mutations, seed: seed, isPaced: false).time)
+        return (Double(figures.requests) / Double(mutations), figures.time / best)
+    }
+}
+
+@Suite struct SendPaceSimulationTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let server: any LimitedServer
+        var mutations = 1000
+        var retryAfter = RetryAfter.wholeSeconds
+        var latency = Int64(20)...80
+        var maxInFlight = 8
+        /// The most requests for each mutation, and the longest time, the best possible being 1.
+        let most: (requests: Double, time: Double)
+
+        fileprivate var simulation: Simulation {
+            Simulation(server: server, retryAfter: retryAfter, latency: latency, maxInFlight: maxInFlight)
+        }
+    }
+
+    private static let ten = TokenBucketServer(oneIn: .milliseconds(100), burst: 10)
+    private static let fifty = TokenBucketServer(oneIn: .milliseconds(20), burst: 10)
+    private static let tenInWindow = FixedWindowServer(10, per: .seconds(1))
+    private static let hundredInWindow = FixedWindowServer(100, per: .seconds(10))
+
+    @Test("1000 mutations to a server of 10 a second, burst 10: 1030 requests and 104 s at most, for 20 seeds")
+    func headline() throws {
+        for seed in UInt64(1)...20 {
+            let figures = try Simulation(server: Self.ten).run(1000, seed: seed)
+            #expect(figures.requests <= 1030 && figures.time <= .seconds(104), "seed \(seed): \(figures)")
+        }
+    }
+
+    static let cases = [
+        Case("10 a second, burst 10", ten, most: (1.03, 1.05)),
+        Case("2 a second, burst 2", TokenBucketServer(oneIn: .milliseconds(500), burst: 2), 200, most: (1.1, 1.15)),
+        Case("2 a second, burst 10", TokenBucketServer(oneIn: .milliseconds(500), burst: 10), 200, most: (1.1, 1.05)),
+        Case("50 a second, burst 50", TokenBucketServer(oneIn: .milliseconds(20), burst: 50), 5000, most: (1.02, 1.05)),
+        Case("50 a second, burst 10", fifty, 5000, most: (1.02, 1.2)),
+        Case("10 in each second", tenInWindow, most: (1.05, 1.22)),
+        Case("100 in each 10 s", hundredInWindow, most: (1.05, 1.16)),
+        Case("600 in each 60 s", FixedWindowServer(600, per: .seconds(60)), 6000, most: (1.02, 1.1)),
+        Case(
+            "rejections cost a token", TokenBucketServer(oneIn: .milliseconds(100), burst: 10, rejectionsCost: true),
+            most: (1.06, 1.13)),
+        Case("a log of 1 s, rejections too", SlidingLogServer(10, per: .seconds(1)), most: (1.05, 1.28)),
+        Case("a log of 10 s, rejections too", SlidingLogServer(100, per: .seconds(10)), most: (1.05, 1.3)),
+        Case("no Retry-After, 10 a second", ten, retryAfter: .missing, most: (1.03, 1.05)),
+        Case("no Retry-After, 50 a second", fifty, 5000, retryAfter: .missing, most: (1.02, 1.22)),
+        Case("no Retry-After, 10 in each second", tenInWindow, retryAfter: .missing, most: (1.05, 1.22)),
+        Case("no Retry-After, 100 in each 10 s", hundredInWindow, retryAfter: .missing, most: (1.1, 1.25)),
+        Case("the limit doubles", changing(by: 2), most: (1.05, 1.3)),
+        Case("the limit halves", changing(by: 0.5), most: (1.1, 1.05)),
+        Case("exact Retry-After, 10 a second", ten, retryAfter: .exact, most: (1.05, 1.03)),
+        Case("exact Retry-After, 50 a second", fifty, 5000, retryAfter: .exact, most: (1.03, 1.03)),
+        Case("twice the Retry-After", ten, retryAfter: .twiceTheWholeSeconds, most: (1.05, 1.17)),
+        Case("answers at once", ten, latency: 0...0, most: (1.04, 1.05)),
+        Case("answers after 500 ms", ten, latency: 500...500, most: (1.04, 1.17)),
+        Case("one in flight", ten, maxInFlight: 1, most: (1.03, 1.05)),
+        Case("four in flight", ten, maxInFlight: 4, most: (1.03, 1.05)),
+        Case("50 a second, burst 1", TokenBucketServer(oneIn: .milliseconds(20), burst: 1), most: (1.04, 4.5)),
+        Case("no limit", UnlimitedServer(), 2000, most: (1, 1.01)),
+        Case("a million a second", TokenBucketServer(oneIn: .microseconds(1), burst: 1000), 2000, most: (1, 1.01)),
+        Case("one an hour", TokenBucketServer(oneIn: .seconds(3600), burst: 1), 30, most: (1.25, 1.02)),
+        Case("the limit rises a hundredfold", changing(by: 100), 2000, most: (1.03, 2.4)),
+        Case("the limit falls a hundredfold", changing(by: 0.01), 600, most: (1.25, 1.05)),
+    ]
+
+    private static func changing(by factor: Double) -> TokenBucketServer {
+        TokenBucketServer(oneIn: .milliseconds(100), burst: 10, change: (500, factor))
+    }
+
+    @Test("few requests and little time are wasted, whatever the limit", arguments: cases)
+    func bounds(_ test: Case) throws {
+        let ratios = try (1...UInt64(2 * Effort.level)).map { try test.simulation.ratios(test.mutations, seed: $0) }
+        let (requests, times) = (ratios.map(\.requests).sorted(), ratios.map(\.time).sorted())
+        let (worst, median) = (ratios.count - 1, ratios.count / 2)
+        if Effort.level > 1 {
+            print(
+                test.testDescription, requests[median], requests[worst], times[median], times[worst], separator: " | ")
+        }
+        #expect(requests[worst] <= test.most.requests && times[worst] <= test.most.time, "\(ratios)")
+    }
+}
+
+extension SendPaceSimulationTests.Case {
+    fileprivate init(
+        _ description: String, _ server: any LimitedServer, _ mutations: Int = 1000,
+        retryAfter: RetryAfter = .wholeSeconds, latency: ClosedRange<Int64> = 20...80, maxInFlight: Int = 8,
+        most: (requests: Double, time: Double)
+    ) {
+        self.init(
+            testDescription: description, server: server, mutations: mutations, retryAfter: retryAfter,
+            latency: latency, maxInFlight: maxInFlight, most: most)
+    }
+}

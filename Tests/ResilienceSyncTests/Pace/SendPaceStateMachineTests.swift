@@ -1,0 +1,402 @@
+import Resilience
+import Testing
+
+@testable import ResilienceSync
+
+private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+
+extension SendPace {
+    /// One 429 at 0 ms of a request sent then, whose second of silence is named.
+    fileprivate mutating func pauseForASecond(at now: Int64 = 0) {
+        _ = throttled(sentAt: at(now), retryAfter: .seconds(1), backoff: .seconds(9), at: at(now))
+    }
+
+    /// Sends as soon and as often as it says, alone, each answered at once, until the time.
+    /// - Returns: when they were sent, in milliseconds.
+    fileprivate mutating func sendAlone(from start: Int64, until end: Int64) -> [Int64] {
+        var (now, sentAt): (Instant, [Int64]) = (at(start), [])
+        while now < at(end) {
+            switch answer(at: now, inFlight: 0) {
+            case .now:
+                sent(at: now)
+                acknowledged(sentAt: now, at: now)
+                sentAt.append(now.nanoseconds / 1_000_000)
+            case .notBefore(let instant): now = instant
+            case .afterAnEnd: return sentAt
+            }
+        }
+        return sentAt
+    }
+
+    /// The most that it lets be in flight at this instant.
+    fileprivate func room(at now: Int64) -> Int {
+        (0...100).first { answer(at: at(now), inFlight: $0) != .now } ?? .max
+    }
+}
+
+/// Ten requests a second, measured from one 429 to the next: six in 0.6 s, of which the first 0.3 s were silence.
+private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace {
+    var pace = SendPace(maxInFlight: maxInFlight, maxRate: maxRate)
+    pace.sent(at: at(-100))
+    _ = pace.throttled(sentAt: at(-100), retryAfter: .milliseconds(300), backoff: .zero, at: at(-100))
+    for _ in 0..<6 {
+        pace.sent(at: at(200))
+        pace.acknowledged(sentAt: at(200), at: at(200))
+    }
+    pace.sent(at: at(500))
+    _ = pace.throttled(sentAt: at(500), retryAfter: .milliseconds(500), backoff: .zero, at: at(500))
+    pace.sent(at: at(1000))
+    pace.acknowledged(sentAt: at(1000), at: at(1000))
+    return pace
+}
+
+@Suite struct SendPaceStateMachineTests {
+    // MARK: Nothing is known
+
+    @Test("it begins with two in flight, and one more with each acknowledgement, up to the most allowed")
+    func slowStart() {
+        var pace = SendPace(maxInFlight: 4)
+        #expect(pace.room(at: 0) == 2)
+        for room in [3, 4, 4] {
+            pace.sent(at: at(0))
+            pace.acknowledged(sentAt: at(0), at: at(0))
+            #expect(pace.room(at: 0) == room)
+        }
+        #expect(pace.answer(at: at(0), inFlight: 4) == .afterAnEnd)
+        #expect(pace.rate == nil)
+        #expect(SendPace(maxInFlight: 1).room(at: 0) == 1)
+    }
+
+    @Test("a starting rate is kept to from the first requests on")
+    func startingRate() {
+        var pace = SendPace(maxInFlight: 4, startingRate: 10)
+        #expect(pace.rate == 10)
+        #expect(pace.sendAlone(from: 0, until: 350) == [0, 0, 100, 200, 300])
+    }
+
+    @Test("the rate never exceeds the highest allowed, given or found", arguments: [5.0, 9])
+    func maxRate(most: Double) throws {
+        #expect(SendPace(maxInFlight: 1, startingRate: 100, maxRate: most).rate == most)
+        var pace = knowsTen(maxRate: most)
+        #expect(pace.rate == most)
+        // However long nothing speaks against more.
+        let sent = pace.sendAlone(from: 1_000, until: 100_000)
+        #expect(sent.count <= Int(most * 99) + 5)
+    }
+
+    @Test("while nothing is known, too, it sends no faster than allowed", arguments: [5.0, 0.05])
+    func maxRateWhileUnknown(most: Double) throws {
+        var pace = SendPace(maxInFlight: 1, maxRate: most)
+        let sent = pace.sendAlone(from: 0, until: 100_000)
+        #expect(sent.count == Int(most * 100) + 1 && sent.prefix(2) == [0, 0])
+        #expect(pace.rate == nil)
+    }
+
+    @Test("it is silent until the end of a pause, and no longer")
+    func pausedUntil() {
+        var pace = SendPace(maxInFlight: 1)
+        #expect(pace.pausedUntil(at: at(0)) == nil)
+        pace.sent(at: at(0))
+        pace.pauseForASecond()
+        #expect(pace.pausedUntil(at: at(999)) == at(1000))
+        #expect(pace.pausedUntil(at: at(1000)) == nil)
+    }
+
+    // MARK: A 429
+
+    @Test("a 429 silences all for as long as the server says", arguments: [1, 7])
+    func namedPause(seconds: Int64) {
+        var pace = SendPace(maxInFlight: 4)
+        pace.sent(at: at(0))
+        let until = pace.throttled(sentAt: at(0), retryAfter: .seconds(seconds), backoff: .seconds(99), at: at(10))
+        #expect(until == at(seconds * 1000 + 10))
+        #expect(pace.answer(at: at(10), inFlight: 1) == .notBefore(until))
+        #expect(pace.answer(at: Instant(nanoseconds: until.nanoseconds - 1), inFlight: 0) == .notBefore(until))
+        #expect(pace.answer(at: until, inFlight: 0) == .now)
+    }
+
+    @Test("if the server names no wait the backoff counts, and a wait of none or less is a millisecond")
+    func pauseWithoutAName() {
+        var pace = SendPace(maxInFlight: 4)
+        #expect(pace.throttled(sentAt: at(0), retryAfter: nil, backoff: .seconds(4), at: at(10)) == at(4010))
+        for wait in [Duration.zero, .seconds(-5)] {
+            var pace = SendPace(maxInFlight: 4)
+            #expect(pace.throttled(sentAt: at(0), retryAfter: wait, backoff: .seconds(4), at: at(10)) == at(11))
+        }
+    }
+
+    @Test("of several 429s the one that ends last counts")
+    func longestPause() {
+        var pace = SendPace(maxInFlight: 4)
+        _ = pace.throttled(sentAt: at(0), retryAfter: .seconds(5), backoff: .zero, at: at(10))
+        #expect(pace.throttled(sentAt: at(0), retryAfter: .seconds(1), backoff: .zero, at: at(20)) == at(5010))
+        #expect(pace.throttled(sentAt: at(0), retryAfter: .seconds(6), backoff: .zero, at: at(30)) == at(6030))
+    }
+
+    @Test("a pause that never ends is the end of time, and traps nowhere")
+    func endlessPause() {
+        var pace = SendPace(maxInFlight: 4, startingRate: 1e-300)
+        pace.sent(at: at(0))
+        guard case .notBefore(let instant) = pace.answer(at: at(0), inFlight: 0) else { return #expect(Bool(false)) }
+        #expect(instant == .distantFuture)
+        let until = pace.throttled(
+            sentAt: at(0), retryAfter: .seconds(Int64.max), backoff: .zero, at: Instant(nanoseconds: .max - 1))
+        #expect(until == .distantFuture)
+        #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(.distantFuture))
+    }
+
+    // MARK: The probe
+
+    @Test("after a pause one request goes out, and no other until it has been acknowledged")
+    func probe() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        #expect(pace.phase == .probing(sentAt: at(1000)))
+        #expect(pace.answer(at: at(5000), inFlight: 1) == .afterAnEnd)
+        pace.acknowledged(sentAt: at(1000), at: at(1050))
+        #expect(pace.phase == .flowing)
+        #expect(pace.room(at: 1050) == 2)
+    }
+
+    @Test("a probe that was refused is the next pause, one that failed is followed by another")
+    func probeFails() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.pauseForASecond(at: 1000)
+        #expect(pace.phase == .paused(until: at(2000)))
+        pace.sent(at: at(2000))
+        pace.endedOtherwise(sentAt: at(2000), at: at(2050))
+        #expect(pace.answer(at: at(2050), inFlight: 0) == .now)
+        pace.sent(at: at(2050))
+        #expect(pace.answer(at: at(2060), inFlight: 1) == .afterAnEnd)
+    }
+
+    @Test("the ends of what was sent before the pause are not taken for the probe's")
+    func lateEnds() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.acknowledged(sentAt: at(0), at: at(1010))
+        pace.endedOtherwise(sentAt: at(0), at: at(1020))
+        #expect(pace.phase == .probing(sentAt: at(1000)))
+        // A 429 silences nonetheless: it is what the server says now.
+        #expect(pace.throttled(sentAt: at(0), retryAfter: .seconds(1), backoff: .zero, at: at(1030)) == at(2030))
+        #expect(pace.answer(at: at(1040), inFlight: 1) == .notBefore(at(2030)))
+    }
+
+    @Test("no probe at the instant of another request that is in flight, since their ends couldn't be told apart")
+    func probeAlone() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.sent(at: at(5))
+        pace.paused(until: at(0))
+        #expect(pace.answer(at: at(5), inFlight: 1) == .afterAnEnd)
+        #expect(pace.answer(at: at(5), inFlight: 0) == .now)
+        #expect(pace.answer(at: at(6), inFlight: 1) == .now)
+    }
+
+    @Test("a probe whose end was never told stops nobody once nothing is in flight")
+    func lostProbe() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        #expect(pace.answer(at: at(1001), inFlight: 0) == .now)
+        pace.sent(at: at(1001))
+        #expect(pace.phase == .probing(sentAt: at(1001)))
+    }
+
+    @Test("between the first 429 and the second one more goes out with each round, not twice as many")
+    func carefully() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        var rooms: [Int] = []
+        for _ in 0..<7 {
+            pace.sent(at: at(1000))
+            pace.acknowledged(sentAt: at(1000), at: at(1000))
+            rooms.append(pace.room(at: 1000))
+        }
+        #expect(rooms == [2, 2, 3, 3, 3, 4, 4])
+    }
+
+    // MARK: Pauses from elsewhere
+
+    @Test("a pause from elsewhere ends with a probe too; the longer of two counts; by hand it ends at once")
+    func pauseFromElsewhere() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.paused(until: at(500))
+        pace.paused(until: at(300))
+        #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(at(500)))
+        pace.paused(until: at(900))
+        #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(at(900)))
+        pace.pauseEnded(at: at(100))
+        #expect(pace.answer(at: at(100), inFlight: 0) == .now)
+        pace.pauseEnded(at: at(200))
+        #expect(pace.phase == .paused(until: at(100)))
+        pace.sent(at: at(200))
+        #expect(pace.answer(at: at(200), inFlight: 1) == .afterAnEnd)
+        pace.pauseEnded(at: at(250))
+        #expect(pace.phase == .probing(sentAt: at(200)))
+        pace.paused(until: at(800))
+        #expect(pace.answer(at: at(250), inFlight: 0) == .notBefore(at(800)))
+    }
+
+    @Test("what was admitted before a pause from elsewhere is not measured over it")
+    func interrupted() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.paused(until: at(5000))
+        pace.sent(at: at(5000))
+        pace.acknowledged(sentAt: at(5000), at: at(5000))
+        pace.pauseForASecond(at: 5000)
+        pace.sent(at: at(6000))
+        pace.acknowledged(sentAt: at(6000), at: at(6000))
+        #expect(pace.rate == nil)
+    }
+
+    @Test("nor over a time in which there was nothing to send", arguments: [(10_000, true), (10_001, false)])
+    func idle(gap: Int64, isMeasured: Bool) {
+        // After the probe, and before it.
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.sent(at: at(1000 + gap))
+        pace.pauseForASecond(at: 1000 + gap)
+        pace.sent(at: at(2000 + gap))
+        pace.acknowledged(sentAt: at(2000 + gap), at: at(2000 + gap))
+        #expect((pace.rate != nil) == isMeasured)
+
+        var late = SendPace(maxInFlight: 8)
+        late.pauseForASecond()
+        late.sent(at: at(1000 + gap))
+        late.acknowledged(sentAt: at(1000 + gap), at: at(1000 + gap))
+        late.pauseForASecond(at: 1000 + gap)
+        late.sent(at: at(2000 + gap))
+        late.acknowledged(sentAt: at(2000 + gap), at: at(2000 + gap))
+        #expect((late.rate != nil) == isMeasured)
+    }
+
+    // MARK: The rate
+
+    @Test("the rate is what was admitted between two 429s, over the time between, whatever was sent at once")
+    func measured() {
+        #expect(knowsTen().rate.map { ($0 * 1000).rounded() } == 10_000)
+    }
+
+    @Test("as long as no 429 speaks against it the rate rises, and it is told")
+    func rises() {
+        var pace = SendPace(maxInFlight: 8, startingRate: 10, maxRate: 40)
+        let before = pace.sendAlone(from: 0, until: 1_000).count
+        let after = pace.sendAlone(from: 1_000, until: 5_000).count
+        #expect(after > 8 * before)
+        #expect(pace.rate == 40)
+    }
+
+    @Test("a 429's time is the middle between sending and answer")
+    func middle() {
+        var pace = SendPace(maxInFlight: 8)
+        _ = pace.throttled(sentAt: at(0), retryAfter: .seconds(1), backoff: .zero, at: at(100))
+        pace.sent(at: at(1100))
+        pace.acknowledged(sentAt: at(1100), at: at(1200))
+        for _ in 0..<19 { pace.acknowledged(sentAt: at(1200), at: at(1300)) }
+        _ = pace.throttled(sentAt: at(1900), retryAfter: .seconds(1), backoff: .zero, at: at(2200))
+        pace.sent(at: at(3200))
+        // In the pause before this probe one more of the run was acknowledged, and one after it.
+        #expect(pace.rate == nil)
+        pace.acknowledged(sentAt: at(3200), at: at(3250))
+        #expect(pace.rate == 10)
+    }
+
+    @Test("acknowledgements that come after the 429 are counted to the run that it ended")
+    func lateAcknowledgements() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        for _ in 0..<18 { pace.acknowledged(sentAt: at(1000), at: at(1000)) }
+        pace.pauseForASecond(at: 2000)
+        pace.acknowledged(sentAt: at(1999), at: at(2010))
+        pace.sent(at: at(3000))
+        pace.acknowledged(sentAt: at(1999), at: at(3010))
+        pace.acknowledged(sentAt: at(3000), at: at(3020))
+        #expect(pace.rate == 10)
+        // Later ones belong nowhere any more.
+        let before = pace
+        pace.acknowledged(sentAt: at(1999), at: at(3030))
+        #expect(pace == before)
+    }
+
+    @Test("what gathered during the pause is sent at once after it, the rest at a little less than the rate")
+    func catchUp() {
+        var pace = knowsTen()
+        // Half a second's worth, the probe being one of the five.
+        let sent = pace.sendAlone(from: 1000, until: 1500)
+        #expect(sent == [1000, 1000, 1000, 1000, 1100, 1201, 1301, 1402])
+    }
+
+    @Test("at most two requests' worth builds up while nothing is sent, or a 50th of a second's")
+    func lateTimer() {
+        var pace = SendPace(maxInFlight: 8, startingRate: 10)
+        _ = pace.sendAlone(from: 0, until: 100)
+        #expect(pace.sendAlone(from: 5000, until: 5050) == [5000, 5000])
+        var fast = SendPace(maxInFlight: 8, startingRate: 1000, maxRate: 1000)
+        #expect(fast.sendAlone(from: 500, until: 501).count == 20)
+    }
+
+    @Test("a pause that the pace was not held back by does not let it rise")
+    func notHeldBack() {
+        var pace = SendPace(maxInFlight: 8, startingRate: 10)
+        for second in Int64(1)...200 {
+            pace.sent(at: at(second * 1000))
+            pace.acknowledged(sentAt: at(second * 1000), at: at(second * 1000))
+        }
+        #expect(pace.sendAlone(from: 201_000, until: 202_000).count == 11)
+    }
+
+    @Test("a probe that failed frees its place while others are in flight")
+    func probeFailsBesideOthers() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.endedOtherwise(sentAt: at(1000), at: at(1050))
+        #expect(pace.answer(at: at(1050), inFlight: 1) == .now)
+    }
+
+    @Test("once the rate is known, one more may be in flight with each acknowledgement")
+    func slowStartAgain() {
+        var pace = knowsTen()
+        var rooms = [pace.room(at: 9000)]
+        for _ in 0..<3 {
+            pace.acknowledged(sentAt: at(1000), at: at(9000))
+            rooms.append(pace.room(at: 9000))
+        }
+        #expect(rooms == [2, 3, 4, 5])
+    }
+
+    @Test("a 429 of an earlier run silences, and is not measured")
+    func lateRefusal() {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        #expect(pace.throttled(sentAt: at(999), retryAfter: .seconds(1), backoff: .zero, at: at(1100)) == at(2100))
+        pace.sent(at: at(2100))
+        pace.acknowledged(sentAt: at(2100), at: at(2100))
+        #expect(pace.rate == nil)
+    }
+
+    @Test("a run is learned from once")
+    func learnedOnce() {
+        var pace = knowsTen()
+        let rate = pace.rate
+        pace.paused(until: at(2000))
+        pace.acknowledged(sentAt: at(1000), at: at(1100))
+        pace.sent(at: at(2000))
+        pace.acknowledged(sentAt: at(2000), at: at(2000))
+        #expect(pace.rate == rate)
+        // Nor does anything count as gathered in a pause that no 429 began.
+        #expect(pace.answer(at: at(2000), inFlight: 0) == .notBefore(Instant(nanoseconds: 2_100_502_514)))
+    }
+}
