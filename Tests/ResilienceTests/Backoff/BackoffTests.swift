@@ -168,6 +168,12 @@ import Testing
         #expect(endless.delay(beforeRetry: 0, using: &chance) == .nanoseconds(Int64.max))
     }
 
+    @Test("what is custom is known from what is not: a throttle takes none for its holds")
+    func isCustom() {
+        #expect(Backoff.custom { _, _ in .zero }.isCustom)
+        #expect(!Backoff.constant(.seconds(1)).isCustom && !Backoff.none.isCustom)
+    }
+
     @Test("jitter spreads a custom delay too")
     mutating func customJitter() {
         let backoff = Backoff.custom(jitter: .equal) { _, _ in .seconds(8) }

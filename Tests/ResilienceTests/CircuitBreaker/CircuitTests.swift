@@ -47,6 +47,33 @@ private let now = Instant.second(0)
         #expect(circuit.status(at: .second(160)).timeRemaining == .seconds(60))
     }
 
+    @Test("a success that could have been counted beside the lock counts, and does not move the time on")
+    func besideTheLock() {
+        var circuit = Circuit(ThreeStateCircuit(tripping: .failureRatio(0.5, over: .calls(10))))
+        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
+        #expect(circuit.record(.success, generation: 1, ticket: 0, at: .second(5)) == .recorded(nil))
+        #expect(circuit.latest == now && circuit.status(at: now).callCount == 2)
+    }
+
+    @Test("one that could not does: of a probe, of a circuit that only observes, of a rule that watches calls")
+    func underTheLock() {
+        var probed = Circuit(ThreeStateCircuit(tripping: .failureRatio(0.5, over: .calls(10))))
+        _ = probed.record(.transient, generation: 1, ticket: 0, at: now)
+        _ = probed.record(.success, generation: 1, ticket: 7, at: .second(5))
+        #expect(probed.latest == .second(5))
+
+        var observing = Circuit(ThreeStateCircuit(tripping: .failureRatio(0.5, over: .calls(10))))
+        _ = observing.set(.observing)
+        _ = observing.record(.transient, generation: 2, ticket: 0, at: now)
+        _ = observing.record(.success, generation: 2, ticket: 0, at: .second(5))
+        #expect(observing.latest == .second(5))
+
+        var watching = Circuit(ThreeStateCircuit(tripping: .slowCalls(0.5, longerThan: .seconds(1))))
+        _ = watching.admit(at: now)
+        _ = watching.record(.success, generation: 1, ticket: 0, began: now, at: .second(5))
+        #expect(watching.latest == .second(5))
+    }
+
     @Test("a reset begins a new generation even when it changes no state")
     mutating func reset() {
         #expect(circuit.reset(keepingGrowth: false) == nil)

@@ -20,6 +20,9 @@ import Testing
         EventCounts.Key(pipeline: pipeline, policy: policy, kind: kind)
     }
 
+    @Test("by default a thousand keys are counted apart")
+    func limit() { #expect(EventCounter().counts.limit == 1000) }
+
     @Test("metrics: through an outage and a recovery every kind of event is counted, by pipeline and policy (A10)")
     func metrics() throws {
         let clock = ManualClock()
