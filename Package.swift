@@ -9,10 +9,14 @@ let package = Package(
         .library(name: "ResilienceHTTP", targets: ["ResilienceHTTP"]),
         .library(name: "ResilienceSync", targets: ["ResilienceSync"]),
         .library(name: "ResilienceTesting", targets: ["ResilienceTesting"]),
+        .library(name: "ResilienceSyncTesting", targets: ["ResilienceSyncTesting"]),
         .executable(name: "retry-storm", targets: ["RetryStorm"]),
     ],
     traits: [
         .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
+        .trait(
+            name: "ServiceLifecycle",
+            description: "The sync queue as a service of swift-service-lifecycle, with a graceful shutdown."),
         .trait(
             name: "Demo",
             description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
@@ -25,6 +29,7 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.9.0"),
     ],
     targets: [
         .target(name: "Resilience"),
@@ -35,6 +40,9 @@ let package = Package(
                 "Resilience",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycle"])),
             ]
         ),
         // So that a Linux machine without SQLite's headers is told what to install.
@@ -48,6 +56,8 @@ let package = Package(
                 .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["StubServer"])),
             ]
         ),
+        .target(
+            name: "ResilienceSyncTesting", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"]),
         .target(name: "RetryStormInput", dependencies: ["Resilience", "ResilienceSync"]),
         .executableTarget(
             name: "RetryStorm",
@@ -59,6 +69,8 @@ let package = Package(
             ]
         ),
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
+        .executableTarget(
+            name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
         .testTarget(
             name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
@@ -68,8 +80,15 @@ let package = Package(
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [
-                "Resilience", "ResilienceSync", "ResilienceTesting", "FuzzOracles", "TestSupport",
+                "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "ResilienceSyncTesting",
+                "FuzzOracles", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycle"])),
+                .product(
+                    name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycle"])),
             ]
         ),
         .testTarget(

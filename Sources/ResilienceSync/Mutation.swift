@@ -6,12 +6,19 @@
 
 /// A change that must reach the other side, sooner or later, once.
 public struct Mutation: Sendable, Hashable, Codable {
+    /// What a mutation does to its entity.
+    public enum Operation: String, Sendable, Hashable, Codable, CaseIterable {
+        case create, update, delete
+    }
+
     /// The caller's own name for it, unique in its queue.
     public let id: String
     /// What it changes. Mutations of one entity are sent in the order they were enqueued.
     public let entity: String
-    /// What sort of change it is, for whoever sends it.
+    /// What sort of change it is; it chooses the handler that sends it.
     public let kind: String
+    /// What it does to its entity, for ``Coalescing``; nil keeps it apart from all others.
+    public let operation: Operation?
     /// What is sent. The queue does not look into it.
     public let payload: Data
     /// Goes with every attempt, over retries and restarts, so that the other side can tell a repetition from a new one.
@@ -23,12 +30,13 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///   - id: unique in its queue; a fresh UUID by default.
     ///   - idempotencyKey: 1 to 255 characters; a fresh UUID by default.
     public init(
-        id: String = UUID().uuidString, entity: String, kind: String, payload: Data,
+        id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil, payload: Data,
         idempotencyKey: String = UUID().uuidString, createdAt: Date = Date()
     ) {
         self.id = id
         self.entity = entity
         self.kind = kind
+        self.operation = operation
         self.payload = payload
         self.idempotencyKey = idempotencyKey
         self.createdAt = createdAt
@@ -39,15 +47,24 @@ public struct Mutation: Sendable, Hashable, Codable {
 public struct StoredMutation: Sendable, Hashable {
     /// Its place in the queue: higher is later. Never given twice, not even after a removal.
     public let position: Int64
-    public let mutation: Mutation
+    public var mutation: Mutation
+    /// Since when it is in the queue, by the wall clock; for the age limit.
+    public var queuedAt: Date
+    /// Whether it may have been sent before; then nothing is coalesced into it.
+    public var isAttempted: Bool
     /// Attempts that failed by the mutation's own fault; being throttled or offline is not.
-    public let failures: Int
-    /// What the last such failure said.
-    public let lastError: String?
+    public var failures: Int
+    /// What the last such failure said, or why it was set aside.
+    public var lastError: String?
 
-    public init(position: Int64, mutation: Mutation, failures: Int, lastError: String?) {
+    public init(
+        position: Int64, mutation: Mutation, queuedAt: Date, isAttempted: Bool = false, failures: Int = 0,
+        lastError: String? = nil
+    ) {
         self.position = position
         self.mutation = mutation
+        self.queuedAt = queuedAt
+        self.isAttempted = isAttempted
         self.failures = failures
         self.lastError = lastError
     }

@@ -70,14 +70,14 @@
         ) async throws -> Ending {
             var report = Report(mutations: mutations.count, limit: plan.server.limit, timeScale: plan.timeScale)
             console.print(introduction(report, isResumed: isResumed))
-            let deadBefore = (try? await store.deadCount()) ?? 0
+            let deadBefore = (try? await store.totals().dead) ?? 0
             do {
                 if plan.runs.contains(.naive) { report.naive = try await naive(mutations) }
                 if plan.runs.contains(.toolkit) { report.toolkit = try await toolkit(mutations.count, store) }
             } catch {
                 throw await failure(error, of: mutations.count, deadBefore: deadBefore, store, file)
             }
-            let dead = (try? await store.deadCount()) ?? 0
+            let dead = (try? await store.totals().dead) ?? 0
             guard dead == 0 else {
                 return Ending(
                     result: report,
@@ -103,8 +103,8 @@
         ) async -> Failure {
             // In a task of its own: this one may be cancelled, and the database would not answer.
             let (pending, dead) = await Task {
-                let dead = (try? await store.deadCount()) ?? deadBefore
-                return ((try? await store.pendingCount()) ?? count, dead - deadBefore)
+                let dead = (try? await store.totals().dead) ?? deadBefore
+                return ((try? await store.totals().pending) ?? count, dead - deadBefore)
             }.value
             let setAside = dead == 0 ? "" : ", \(dead) set aside"
             let kept =
@@ -133,13 +133,15 @@
         }
 
         private func toolkit(_ count: Int, _ store: SQLiteStore) async throws -> RunResult {
-            let deadBefore = try await store.deadCount()
+            let deadBefore = try await store.totals().dead
             return try await serve { url, serverCounts in
-                let client = MutationClient(url: url, connections: 1)
+                let client = MutationClient(url: url, connections: ToolkitRun.requests)
                 defer { client.close() }
                 let run = ToolkitRun(client: client, store: store)
                 let start = Resilience.Instant.now
-                let end = try await console.following(progress("toolkit", count, client.tally)) {
+                let end = try await console.following(
+                    progress("toolkit", count, client.tally) { run.queue.rate }
+                ) {
                     try await run.drain()
                 }
                 switch end {
@@ -148,9 +150,9 @@
                 case .drained: break
                 }
                 let elapsed = start.elapsed
-                let dead = try await store.deadCount() - deadBefore
+                let dead = try await store.totals().dead - deadBefore
                 let counts = serverCounts(client.tally)
-                let kept = try await store.pendingCount() + dead
+                let kept = try await store.totals().pending + dead
                 return RunResult(
                     counts, lost: max(0, count - counts.delivered - kept), dead: dead, took: elapsed)
             }
@@ -170,7 +172,10 @@
             }
         }
 
-        private func progress(_ name: String, _ total: Int, _ tally: Tally) -> @Sendable () -> ProgressLine {
+        /// - Parameter rate: requests a second that the server is believed to allow.
+        private func progress(
+            _ name: String, _ total: Int, _ tally: Tally, rate: @escaping @Sendable () -> Double? = { nil }
+        ) -> @Sendable () -> ProgressLine {
             let start = Resilience.Instant.now
             return {
                 let counts = tally.counts
@@ -178,7 +183,7 @@
                 return ProgressLine(
                     name: name, total: total, delivered: counts.delivered, requests: counts.requests,
                     throttled: counts.throttled, elapsed: start.duration(to: now),
-                    pausedFor: counts.pausedUntil.map { now.duration(to: $0) })
+                    pausedFor: counts.pausedUntil.map { now.duration(to: $0) }, rate: rate())
             }
         }
     }

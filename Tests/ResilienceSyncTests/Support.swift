@@ -64,7 +64,7 @@ extension ScriptedOperation where Input == Mutation {
     var ids: [String] { inputs.map(\.id) }
 }
 
-/// A queue with everything around it under the test's control.
+/// A queue with everything around it under the test's control; one request at a time unless the test says otherwise.
 struct Fixture {
     let clock = ManualClock()
     let server = Server(fallback: .ok)
@@ -75,14 +75,15 @@ struct Fixture {
 
     /// Guarded by the breaker.
     func guardedQueue(
-        _ store: some MutationStore = MemoryStore(), configuration: SyncQueueConfiguration = SyncQueueConfiguration()
+        _ store: some MutationStore = MemoryStore(),
+        configuration: SyncQueueConfiguration = SyncQueueConfiguration(maxInFlight: 1)
     ) -> SyncQueue {
         queue(store, Pipeline(timeBase: clock) { breaker }, configuration)
     }
 
     func queue(
         _ store: some MutationStore = MemoryStore(), _ pipeline: Pipeline? = nil,
-        _ configuration: SyncQueueConfiguration = SyncQueueConfiguration(isOffline: isOffline)
+        _ configuration: SyncQueueConfiguration = SyncQueueConfiguration(maxInFlight: 1, isOffline: isOffline)
     ) -> SyncQueue {
         SyncQueue(
             store: store, pipeline: pipeline ?? Pipeline(timeBase: clock) {}, configuration: configuration,
@@ -135,31 +136,61 @@ struct HookedStore: MutationStore {
     private func hooked<R>(_ name: String, _ body: () async throws -> R) async throws -> R {
         try await hook(.before(name))
         let result = try await body()
-        try await hook(.after(name, rows: (result as? [StoredMutation])?.count ?? 0))
+        let rows = (result as? [StoredMutation])?.count ?? (result as? [LaneHead])?.count
+        try await hook(.after(name, rows: rows ?? 0))
         return result
     }
 
-    func append(_ mutations: [Mutation]) async throws { try await inner.append(mutations) }
+    func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended {
+        try await inner.append(mutations, under: rules, at: date)
+    }
+    func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
+        try await hooked("heads") { try await inner.heads(after: position, limit: limit) }
+    }
+    /// Its step is named by what it changes first: "remove", "fail", "park", or "claim".
+    func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation] {
+        let name =
+            switch changes.first {
+            case .acknowledged: "remove"
+            case .failed: "fail"
+            case .parked: "park"
+            case nil: "claim"
+            }
+        return try await hooked(name) { try await inner.apply(changes, claiming: positions) }
+    }
     func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await hooked("pending") { try await inner.pending(after: position, limit: limit) }
-    }
-    func remove(at position: Int64) async throws { try await hooked("remove") { try await inner.remove(at: position) } }
-    func countFailure(at position: Int64, error: String) async throws {
-        try await hooked("countFailure") { try await inner.countFailure(at: position, error: error) }
-    }
-    func park(at position: Int64, error: String) async throws {
-        try await hooked("park") { try await inner.park(at: position, error: error) }
     }
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await inner.dead(after: position, limit: limit)
     }
-    func pendingCount() async throws -> Int { try await inner.pendingCount() }
-    func deadCount() async throws -> Int { try await inner.deadCount() }
-    func removePending() async throws -> Int { try await hooked("removePending") { try await inner.removePending() } }
-    func pause() async throws -> Date? { try await hooked("pause") { try await inner.pause() } }
-    func setPause(until date: Date?) async throws {
-        try await hooked("setPause") { try await inner.setPause(until: date) }
+    func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
+        try await inner.revive(positions, at: date)
     }
+    func discard(_ positions: [Int64]?) async throws -> Int { try await inner.discard(positions) }
+    func removePending() async throws -> Int { try await hooked("removePending") { try await inner.removePending() } }
+    func totals() async throws -> QueueTotals { try await inner.totals() }
+    func setting(_ name: String) async throws -> String? {
+        try await hooked("setting") { try await inner.setting(name) }
+    }
+    func set(_ name: String, to value: String?) async throws {
+        try await hooked("set") { try await inner.set(name, to: value) }
+    }
+}
+
+extension MutationStore {
+    func append(_ mutations: [Mutation]) async throws {
+        _ = try await append(mutations, under: AppendRules(), at: Date(timeIntervalSince1970: 1_700_000_000))
+    }
+}
+
+extension MemoryStore {
+    func pendingCount() -> Int { totals().pending }
+    func deadCount() -> Int { totals().dead }
+
+    /// Until when the queue has stored that it is paused.
+    func pause() -> Date? { setting("pausedUntil").flatMap(Double.init).map(Date.init(timeIntervalSince1970:)) }
+    func setPause(until date: Date?) { set("pausedUntil", to: date.map { "\($0.timeIntervalSince1970)" }) }
 }
 
 /// Something that is known only later.

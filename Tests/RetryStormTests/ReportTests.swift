@@ -77,7 +77,7 @@
             let toolkit = try #require(object["toolkit"] as? [String: Any])
             #expect(
                 Set(toolkit.keys) == [
-                    "requests", "throttled", "delivered", "duplicates", "lost", "dead", "seconds",
+                    "requests", "throttled", "delivered", "duplicates", "lost", "dead", "seconds", "ratio_to_best",
                 ])
             #expect(toolkit["seconds"] as? Double == 40.123)
             var unknown = report()

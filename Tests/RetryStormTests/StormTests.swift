@@ -13,19 +13,19 @@
         @Test("the toolkit delivers everything once with few requests too many")
         func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {
             try await StormServer.serve(TokenBucket(rate: 200, burst: 30)) { server in
-                let client = MutationClient(url: server.url, connections: 1)
+                let client = MutationClient(url: server.url, connections: ToolkitRun.requests)
                 defer { client.close() }
                 let store = MemoryStore()
-                try store.append(MutationGenerator.mutations(60, seed: 1))
+                _ = try store.append(MutationGenerator.mutations(60, seed: 1), under: AppendRules(), at: Date())
                 let end = try await ToolkitRun(client: client, store: store).drain()
                 #expect(end == .drained)
-                #expect(store.pendingCount() == 0 && store.deadCount() == 0)
+                #expect(store.totals() == QueueTotals())
                 let counts = server.counts
                 #expect(counts.delivered == 60)
                 #expect(counts.duplicates == 0)
                 #expect(Ledger.Counts(client.tally.counts) == counts)
                 // After a pause of a second the bucket is full again, and that is enough for the rest.
-                #expect(counts.requests <= 61)
+                #expect(counts.requests <= 62)
             }
         }
 
@@ -33,30 +33,27 @@
         func theToolkitSendsThreeRequestsToAServerThatRefusesEverythingAndThenNoneUntilTheBreakEnds() async throws {
             let clock = ManualClock()
             try await StormServer.serve(TokenBucket(rate: 1, burst: 0), timeBase: clock) { server in
-                let client = MutationClient(url: server.url, connections: 1)
+                let client = MutationClient(url: server.url, connections: ToolkitRun.requests)
                 defer { client.close() }
                 let store = MemoryStore()
-                try store.append(MutationGenerator.mutations(1000, seed: 1))
+                _ = try store.append(MutationGenerator.mutations(1000, seed: 1), under: AppendRules(), at: Date())
                 let run = ToolkitRun(client: client, store: store, timeBase: clock)
-                let recorder = EventRecorder()
-                run.queue.observers.add(recorder)
+                var events = run.queue.events().makeAsyncIterator()
                 let drain = Task { try await run.drain() }
                 // Two pauses as the server asks for them, then the break.
-                for pause in 1...4 {
-                    await recorder.waitForEvents(pause)
+                var pauses: [Duration] = []
+                while pauses.count < 3, let event = await events.next() {
+                    guard case .paused(let length) = event else { continue }
+                    pauses.append(length)
                     // The alarm that ends the pause.
                     await clock.waitForSleepers(1)
-                    if pause < 4 { clock.advance(by: .seconds(1)) }
+                    if pauses.count < 3 { clock.advance(by: .seconds(1)) }
                 }
                 #expect(server.counts == .init(requests: 3, throttled: 3))
-                #expect(
-                    recorder.events(of: SyncEvent.self) == [
-                        .paused(for: .seconds(1)), .paused(for: .seconds(1)), .paused(for: .seconds(1)),
-                        .paused(for: .seconds(29)),
-                    ])
+                #expect(pauses == [.seconds(1), .seconds(1), .seconds(29)])
                 drain.cancel()
                 #expect(try await drain.value == .interrupted)
-                #expect(store.pendingCount() == 1000 && store.deadCount() == 0)
+                #expect(store.totals().pending == 1000 && store.totals().dead == 0)
                 #expect(server.counts.requests == 3)
             }
         }
@@ -115,7 +112,7 @@
             #expect(failure?.message.hasPrefix("cannot reach \(url.absoluteString)") == true)
             #expect(failure?.message.contains("0 of 5 delivered") == true)
             #expect(failure?.exitCode == 1)
-            #expect(try await SQLiteStore(path: path).pendingCount() == 5)
+            #expect(try await SQLiteStore(path: path).totals().pending == 5)
         }
 
         @Test("an interrupted run says what is delivered and the next finishes")
@@ -125,6 +122,8 @@
             defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
             let (refusals, refused) = AsyncStream.makeStream(of: Void.self)
             let bucket = TokenBucket(rate: 1, burst: 5)
+            // What was in flight when it was interrupted is sent again.
+            var delivered = 0
             try await StormServer.serve(bucket, timeBase: ManualClock(), onThrottled: { refused.finish() }) { server in
                 let plan = Plan(
                     source: .madeUp(count: 12, seed: 1), server: .at(server.url, nil), database: path, timeScale: 1,
@@ -134,13 +133,15 @@
                 run.cancel()
                 let failure = await #expect(throws: Storm.Failure.self) { try await run.value }
                 #expect(failure?.exitCode == 130)
-                #expect(failure?.message.hasPrefix("interrupted: 5 of 12 delivered") == true)
+                let told = try #require(failure?.message.firstMatch(of: /^interrupted: ([0-9]+) of 12 delivered/))
+                delivered = try #require(Int(told.1))
+                #expect((1...5).contains(delivered))
             }
             let plan = Plan(
                 source: .madeUp(count: 40, seed: 2), server: .ours(.init(rate: 1000, burst: 1000)), database: path,
                 timeScale: 1, runs: [.toolkit])
             let ending = try await Storm(plan: plan, console: Console(standardError: true)).run()
-            #expect(ending.result.toolkit?.delivered == 7)
+            #expect(ending.result.toolkit?.delivered == 12 - delivered)
         }
 
         @Test("a database with pending mutations is finished and none added")
@@ -148,13 +149,14 @@
             let path = FileManager.default.temporaryDirectory
                 .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
             defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
-            try await SQLiteStore(path: path).append(MutationGenerator.mutations(3, seed: 9))
+            _ = try await SQLiteStore(path: path).append(
+                MutationGenerator.mutations(3, seed: 9), under: AppendRules(), at: Date())
             let plan = Plan(
                 source: .madeUp(count: 40, seed: 1), server: .ours(.init(rate: 1000, burst: 1000)), database: path,
                 timeScale: 1, runs: [.toolkit])
             let ending = try await Storm(plan: plan, console: Console(standardError: true)).run()
             #expect(ending.result.mutations == 3 && ending.result.toolkit?.delivered == 3)
-            #expect(try await SQLiteStore(path: path).pendingCount() == 0)
+            #expect(try await SQLiteStore(path: path).totals().pending == 0)
         }
     }
 

@@ -5,9 +5,11 @@ public struct FlushReport: Sendable {
     public enum End: Sendable, Hashable {
         /// Nothing is pending.
         case drained
+        /// What is pending waits behind mutations that were set aside and block their lanes.
+        case blocked
         /// Nothing may be sent before this instant; the queue goes on by itself then.
         case paused(until: Instant)
-        /// Something failed and stays pending; the queue tries again by itself at this instant, or when triggered.
+        /// All that is pending has failed and waits to be tried again; the queue does that by itself at this instant.
         case stalled(retryAt: Instant)
         /// The other side could not be reached; the queue tries again by itself at this instant, or when triggered.
         case offline(retryAt: Instant)
@@ -17,7 +19,7 @@ public struct FlushReport: Sendable {
         var goesOnAt: Instant? {
             switch self {
             case .paused(let instant), .stalled(let instant), .offline(let instant): instant
-            case .drained, .cancelled: nil
+            case .drained, .blocked, .cancelled: nil
             }
         }
 
@@ -25,11 +27,15 @@ public struct FlushReport: Sendable {
         var goesOn: Bool {
             switch self {
             case .paused, .stalled: true
-            case .offline, .drained, .cancelled: false
+            case .offline, .drained, .blocked, .cancelled: false
             }
         }
     }
 
+    /// Requests sent.
+    public internal(set) var requests = 0
+    /// Requests that were answered with a 429.
+    public internal(set) var throttled = 0
     /// Mutations that the other side acknowledged.
     public internal(set) var delivered = 0
     /// Attempts that failed and count.
@@ -41,55 +47,12 @@ public struct FlushReport: Sendable {
     public internal(set) var lastError: (any Error)?
 
     mutating func add(_ other: FlushReport) {
+        requests += other.requests
+        throttled += other.throttled
         delivered += other.delivered
         failed += other.failed
         died += other.died
         end = other.end
         lastError = other.lastError ?? lastError
-    }
-}
-
-/// What a ``SyncQueue`` tells its observers.
-public enum SyncEvent: PolicyEvent, Equatable {
-    case enqueued(Int)
-    case delivered(id: String)
-    /// It failed for the nth time, by its own fault.
-    case failed(id: String, failures: Int, error: String)
-    /// It was set aside.
-    case died(id: String, error: String)
-    /// Nothing is sent for this long.
-    case paused(for: Duration)
-    case offline(error: String)
-    case drained
-    case cleared(Int)
-    /// The store failed; nothing is lost.
-    case storeFailed(error: String)
-
-    public var kind: String {
-        switch self {
-        case .enqueued: "enqueued"
-        case .delivered: "delivered"
-        case .failed: "failed"
-        case .died: "died"
-        case .paused: "paused"
-        case .offline: "offline"
-        case .drained: "drained"
-        case .cleared: "cleared"
-        case .storeFailed: "storeFailed"
-        }
-    }
-
-    public var description: String {
-        switch self {
-        case .enqueued(let count): "\(count) enqueued"
-        case .delivered(let id): "\(id) delivered"
-        case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"
-        case .died(let id, let error): "\(id) set aside: \(error)"
-        case .paused(let length): "paused for \(length)"
-        case .offline(let error): "offline: \(error)"
-        case .drained: "drained"
-        case .cleared(let count): "\(count) cleared"
-        case .storeFailed(let error): "store failed: \(error)"
-        }
     }
 }

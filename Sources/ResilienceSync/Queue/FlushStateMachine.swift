@@ -6,7 +6,7 @@ struct FlushStateMachine: Sendable, Equatable {
         /// → flushing
         case idle
         /// → idle, or once more if triggered meanwhile. Joined: somebody besides who began it counts on it, since this
-        /// pass or an earlier one.
+        /// round or an earlier one.
         case flushing(triggeredMeanwhile: Bool, joined: Bool)
     }
 
@@ -39,14 +39,21 @@ struct FlushStateMachine: Sendable, Equatable {
         }
     }
 
+    /// Whether a trigger has come since the round began, or since this was last asked; the round looks again itself then.
+    mutating func takeTrigger() -> Bool {
+        guard case .flushing(triggeredMeanwhile: true, let joined) = phase else { return false }
+        phase = .flushing(triggeredMeanwhile: false, joined: joined)
+        return true
+    }
+
     enum After: Equatable {
         case again
         case rest
     }
 
-    /// A pass over the queue ended.
+    /// A round ended.
     /// - Parameter pausedUntil: until when the other side, or a breaker of ours, wants silence.
-    mutating func passEnded(pausedUntil: Instant?) -> After {
+    mutating func roundEnded(pausedUntil: Instant?) -> After {
         self.pausedUntil = pausedUntil
         if pausedUntil == nil, case .flushing(triggeredMeanwhile: true, let joined) = phase {
             phase = .flushing(triggeredMeanwhile: false, joined: joined)

@@ -1,6 +1,6 @@
 import Resilience
 
-/// A flight: the passes of one flush, in a task of the queue's own, and when the next one starts by itself.
+/// A flight: the rounds of one flush, in a task of the queue's own, and when the next one starts by itself.
 extension SyncQueue {
     enum Beginning {
         case flight(Task<FlushReport, any Error>)
@@ -11,33 +11,40 @@ extension SyncQueue {
 
     func begin() -> Beginning {
         let now = now
-        return state.withLock { state in
-            if state.stopped { return .stopped }
-            switch state.machine.triggered(at: now) {
-            case .paused(let until):
-                return .paused(until: until)
-            case .clearing:
-                return .clearing
-            case .join:
-                // A flight is there as long as the machine is flushing.
-                return .flight(state.flight!)
-            case .start:
-                disarm(&state)
-                let flight = Task(executorPreference: pipeline.timeBase.taskExecutor) { try await self.fly() }
-                state.flight = flight
-                state.flights += 1
-                return .flight(flight)
-            }
+        let (beginning, waker): (Beginning, Waiter?) = state.withLock { state in
+            (begin(&state, at: now), state.waker.take())
+        }
+        waker?.resume()
+        return beginning
+    }
+
+    func begin(_ state: inout State, at now: Instant) -> Beginning {
+        if state.stopped { return .stopped }
+        switch state.machine.triggered(at: now) {
+        case .paused(let until):
+            return .paused(until: until)
+        case .clearing:
+            return .clearing
+        case .join:
+            // A flight is there as long as the machine is flushing.
+            return .flight(state.flight!)
+        case .start:
+            disarm(&state)
+            let flight = Task(executorPreference: pipeline.timeBase.taskExecutor) { try await self.fly() }
+            state.flight = flight
+            state.flights += 1
+            state.progress = Progress(since: now)
+            return .flight(flight)
         }
     }
 
-    /// Passes over the queue until one ends without a trigger having come meanwhile.
-    private func fly() async throws -> FlushReport {
+    /// Rounds until one ends without a trigger having come meanwhile.
+    func fly() async throws -> FlushReport {
         var total = FlushReport()
         while true {
             let report: FlushReport
             do {
-                report = try await pass()
+                report = try await round()
             } catch {
                 tell(.storeFailed(error: "\(error)"))
                 settle(failure: error)
@@ -48,7 +55,7 @@ extension SyncQueue {
         }
     }
 
-    private func settle(_ report: FlushReport) -> FlushStateMachine.After {
+    func settle(_ report: FlushReport) -> FlushStateMachine.After {
         if report.end == .cancelled {
             abandon(report)
             return .rest
@@ -57,10 +64,11 @@ extension SyncQueue {
         if case .paused(let until) = report.end { pausedUntil = until }
         let (after, flights) = state.withLock { state in
             state.tellDrains(report)
-            let after = state.machine.passEnded(pausedUntil: pausedUntil)
+            let after = state.machine.roundEnded(pausedUntil: pausedUntil)
             if after == .rest {
                 state.flight = nil
                 state.lastEnd = .success(report.end)
+                state.goesOnAt = report.end.goesOnAt
             }
             return (after, state.flights)
         }
@@ -73,25 +81,26 @@ extension SyncQueue {
     }
 
     /// The flight was cancelled: what others expect of it, and what the queue would have done by itself, is still to be done.
-    private func abandon(_ report: FlushReport) {
-        let (triggersAgain, lastEnd, flights) = state.withLock { state in
+    func abandon(_ report: FlushReport) {
+        let (triggersAgain, goesOnAt, flights) = state.withLock { state in
             state.tellDrains(report)
             state.flight = nil
-            return (state.machine.flushCancelled(), state.lastEnd, state.flights)
+            return (state.machine.flushCancelled(), state.goesOnAt, state.flights)
         }
         if triggersAgain {
             trigger()
-        } else if case .success(let end) = lastEnd, let instant = end.goesOnAt {
-            arm(at: instant, afterFlight: flights)
+        } else if let goesOnAt {
+            arm(at: goesOnAt, afterFlight: flights)
         }
         tellWatchers()
     }
 
-    private func settle(failure error: any Error) {
-        let retryAt = now + stallDelay()
+    func settle(failure error: any Error) {
+        let retryAt = now + outageDelay()
         let (triggersAgain, flights) = state.withLock { state in
             state.flight = nil
             state.lastEnd = .failure(error)
+            state.goesOnAt = retryAt
             return (state.machine.flushCancelled(), state.flights)
         }
         if triggersAgain { trigger() } else { arm(at: retryAt, afterFlight: flights) }
@@ -99,7 +108,7 @@ extension SyncQueue {
     }
 
     /// The end of a pause starts a flush; nobody has to poke.
-    private func arm(at instant: Instant, afterFlight flights: Int) {
+    func arm(at instant: Instant, afterFlight flights: Int) {
         // Not under the lock: a time base may fire at once what is due already.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
         let stale = state.withLock { state -> Alarm? in

@@ -6,7 +6,7 @@ public import Resilience
     public import Foundation
 #endif
 
-/// A durable queue of mutations, sent one after the other through a pipeline.
+/// A durable queue of mutations, sent through a pipeline: in order within each entity, several entities at once.
 ///
 /// ```swift
 /// let queue = SyncQueue("events", store: try SQLiteStore(path: path), pipeline: pipeline) { mutation in
@@ -16,35 +16,59 @@ public import Resilience
 /// queue.trigger()
 /// ```
 ///
-/// - A mutation leaves the store once it is acknowledged: when `send` has returned. A crash before that sends it again, with
-///   the same idempotency key.
-/// - Mutations of one entity are sent in order. One that fails holds back those behind it, of its entity alone.
+/// - A mutation leaves the store once it is acknowledged: when its handler has returned. A crash before that sends it again,
+///   with the same idempotency key.
+/// - Mutations of one entity are sent in order. One that fails holds back those behind it, of its entity alone, and is
+///   tried again after ``SyncQueueConfiguration/failedBackoff``.
 /// - What is not a mutation's fault is never counted against it: 429, an open circuit, being offline, cancellation. Other
 ///   failures are, and the fifth, or one that will not pass by itself, sets it aside.
-/// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, and its end starts a flush by itself.
+/// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, its end starts a flush by itself, and
+///   what follows begins with one request. From then on the queue sends at the rate that it finds the server to allow.
 /// - However many triggers come at once, one flush runs, and it looks again before it ends.
 public final class SyncQueue: Sendable {
-    /// Sends one mutation; returns when the other side has acknowledged it.
-    public typealias Send = @Sendable (Mutation) async throws -> Void
+    enum StoredPause {
+        case unknown, none, isThere
+    }
+
+    /// What a flight has got through, and since when.
+    struct Progress {
+        var since: Instant?
+        /// Requests sent, and mutations acknowledged.
+        var requests = 0
+        var delivered = 0
+    }
 
     struct State {
         var machine = FlushStateMachine()
+        var lanes: LanesStateMachine
+        var pace: SendPace
         var flight: Task<FlushReport, any Error>?
         var alarm: Alarm?
         var stopped = false
-        var knowsStoredPause = false
+        var storedPause = StoredPause.unknown
         /// 429s in a row that named no wait.
         var throttles = 0
-        /// Passes in a row that got nothing through.
-        var stalls = 0
+        /// Flights in a row that ended because the other side, or the store, could not be reached.
+        var outages = 0
         /// Flights begun so far.
         var flights = 0
-        /// How the last flight that was not cancelled ended, and so when the queue goes on by itself.
+        /// How the last flight that was not cancelled ended, and when the queue goes on by itself then.
         var lastEnd: Result<FlushReport.End, any Error> = .success(.drained)
+        var goesOnAt: Instant?
         /// What each drain under way has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Who waits for a flight, or a clearing, to end.
         var watchers: [Waiter] = []
+        /// Requests under way, and mutations in them.
+        var requests = 0
+        var inFlight = 0
+        /// Requests that have ended, to be looked at by the flight.
+        var ended: [EndedRequest] = []
+        /// What is known of mutations and not yet in the store: it outlasts a failure of the store.
+        var unsettled: [Settlement] = []
+        /// What the flight waits on.
+        var waker: Waiter?
+        var progress = Progress()
 
         mutating func tellDrains(_ report: FlushReport) {
             for key in drains.keys { drains[key]?.add(report) }
@@ -60,20 +84,21 @@ public final class SyncQueue: Sendable {
     public let pipeline: Pipeline
     /// Who is told what the queue does, with ``SyncEvent``.
     public let observers: Observers
+    public let configuration: SyncQueueConfiguration
     let store: any MutationStore
-    let configuration: SyncQueueConfiguration
     let wallClock: @Sendable () -> Date
-    let send: Send
-    let state = Locked(State())
+    let handlers: [String?: SyncHandler]
+    let batchLimits: [String: Int]
+    let state: Locked<State>
 
     /// - Parameters:
-    ///   - pipeline: guards every send. Its time base is the queue's.
-    ///   - wallClock: for what is stored over restarts.
-    ///   - send: sends one mutation.
+    ///   - pipeline: guards every request. Its time base is the queue's.
+    ///   - wallClock: for what is stored over restarts, and for ages.
+    ///   - handlers: send the mutations, by kind.
     public init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
         configuration: SyncQueueConfiguration = SyncQueueConfiguration(), observers: Observers = Observers(),
-        wallClock: @escaping @Sendable () -> Date = { Date() }, send: @escaping Send
+        wallClock: @escaping @Sendable () -> Date = { Date() }, handlers: [SyncHandler]
     ) {
         self.name = name
         self.store = store
@@ -81,7 +106,33 @@ public final class SyncQueue: Sendable {
         self.configuration = configuration
         self.observers = observers
         self.wallClock = wallClock
-        self.send = send
+        var byKind: [String?: SyncHandler] = [:]
+        for handler in handlers {
+            precondition(
+                byKind.updateValue(handler, forKey: handler.kind) == nil,
+                "SyncQueue: there are two handlers of \(handler.kind.map { "\"\($0)\"" } ?? "other kinds")")
+        }
+        self.handlers = byKind
+        batchLimits = Dictionary(
+            uniqueKeysWithValues: byKind.compactMap { kind, handler in kind.map { ($0, handler.batchLimit) } })
+        state = Locked(
+            State(
+                lanes: LanesStateMachine(pageSize: configuration.pageSize),
+                pace: SendPace(
+                    maxInFlight: configuration.maxInFlight,
+                    maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) })))
+    }
+
+    /// - Parameter send: sends one mutation, of whatever kind; returns when the other side has acknowledged it.
+    public convenience init(
+        _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
+        configuration: SyncQueueConfiguration = SyncQueueConfiguration(), observers: Observers = Observers(),
+        wallClock: @escaping @Sendable () -> Date = { Date() },
+        send: @escaping @Sendable (Mutation) async throws -> Void
+    ) {
+        self.init(
+            name, store: store, pipeline: pipeline, configuration: configuration, observers: observers,
+            wallClock: wallClock, handlers: [.others(send)])
     }
 
     var now: Instant { pipeline.timeBase.now }
@@ -89,22 +140,37 @@ public final class SyncQueue: Sendable {
     // MARK: Filling
 
     /// Stores a mutation; durable when it returns. Does not send: ``trigger()`` or ``flush()`` does.
-    public func enqueue(_ mutation: Mutation) async throws { try await enqueue([mutation]) }
+    @discardableResult
+    public func enqueue(_ mutation: Mutation) async throws -> Appended { try await enqueue([mutation]) }
 
-    /// Stores mutations, all or none; durable when it returns.
-    /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``, or the store's error.
-    public func enqueue(_ mutations: [Mutation]) async throws {
-        guard !mutations.isEmpty else { return }
+    /// Stores mutations, all or none; durable when it returns. What is known of their entities already may be coalesced with
+    /// them: see ``Coalescing``.
+    /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
+    ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
+    @discardableResult
+    public func enqueue(_ mutations: [Mutation]) async throws -> Appended {
+        guard !mutations.isEmpty else { return Appended() }
+        try Self.check(mutations)
+        let appended = try await store.append(mutations, under: configuration.appending, at: wallClock())
+        tell(appended)
+        return appended
+    }
+
+    static func check(_ mutations: [Mutation]) throws(SyncQueueError) {
         for mutation in mutations {
-            guard !mutation.id.isEmpty else { throw SyncQueueError.invalid(id: "", reason: "its id is empty.") }
+            guard !mutation.id.isEmpty else { throw .invalid(id: "", reason: "its id is empty.") }
             guard (1...255).contains(mutation.idempotencyKey.count) else {
-                throw SyncQueueError.invalid(
+                throw .invalid(
                     id: mutation.id,
                     reason: "its idempotency key has \(mutation.idempotencyKey.count) characters, not 1 to 255.")
             }
         }
-        try await store.append(mutations)
-        tell(.enqueued(mutations.count))
+    }
+
+    func tell(_ appended: Appended) {
+        if appended.added > 0 { tell(.enqueued(appended.added)) }
+        for merge in appended.merges { tell(.coalesced(id: merge.id, into: merge.into, cancelsOut: merge.cancelsOut)) }
+        for id in appended.dropped { tell(.dropped(id: id)) }
     }
 
     // MARK: Sending
@@ -115,8 +181,8 @@ public final class SyncQueue: Sendable {
 
     /// Sends what is pending, once through the queue.
     ///
-    /// If a flush is under way it is joined; it will look again for what is new. Cancelling the caller cancels the flush;
-    /// nothing is lost.
+    /// If a flush is under way it is joined; it will look again for what is new. What failed a short while ago is not sent
+    /// before its time: ``resume()`` does that. Cancelling the caller cancels the flush; nothing is lost.
     /// - Throws: the store's error; ``SyncQueueError/stopped``.
     public func flush() async throws -> FlushReport {
         while true {
@@ -148,7 +214,8 @@ public final class SyncQueue: Sendable {
     /// Flushes until nothing is pending: waits while the queue waits out pauses and tries again what failed.
     ///
     /// Returns early, with ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller
-    /// ends the waiting; what the queue does by itself goes on.
+    /// cancels the flush that it begins with, as with ``flush()``; from then on it ends the waiting, and what the queue does
+    /// by itself goes on.
     /// - Returns: what became of the queue meanwhile, whoever began the flushes.
     /// - Throws: the store's error; ``SyncQueueError/stopped``.
     public func drain() async throws -> FlushReport {
@@ -172,8 +239,10 @@ public final class SyncQueue: Sendable {
     }
 
     /// Waits while a condition holds.
-    /// - Returns: false if the task was cancelled instead.
-    func waitForChange(while condition: (borrowing State) -> Bool) async -> Bool {
+    /// - Returns: false if the task was cancelled, or the time was up, instead.
+    func waitForChange(
+        until deadline: Instant = .distantFuture, while condition: (borrowing State) -> Bool
+    ) async -> Bool {
         while true {
             let waiter = Waiter()
             let waits = state.withLock { state in
@@ -182,7 +251,7 @@ public final class SyncQueue: Sendable {
                 return true
             }
             guard waits else { return true }
-            if await waiter.wait(until: .distantFuture, on: pipeline.timeBase) == .cancelled {
+            if await waiter.wait(until: deadline, on: pipeline.timeBase) != .resumed {
                 state.withLock { $0.watchers.removeAll { $0 === waiter } }
                 return false
             }
@@ -191,90 +260,6 @@ public final class SyncQueue: Sendable {
 
     func tellWatchers() {
         for watcher in state.withLock({ $0.takeWatchers() }) { watcher.resume() }
-    }
-
-    // MARK: Pausing
-
-    /// Until when nothing is sent; nil if there is no pause.
-    public var pausedUntil: Instant? {
-        let now = now
-        return state.withLock { $0.machine.pausedUntil }.flatMap { now < $0 ? $0 : nil }
-    }
-
-    /// Ends a pause before its time: resets the pipeline's circuit breakers, and triggers.
-    public func resume() async throws {
-        try await endPause()
-        trigger()
-    }
-
-    func endPause() async throws {
-        try await keepPause(until: nil)
-        for case .policy(let policy) in pipeline.elements { (policy as? CircuitBreaker)?.reset() }
-        state.withLock { state in
-            state.machine.endPause()
-            state.throttles = 0
-            state.stalls = 0
-        }
-    }
-
-    // MARK: Looking, clearing, stopping
-
-    public func pendingCount() async throws -> Int { try await store.pendingCount() }
-    public func deadCount() async throws -> Int { try await store.deadCount() }
-
-    /// What was set aside, oldest first.
-    public func dead(after position: Int64 = .min, limit: Int = 100) async throws -> [StoredMutation] {
-        try await store.dead(after: position, limit: limit)
-    }
-
-    /// Gives up everything that is pending: cancels what is in flight, removes the rest, ends a pause and resets the
-    /// pipeline's circuit breakers. Nothing of it can come back, whatever answer arrives late. No flush begins meanwhile; one
-    /// begins afterwards, for what was enqueued since.
-    ///
-    /// - Parameter markFailed: told of the mutations, a page at a time, before they are removed; for an app that shows
-    ///   their entities as failed. It must not wait for a flush.
-    /// - Returns: how many were removed.
-    @discardableResult
-    public func clear(markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil) async throws -> Int {
-        state.withLock { $0.machine.clearingBegan() }
-        defer {
-            state.withLock { $0.machine.clearingEnded() }
-            trigger()
-            tellWatchers()
-        }
-        await cancelFlight()
-        if let markFailed {
-            var position = Int64.min
-            while let page = try await nextPage(after: position) {
-                try await markFailed(page.map(\.mutation))
-                position = page.last?.position ?? .max
-            }
-        }
-        let count = try await store.removePending()
-        tell(.cleared(count))
-        try await endPause()
-        return count
-    }
-
-    func nextPage(after position: Int64) async throws -> [StoredMutation]? {
-        let page = try await store.pending(after: position, limit: configuration.pageSize)
-        return page.isEmpty ? nil : page
-    }
-
-    /// Ends the flush that is under way and starts no other. What is pending stays for the next start. For good.
-    public func stop() async {
-        state.withLock { state in
-            state.stopped = true
-            disarm(&state)
-        }
-        await cancelFlight()
-        tellWatchers()
-    }
-
-    func cancelFlight() async {
-        guard let flight = state.withLock({ $0.flight }) else { return }
-        flight.cancel()
-        _ = await flight.result
     }
 
     /// Runs a store's operation to its end although the flush is cancelled: an acknowledgement in hand is not thrown away.

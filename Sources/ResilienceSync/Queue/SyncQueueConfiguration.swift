@@ -2,35 +2,61 @@ public import Resilience
 
 /// How a ``SyncQueue`` behaves.
 public struct SyncQueueConfiguration: Sendable {
-    /// The counted failure that sets a mutation aside; 1 or more.
+    /// Requests in flight at once; 1 or more. Mutations of one entity are sent one after the other in any case.
+    public var maxInFlight: Int
+    /// The counted failure that sets a mutation aside; 1 or more. With the default backoff five take 15 seconds: for an
+    /// outage that lasts longer give the pipeline a circuit breaker, whose refusals are not counted.
     public var maxFailures: Int
-    /// Mutations read from the store at a time; 1 or more.
+    /// What becomes of an entity's other mutations then.
+    public var laneRule: LaneRule
+    /// How long a mutation may be in the queue and still be sent; older ones are set aside. nil for no limit.
+    public var maxAge: Duration?
+    /// How much may be pending, and what is coalesced.
+    public var appending: AppendRules
+    /// Heads of lanes read from the store at a time, and entities that may be waiting to be tried again before the queue
+    /// stops trying others; 1 or more.
     public var pageSize: Int
     /// How long to pause for the nth 429 in a row that names no wait.
     public var throttledBackoff: Backoff
-    /// How long until the queue tries by itself again, after the nth flush in a row that got nothing through.
-    public var stalledBackoff: Backoff
+    /// How long to wait with an entity after the nth counted failure of its mutation; and how long until the queue tries
+    /// again by itself after the nth failure in a row to reach the other side, or the store.
+    public var failedBackoff: Backoff
     /// The longest pause; whatever a server asks, and whatever a stored pause says after the clock was set.
     public var maxPause: Duration
-    /// Whether an error means that the other side could not be reached at all: then nobody is to blame.
+    /// Requests are sent no faster than this, whatever the server allows; nil for no limit.
+    public var maxRate: Rate?
+    /// Whether an error means that the other side could not be reached at all: then nobody is to blame. By default no error
+    /// does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with ResilienceHTTP.
     public var isOffline: @Sendable (any Error) -> Bool
 
     public init(
+        maxInFlight: Int = 4,
         maxFailures: Int = 5,
+        laneRule: LaneRule = .skip,
+        maxAge: Duration? = nil,
+        appending: AppendRules = AppendRules(),
         pageSize: Int = 100,
         throttledBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        stalledBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
+        failedBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxPause: Duration = .seconds(3600),
+        maxRate: Rate? = nil,
         isOffline: @escaping @Sendable (any Error) -> Bool = { _ in false }
     ) {
+        precondition(maxInFlight >= 1, "SyncQueue: maxInFlight is \(maxInFlight), and must be at least 1")
         precondition(maxFailures >= 1, "SyncQueue: maxFailures is \(maxFailures), and must be at least 1")
+        precondition(maxAge ?? .zero >= .zero, "SyncQueue: maxAge is \(maxAge ?? .zero), and must not be negative")
         precondition(pageSize >= 1, "SyncQueue: pageSize is \(pageSize), and must be at least 1")
         precondition(maxPause >= .zero, "SyncQueue: maxPause is \(maxPause), and must not be negative")
+        self.maxInFlight = maxInFlight
         self.maxFailures = maxFailures
+        self.laneRule = laneRule
+        self.maxAge = maxAge
+        self.appending = appending
         self.pageSize = pageSize
         self.throttledBackoff = throttledBackoff
-        self.stalledBackoff = stalledBackoff
+        self.failedBackoff = failedBackoff
         self.maxPause = maxPause
+        self.maxRate = maxRate
         self.isOffline = isOffline
     }
 }

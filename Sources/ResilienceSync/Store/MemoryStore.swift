@@ -9,101 +9,116 @@ import Resilience
 /// A store that lasts as long as the process: for tests, and for what may be lost.
 public final class MemoryStore: MutationStore {
     private struct State {
-        var pending: [StoredMutation] = []
-        var dead: [StoredMutation] = []
-        var ids: Set<String> = []
-        var lastPosition: Int64 = 0
-        var pause: Date?
-
-        /// Positions only grow, so the arrays are sorted.
-        static func index(of position: Int64, in mutations: [StoredMutation]) -> Int? {
-            // Positions begin at 1.
-            let index = firstIndex(after: max(0, position) - 1, in: mutations)
-            return index < mutations.count && mutations[index].position == position ? index : nil
-        }
-
-        static func firstIndex(after position: Int64, in mutations: [StoredMutation]) -> Int {
-            var low = 0
-            var high = mutations.count
-            while low < high {
-                let middle = (low + high) / 2
-                if mutations[middle].position <= position { low = middle + 1 } else { high = middle }
-            }
-            return low
-        }
-
-        mutating func replacePending(_ position: Int64, _ change: (StoredMutation) -> StoredMutation) {
-            guard let index = Self.index(of: position, in: pending) else { return }
-            pending[index] = change(pending[index])
-        }
+        var table = MemoryTable()
+        var settings: [ExactText: String] = [:]
     }
 
     private let state = Locked(State())
 
     public init() {}
 
-    public func append(_ mutations: [Mutation]) throws {
-        try state.withLock { state in
-            var ids = state.ids
-            for mutation in mutations where !ids.insert(mutation.id).inserted {
-                throw SyncQueueError.duplicate(id: mutation.id)
+    public func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> Appended {
+        try state.withLock { try $0.table.atomically { try $0.append(mutations, under: rules, at: date) } }
+    }
+
+    public func heads(after position: Int64, limit: Int) -> [LaneHead] {
+        state.withLock { state in
+            state.table.page(state.table.heads.page(after: position, limit: limit)).map { stored in
+                LaneHead(
+                    position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
+                    kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures)
             }
-            state.ids = ids
-            for mutation in mutations {
-                state.lastPosition += 1
-                state.pending.append(
-                    StoredMutation(position: state.lastPosition, mutation: mutation, failures: 0, lastError: nil))
-            }
+        }
+    }
+
+    public func apply(_ changes: [MutationChange], claiming positions: [Int64]) -> [StoredMutation] {
+        state.withLock { state in
+            for change in changes { state.table.make(change) }
+            return positions.compactMap { state.table.claim($0) }
         }
     }
 
     public func pending(after position: Int64, limit: Int) -> [StoredMutation] {
-        state.withLock { Array($0.pending[State.firstIndex(after: position, in: $0.pending)...].prefix(max(0, limit))) }
-    }
-
-    public func remove(at position: Int64) {
-        state.withLock { state in
-            guard let index = State.index(of: position, in: state.pending) else { return }
-            state.ids.remove(state.pending.remove(at: index).mutation.id)
-        }
-    }
-
-    public func countFailure(at position: Int64, error: String) {
-        state.withLock { state in
-            state.replacePending(position) { $0.failing(error) }
-        }
-    }
-
-    public func park(at position: Int64, error: String) {
-        state.withLock { state in
-            guard let index = State.index(of: position, in: state.pending) else { return }
-            let parked = state.pending.remove(at: index).failing(error)
-            state.dead.insert(parked, at: State.firstIndex(after: position, in: state.dead))
-        }
+        state.withLock { $0.table.page($0.table.pending.page(after: position, limit: limit)) }
     }
 
     public func dead(after position: Int64, limit: Int) -> [StoredMutation] {
-        state.withLock { Array($0.dead[State.firstIndex(after: position, in: $0.dead)...].prefix(max(0, limit))) }
+        state.withLock { $0.table.page($0.table.dead.page(after: position, limit: limit)) }
     }
 
-    public func pendingCount() -> Int { state.withLock { $0.pending.count } }
-    public func deadCount() -> Int { state.withLock { $0.dead.count } }
+    public func revive(_ positions: [Int64]?, at date: Date) -> Int {
+        forEachDead(positions) { entry in
+            entry.status = .pending
+            entry.stored.queuedAt = date
+            entry.stored.failures = 0
+            entry.stored.lastError = nil
+            return entry
+        }
+    }
 
-    public func removePending() -> Int {
+    public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions) { _ in nil } }
+
+    /// - Returns: how many there were.
+    private func forEachDead(
+        _ positions: [Int64]?, _ change: (inout MemoryTable.Entry) -> MemoryTable.Entry?
+    ) -> Int {
         state.withLock { state in
-            let count = state.pending.count
-            state.ids.subtract(state.pending.map(\.mutation.id))
-            state.pending = []
+            var count = 0
+            for position in positions ?? state.table.dead.page(after: .min, limit: .max) {
+                guard var entry = state.table.dead(position) else { continue }
+                state.table.put(change(&entry), at: position)
+                count += 1
+            }
             return count
         }
     }
 
-    public func pause() -> Date? { state.withLock { $0.pause } }
-    public func setPause(until date: Date?) { state.withLock { $0.pause = date } }
+    public func removePending() -> Int {
+        state.withLock { state in
+            let positions = state.table.pending.page(after: .min, limit: .max)
+            for position in positions { state.table.put(nil, at: position) }
+            return positions.count
+        }
+    }
+
+    public func totals() -> QueueTotals { state.withLock { $0.table.totals } }
+
+    public func setting(_ name: String) -> String? { state.withLock { $0.settings[ExactText(name)] } }
+
+    public func set(_ name: String, to value: String?) { state.withLock { $0.settings[ExactText(name)] = value } }
 }
 
-extension StoredMutation {
-    fileprivate func failing(_ error: String) -> StoredMutation {
-        StoredMutation(position: position, mutation: mutation, failures: failures + 1, lastError: error)
+extension MemoryTable {
+    fileprivate mutating func make(_ change: MutationChange) {
+        guard var entry = pending(change.position) else { return }
+        switch change {
+        case .acknowledged(let position):
+            put(nil, at: position)
+        case .failed(let position, let error):
+            entry.stored.isAttempted = true
+            entry.stored.failures = min(entry.stored.failures, .max - 1) + 1
+            entry.stored.lastError = error
+            put(entry, at: position)
+        case .parked(let position, let error, let rest):
+            park(entry, error: error, as: rest == .block ? .blocking : .dead)
+            guard rest == .parkRest else { return }
+            for next in self.rest(of: entry.stored.mutation.entity, after: position) {
+                if let entry = pending(next) { park(entry, error: error, as: .dead) }
+            }
+        }
+    }
+
+    private mutating func park(_ entry: Entry, error: String, as status: Status) {
+        var entry = entry
+        entry.status = status
+        entry.stored.lastError = error
+        put(entry, at: entry.stored.position)
+    }
+
+    fileprivate mutating func claim(_ position: Int64) -> StoredMutation? {
+        guard var entry = pending(position) else { return nil }
+        entry.stored.isAttempted = true
+        put(entry, at: position)
+        return entry.stored
     }
 }

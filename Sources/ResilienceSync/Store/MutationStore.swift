@@ -6,68 +6,184 @@
 
 /// Where a ``SyncQueue`` keeps what it has not sent. What a method changed is durable when it returns.
 ///
-/// One queue works on a store at a time. Every method may be called on any task.
+/// Mutations of one entity form its *lane*. A mutation is pending, or it is dead: set aside for somebody to look at. A lane
+/// is blocked while it holds a dead mutation that was parked to block it. The *head* of a lane that is not blocked is its
+/// first pending mutation.
+///
+/// One queue works on a store at a time. Every method may be called on any task, several at once, and takes effect whole or
+/// not at all. Texts are told apart by their code units: two ids or entities that look alike and are encoded differently are
+/// two. `StoreContract` in ResilienceSyncTesting tries a store for all of this.
 public protocol MutationStore: Sendable {
-    /// Adds mutations at the end, in order: all of them, or none.
-    /// - Throws: ``SyncQueueError/duplicate(id:)`` if one with the same id is there, pending or dead.
-    func append(_ mutations: [Mutation]) async throws
+    /// Adds mutations at the end, one after the other: all of them, or none. Each is first put to the rules' coalescing
+    /// with the last pending one of its lane, unless that one is attempted. An append that makes the queue hold no more
+    /// than before is never refused for the limits.
+    /// - Parameter date: now, by the wall clock.
+    /// - Throws: ``SyncQueueError/duplicate(id:)`` if one with the same id is there, pending or dead,
+    ///   or twice among these; ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
+    func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended
 
-    /// The next pending mutations after a position, in order.
+    /// The next heads of lanes after a position, in order.
+    func heads(after position: Int64, limit: Int) async throws -> [LaneHead]
+
+    /// Makes these changes, in order, and then claims these mutations, to be sent: all of it or nothing. A change to a
+    /// mutation that is no longer pending does nothing.
+    /// - Returns: those claimed, as they are now, in the order asked for; without those that are not pending. They are
+    ///   attempted from now on.
+    func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation]
+
+    /// The next pending mutations after a position, in order. Large payloads may make it fewer than the limit, but there is
+    /// one if there are any.
     func pending(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
-    /// Removes a mutation that the other side has acknowledged. One that is gone already stays so.
-    func remove(at position: Int64) async throws
-
-    /// Notes a failure that counts.
-    func countFailure(at position: Int64, error: String) async throws
-
-    /// Sets a mutation aside: it is no longer pending, and is kept for somebody to look at.
-    func park(at position: Int64, error: String) async throws
-
-    /// What was set aside, in order.
+    /// What was set aside, in order; its pages like those of ``pending(after:limit:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
-    /// How many are pending.
-    func pendingCount() async throws -> Int
+    /// Makes dead mutations pending again, at their old place, with no failures, no error and a new
+    /// ``StoredMutation/queuedAt``. What was attempted stays so. Positions that are not dead are passed over.
+    /// - Parameter positions: nil for all.
+    /// - Returns: how many.
+    func revive(_ positions: [Int64]?, at date: Date) async throws -> Int
 
-    /// How many were set aside.
-    func deadCount() async throws -> Int
+    /// Removes dead mutations. Positions that are not dead are passed over.
+    /// - Parameter positions: nil for all.
+    /// - Returns: how many.
+    func discard(_ positions: [Int64]?) async throws -> Int
 
     /// Removes everything that is pending.
     /// - Returns: how many there were.
     func removePending() async throws -> Int
 
-    /// Until when nothing is to be sent, by the wall clock; nil if there is no such time.
-    func pause() async throws -> Date?
+    /// How much there is.
+    func totals() async throws -> QueueTotals
 
-    /// Keeps that time over restarts.
-    func setPause(until date: Date?) async throws
+    /// A value kept beside the mutations; nil if there is none.
+    func setting(_ name: String) async throws -> String?
+
+    /// Keeps a value; nil removes it.
+    func set(_ name: String, to value: String?) async throws
 }
 
-/// What a ``SyncQueue`` or its store can complain of.
-public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
-    /// A mutation with this id is in the queue already.
-    case duplicate(id: String)
-    /// The mutation can't be enqueued as it is.
-    case invalid(id: String, reason: String)
-    /// The file is not a queue of ours, or can't be read. It was left as it is.
-    case unreadable(path: String, reason: String)
-    /// The file was written by a newer version of this package. It was left as it is.
-    case newerSchema(path: String, version: Int)
-    /// The file can't be read or written now: a full disk, a lock that is not let go of. Nothing was changed.
-    case storeFailed(path: String, reason: String)
-    /// The queue was stopped.
-    case stopped
+/// The first pending mutation of a lane, without what it carries: that may change until it is claimed.
+public struct LaneHead: Sendable, Hashable {
+    public let position: Int64
+    public let id: String
+    public let entity: String
+    public let kind: String
+    /// Since when it is in the queue, by the wall clock.
+    public let queuedAt: Date
+    public let failures: Int
 
-    public var description: String {
+    public init(position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int) {
+        self.position = position
+        self.id = id
+        self.entity = entity
+        self.kind = kind
+        self.queuedAt = queuedAt
+        self.failures = failures
+    }
+}
+
+/// Something that became of a pending mutation.
+public enum MutationChange: Sendable, Hashable {
+    /// The other side has it: it is removed.
+    case acknowledged(Int64)
+    /// An attempt failed by the mutation's own fault: it is counted.
+    case failed(Int64, error: String)
+    /// It is set aside, which by itself counts as no failure.
+    case parked(Int64, error: String, rest: LaneRule)
+
+    public var position: Int64 {
         switch self {
-        case .duplicate(let id): "A mutation with id \"\(id)\" is in the queue already."
-        case .invalid(let id, let reason): "Mutation \"\(id)\" can't be enqueued: \(reason)"
-        case .unreadable(let path, let reason): "\(path) can't be used as a queue: \(reason) It was left as it is."
-        case .newerSchema(let path, let version):
-            "\(path) was written by a newer version of swift-resilience (schema \(version)). It was left as it is."
-        case .storeFailed(let path, let reason): "\(path) can't be read or written now: \(reason) Nothing was changed."
-        case .stopped: "The queue was stopped."
+        case .acknowledged(let position), .failed(let position, _), .parked(let position, _, _): position
         }
+    }
+}
+
+/// What becomes of a lane whose head is set aside.
+public enum LaneRule: String, Sendable, Hashable, CaseIterable {
+    /// The next one is sent.
+    case skip
+    /// The lane waits until the dead one is retried or discarded.
+    case block
+    /// Those behind it, pending now, are set aside with it.
+    case parkRest
+}
+
+/// What ``MutationStore/append(_:under:at:)`` goes by.
+public struct AppendRules: Sendable {
+    /// What to do when a limit is reached.
+    public enum Overflow: Sendable, Hashable {
+        /// Nothing is added: ``SyncQueueError/full(count:bytes:)``.
+        case refuse
+        /// The oldest pending ones that were never attempted make room, but none that was appended or merged into just now.
+        /// If they are not enough, nothing is added.
+        case dropOldest
+    }
+
+    /// Pending mutations, at most; nil for no limit.
+    public var maxCount: Int?
+    /// Bytes of pending payloads, at most; nil for no limit.
+    public var maxBytes: Int?
+    public var overflow: Overflow
+    public var coalescing: Coalescing
+
+    public init(
+        maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .refuse,
+        coalescing: Coalescing = .lastWriteWins
+    ) {
+        precondition(maxCount ?? 1 >= 1, "AppendRules: maxCount is \(maxCount ?? 1), and must be at least 1")
+        precondition(maxBytes ?? 1 >= 1, "AppendRules: maxBytes is \(maxBytes ?? 1), and must be at least 1")
+        self.maxCount = maxCount
+        self.maxBytes = maxBytes
+        self.overflow = overflow
+        self.coalescing = coalescing
+    }
+
+    /// Whether so much may be pending.
+    public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
+}
+
+/// What became of mutations that were appended.
+public struct Appended: Sendable, Hashable {
+    public struct Merge: Sendable, Hashable {
+        /// The one that was appended.
+        public let id: String
+        /// The one that was there, and has taken it up.
+        public let into: String
+        /// Whether nothing is left of both.
+        public let cancelsOut: Bool
+
+        public init(id: String, into: String, cancelsOut: Bool) {
+            self.id = id
+            self.into = into
+            self.cancelsOut = cancelsOut
+        }
+    }
+
+    /// How many got a place of their own, those that a later one cancelled out among them.
+    public var added = 0
+    public var merges: [Merge] = []
+    /// Ids of those that made room.
+    public var dropped: [String] = []
+
+    public init() {}
+}
+
+/// How much a store holds.
+public struct QueueTotals: Sendable, Hashable {
+    /// Pending mutations, those of blocked lanes among them.
+    public var pending: Int
+    /// Bytes of their payloads.
+    public var bytes: Int
+    /// Set aside.
+    public var dead: Int
+    /// Since when the first pending one is in the queue.
+    public var oldest: Date?
+
+    public init(pending: Int = 0, bytes: Int = 0, dead: Int = 0, oldest: Date? = nil) {
+        self.pending = pending
+        self.bytes = bytes
+        self.dead = dead
+        self.oldest = oldest
     }
 }

@@ -9,6 +9,8 @@
         var elapsed: Duration
         /// What is left of a pause; nil or zero if there is none.
         var pausedFor: Duration?
+        /// Requests a second that the server is believed to allow; nil as long as nobody knows.
+        var rate: Double?
         /// Whether the run has ended, one way or another.
         var isOver = false
 
@@ -22,8 +24,9 @@
                 parts.append("in \(Table.seconds(elapsed / .seconds(1)))")
             } else if let pausedFor, pausedFor > .zero {
                 parts.append("paused \(Table.seconds(pausedFor / .seconds(1)))")
-            } else if let left {
-                parts.append("\(Table.fixed(left, 0)) s left")
+            } else {
+                if let rate { parts.append("\(Table.fixed(rate, 1))/s") }
+                if let left { parts.append("\(Table.fixed(left, 0)) s left") }
             }
             return String(parts.joined(separator: "  ").prefix(79))
         }

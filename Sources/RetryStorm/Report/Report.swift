@@ -19,6 +19,12 @@
         }
 
         var bestSeconds: Double? { limit?.bestSeconds(for: mutations) }
+
+        /// How many times the best possible a run took; nil if that is not known, or it did not deliver all.
+        func ratioToBest(of result: RunResult) -> Double? {
+            guard let best = bestSeconds, best > 0, result.delivered >= mutations else { return nil }
+            return result.seconds / best
+        }
     }
 
     extension Report: Encodable {
@@ -35,9 +41,26 @@
             try container.encode(limit?.rate, forKey: .rate)
             try container.encode(limit?.burst, forKey: .burst)
             try container.encode(timeScale, forKey: .timeScale)
-            try container.encode(naive, forKey: .naive)
-            try container.encode(toolkit, forKey: .toolkit)
+            try container.encode(naive.map(rated), forKey: .naive)
+            try container.encode(toolkit.map(rated), forKey: .toolkit)
             try container.encode(bestSeconds, forKey: .bestSeconds)
+        }
+
+        private func rated(_ result: RunResult) -> Rated { Rated(result: result, ratio: ratioToBest(of: result)) }
+
+        private struct Rated: Encodable {
+            let result: RunResult
+            let ratio: Double?
+
+            enum CodingKeys: String, CodingKey {
+                case ratio = "ratio_to_best"
+            }
+
+            func encode(to encoder: any Encoder) throws {
+                try result.encode(to: encoder)
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(ratio.map { ($0 * 1000).rounded() / 1000 }, forKey: .ratio)
+            }
         }
 
         /// One JSON object, its keys sorted.

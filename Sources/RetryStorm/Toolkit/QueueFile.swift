@@ -32,7 +32,7 @@
             }
             guard pending.isEmpty else { return (pending, true) }
             let fresh = try source()
-            try await store.append(fresh)
+            _ = try await store.append(fresh, under: AppendRules(), at: Date())
             return (fresh, false)
         }
 

@@ -22,7 +22,7 @@
                 return true
             } catch let error as SyncQueueError {
                 switch error {
-                case .unreadable, .newerSchema: break
+                case .unreadable, .newerSchema, .storeFailed: break
                 default: throw Finding("refused with \(error)")
                 }
                 try expect(try contents(of: folder) == before, "it is refused, and was changed: \(error)")
@@ -56,10 +56,11 @@
             defer { try? FileManager.default.removeItem(at: file) }
             do {
                 let store = try SQLiteStore(path: file.path)
-                try await store.append((1...4).map { mutation("well-\($0)") })
-                try await store.countFailure(at: 1, error: "503")
-                try await store.park(at: 2, error: "410")
-                try await store.setPause(until: Date(timeIntervalSince1970: 1_800_000_000))
+                _ = try await store.append((1...5).map { mutation("well-\($0)") }, under: AppendRules(), at: date)
+                _ = try await store.apply(
+                    [.failed(1, error: "503"), .parked(2, error: "410", rest: .skip)], claiming: [1])
+                _ = try await store.apply([.parked(3, error: "410", rest: .block)], claiming: [])
+                try await store.set("pausedUntil", to: "1800000000.0")
             }
             return try Data(contentsOf: file)
         }
@@ -67,28 +68,43 @@
         private static func mutation(_ id: String) -> Mutation {
             Mutation(
                 id: id, entity: "e-\(id)", kind: "create", payload: Data("{}".utf8), idempotencyKey: "k-\(id)",
-                createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+                createdAt: date)
         }
+
+        private static let date = Date(timeIntervalSince1970: 1_700_000_000)
 
         /// Everything that a queue asks of its store.
         private static func use(_ store: SQLiteStore) async throws {
             do {
                 let fresh = mutation("fresh")
-                try await store.append([fresh])
-                let pending = try await all(store.pending)
+                _ = try await store.append([fresh], under: AppendRules(), at: date)
+                let pending = try await all(store.pending) { $0.position }
                 try expect(pending.contains { $0.mutation == fresh }, "what was appended is not there")
-                let dead = try await all(store.dead)
+                let dead = try await all(store.dead) { $0.position }
+                let totals = try await store.totals()
                 try expect(
-                    try await [store.pendingCount(), store.deadCount()] == [pending.count, dead.count],
+                    [totals.pending, totals.dead] == [pending.count, dead.count],
                     "there are other mutations than are counted")
+                let seen = try await rows(in: store.path)
+                try expect([seen.pending, seen.dead] == [pending.count, dead.count], "the index hides a mutation")
+                let heads = try await all(store.heads) { $0.position }
                 try expect(
-                    try await rows(in: store.path) == [pending.count, dead.count], "the index hides a mutation")
-                _ = try await store.pause()
-                try await store.setPause(until: nil)
-                if let first = pending.first { try await store.countFailure(at: first.position, error: "503") }
-                if let last = pending.last { try await store.park(at: last.position, error: "410") }
-                try await store.remove(at: pending.first?.position ?? 0)
-                try expect(try await store.removePending() == max(0, pending.count - 2), "not all were removed")
+                    heads.map(\.position) == seen.heads, "the heads are \(heads.map(\.position)), not \(seen.heads)")
+                _ = try await store.setting("pausedUntil")
+                try await store.set("pausedUntil", to: nil)
+                if let first = pending.first, let last = pending.last {
+                    let claimed = try await store.apply(
+                        [.failed(first.position, error: "503"), .parked(last.position, error: "410", rest: .skip)],
+                        claiming: [first.position])
+                    try expect(claimed.count == (pending.count > 1 ? 1 : 0), "\(claimed.count) are claimed")
+                    _ = try await store.apply([.acknowledged(first.position)], claiming: [])
+                }
+                try expect(
+                    try await store.revive(nil, at: date) == dead.count + (pending.isEmpty ? 0 : 1),
+                    "not all are revived")
+                try expect(
+                    try await store.removePending() == pending.count + dead.count - (pending.count > 1 ? 1 : 0),
+                    "not all were removed")
             } catch let error as SyncQueueError {
                 switch error {
                 case .storeFailed, .duplicate: return
@@ -97,26 +113,35 @@
             }
         }
 
-        private static func all(_ page: (Int64, Int) async throws -> [StoredMutation]) async throws -> [StoredMutation]
-        {
-            var all: [StoredMutation] = []
-            var position = Int64.min
-            while let last = try await page(position, 2).last {
-                all += try await page(position, 2)
-                try expect(last.position > position, "the pages do not move on")
-                position = last.position
+        private static func all<Element>(
+            _ page: (Int64, Int) async throws -> [Element], _ position: (Element) -> Int64
+        ) async throws -> [Element] {
+            var all: [Element] = []
+            var start = Int64.min
+            while case let next = try await page(start, 2), let last = next.last {
+                all += next
+                try expect(position(last) > start, "the pages do not move on")
+                start = position(last)
             }
             return all
         }
 
-        /// How many are pending and dead, counted without the index.
-        private static func rows(in path: String) async throws -> [Int] {
+        /// How many are pending and dead, and which are heads, found without the indexes.
+        private static func rows(in path: String) async throws -> (pending: Int, dead: Int, heads: [Int64]) {
             do {
                 return try await DatabaseQueue(path: path).read { db in
-                    try [0, 1].map { dead in
-                        try Int.fetchOne(
-                            db, sql: "SELECT COUNT(*) FROM mutation NOT INDEXED WHERE dead = ?", arguments: [dead]) ?? 0
+                    func count(_ condition: String) throws -> Int {
+                        let sql = "SELECT COUNT(*) FROM resilience_mutation NOT INDEXED WHERE \(condition)"
+                        return try Int.fetchOne(db, sql: sql) ?? 0
                     }
+                    let heads = try Int64.fetchAll(
+                        db,
+                        sql: """
+                            SELECT MIN(position) FROM resilience_mutation NOT INDEXED WHERE state = 0 AND entity NOT IN
+                            (SELECT entity FROM resilience_mutation NOT INDEXED WHERE state = 2)
+                            GROUP BY entity ORDER BY 1
+                            """)
+                    return (try count("state = 0"), try count("state > 0"), heads)
                 }
             } catch let error as DatabaseError {
                 throw SyncQueueError.storeFailed(path: path, reason: "\(error)")

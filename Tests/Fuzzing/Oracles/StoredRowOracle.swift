@@ -9,7 +9,7 @@
         /// - Returns: whether every column has the type that the store writes.
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
-            let names = StoredMutation.columns.split(separator: ", ").map(String.init)
+            let names = StoredMutation.columns
             let values = names.map { _ in Value(&rest) }
             let read = try row(of: values, names: names).map(StoredMutation.init(row:))
             guard let read else { throw Finding("there is no row") }
@@ -26,6 +26,13 @@
             try expect(
                 read.mutation.createdAt.timeIntervalSinceReferenceDate == value["created_at"]?.number ?? 0,
                 "created_at: \(read)")
+            try expect(
+                read.queuedAt.timeIntervalSinceReferenceDate == value["queued_at"]?.number ?? 0, "queued_at: \(read)")
+            try expect(read.isAttempted == ((value["attempted"]?.integer ?? 0) != 0), "attempted: \(read)")
+            try expect(
+                read.mutation.operation?.rawValue
+                    == value["operation"]?.text.flatMap { ["create", "update", "delete"].contains($0) ? $0 : nil },
+                "operation: \(read)")
             return zip(names, values).allSatisfy { $1.isAsWritten(in: $0) }
         }
 
@@ -121,10 +128,12 @@
 
             func isAsWritten(in column: String) -> Bool {
                 switch (column, self) {
-                case ("position", .integer), ("failures", .integer), ("created_at", .real), ("last_error", .null),
-                    ("payload", .blob):
+                case ("position", .integer), ("failures", .integer), ("attempted", .integer), ("created_at", .real),
+                    ("queued_at", .real), ("last_error", .null), ("operation", .null), ("payload", .blob):
                     true
-                case ("id", _), ("entity", _), ("kind", _), ("idempotency_key", _), ("last_error", _): text != nil
+                case ("id", _), ("entity", _), ("kind", _), ("idempotency_key", _), ("last_error", _),
+                    ("operation", _):
+                    text != nil
                 default: false
                 }
             }

@@ -75,11 +75,11 @@ import Testing
     @Test("an answer for a cleared mutation removes none that was enqueued under the same id since (B9)")
     func positions() async throws {
         let store = MemoryStore()
-        try store.append([Mutation("a1")])
+        try await store.append([Mutation("a1")])
         let old = store.pending(after: 0, limit: 1)[0].position
         #expect(store.removePending() == 1)
-        try store.append([Mutation("a1")])
-        store.remove(at: old)
+        try await store.append([Mutation("a1")])
+        _ = store.apply([.acknowledged(old)], claiming: [])
         #expect(store.pendingCount() == 1)
     }
 
@@ -136,5 +136,72 @@ import Testing
         #expect(try await queue.clear() == 1)
         #expect(try await flush.value?.value.end == .drained)
         #expect(fixture.server.ids == ["b1"])
+    }
+
+    @Test(
+        "cleared in the middle of a batch: what its late answer acknowledges counts as sent, the rest as cleared (B9, B11)"
+    )
+    func inABatch() async throws {
+        let gate = ScriptedOperation<Int, Void>(fallback: .success(()))
+        gate.hold()
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: Observers(fixture.recorder),
+            handlers: [
+                .batch("create", upTo: 3) { mutations in
+                    // The request can't be called back.
+                    try await withTaskCancellationHandler {
+                        try await Task { try await gate(mutations.count) }.value
+                    } onCancel: {
+                        gate.release()
+                    }
+                    return mutations.map { $0.id == "1" ? .failure(Refusal.unavailable) : .success(()) }
+                }
+            ])
+        try await queue.enqueue(Mutation.many(5))
+        queue.trigger()
+        await gate.waitForCalls(1)
+        #expect(try await queue.clear() == 3)
+        #expect(fixture.events.contains(.cleared(3)))
+        let status = try await queue.status()
+        #expect(status.pending == 0 && status.dead == 0 && status.inFlight == 0)
+        #expect(try await queue.flush().end == .drained)
+        #expect(gate.inputs == [3])
+    }
+
+    @Test(
+        "after a sign-out nothing of the old user is sent, whatever late answers say, and nothing of theirs is kept (B9)"
+    )
+    func signOut() async throws {
+        let server = fixture.server
+        server.enqueue(.refused(.gone))
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 3)
+        ) { mutation in
+            try await withTaskCancellationHandler {
+                try await Task { try await server(mutation) }.value
+            } onCancel: {
+                server.release()
+            }
+        }
+        try await queue.enqueue(Mutation.many(10))
+        _ = try await queue.flush()
+        let old = try await queue.dead()
+        server.hold()
+        for refusal in [Refusal.unavailable, .throttled(retryAfter: .seconds(60)), .gone] {
+            server.enqueue(.refused(refusal))
+        }
+        try await queue.enqueue((0..<9).map { Mutation("\(Character(Unicode.Scalar(UInt8(97 + $0))))1") })
+        queue.trigger()
+        await server.waitForCalls(13)
+        #expect(try await queue.clear(discardsDead: true) == 9)
+        let calls = server.callCount
+        #expect(queue.pausedUntil == nil && old.count == 1)
+        #expect(try await queue.retryDead() == 0)
+        #expect(try await queue.flush().end == .drained)
+        #expect(server.callCount == calls)
+        let status = try await queue.status()
+        #expect(status.pending == 0 && status.dead == 0)
     }
 }

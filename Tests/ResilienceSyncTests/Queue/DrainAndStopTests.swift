@@ -140,4 +140,42 @@ import Testing
         await queue.stop()
         #expect(try await queue.clear() == 1)
     }
+
+    @Test("within the grace period what is in flight may end, and is not sent again; nothing new is sent")
+    func grace() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation.many(3))
+        queue.trigger()
+        await server.waitForCalls(1)
+        let stop = Task { await queue.stop(within: .seconds(10)) }
+        await fixture.clock.waitForSleepers(1)
+        server.release()
+        await stop.value
+        #expect(server.callCount == 1 && fixture.clock.sleepers.isEmpty)
+        #expect(try await queue.pendingCount() == 2)
+        #expect(fixture.events.contains(.delivered(id: "0")))
+    }
+
+    @Test("what has not ended by the end of the grace period is cancelled, and stays pending")
+    func graceIsOver() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation.many(3))
+        queue.trigger()
+        await server.waitForCalls(1)
+        let stop = Task { await queue.stop(within: .seconds(10)) }
+        await fixture.clock.waitForSleepers(1)
+        fixture.clock.advance(by: .seconds(10))
+        await stop.value
+        #expect(server.running == 0 && server.callCount == 1)
+        #expect(try await queue.pendingCount() == 3)
+    }
+
+    @Test("a queue that does nothing stops at once, however long the grace period", arguments: [1, 2])
+    func idle(times: Int) async throws {
+        let queue = fixture.queue()
+        for _ in 0..<times { await queue.stop(within: .seconds(1_000_000)) }
+        #expect(fixture.clock.sleepers.isEmpty)
+    }
 }

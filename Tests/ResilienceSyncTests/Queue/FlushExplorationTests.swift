@@ -8,15 +8,17 @@ import Testing
 /// A flush's machine beside everything that ever happened to it, from which is worked out what must come next.
 private struct RecordedFlush: ExplorableMachine {
     enum Input: Hashable {
-        case trigger
-        case passEnded(pause: Int64?)
+        case trigger, takeTrigger
+        case roundEnded(pause: Int64?)
         case cancel, endPause, clear, cleared
         case wait(Int64)
     }
 
     private enum Event {
-        /// A flush began, or the next pass of it.
-        case began, passBegan
+        /// A flush began, or the next round of it.
+        case began, roundBegan
+        /// The round looks again.
+        case lookedAgain
         /// A trigger came while a flush was under way.
         case joined
         /// A flush ended.
@@ -39,8 +41,8 @@ private struct RecordedFlush: ExplorableMachine {
     }
 
     var inputs: [Input] {
-        var inputs: [Input] = [.trigger, .endPause] + waits.map { .wait($0) }
-        if isRunning { inputs += [.cancel, .passEnded(pause: nil)] + pauses.map { .passEnded(pause: $0) } }
+        var inputs: [Input] = [.trigger, .takeTrigger, .endPause] + waits.map { .wait($0) }
+        if isRunning { inputs += [.cancel, .roundEnded(pause: nil)] + pauses.map { .roundEnded(pause: $0) } }
         if clearings < 3 { inputs.append(.clear) }
         if clearings > 0 { inputs.append(.cleared) }
         return inputs
@@ -77,12 +79,12 @@ private struct RecordedFlush: ExplorableMachine {
         return false
     }
 
-    /// A trigger came during this pass: a pass must begin after it.
+    /// A trigger came that the round has not looked again for: another must begin after it.
     private var isOwed: Bool {
         for event in events.reversed() {
             switch event {
             case .joined: return true
-            case .began, .passBegan, .ended: return false
+            case .began, .roundBegan, .lookedAgain, .ended: return false
             default: continue
             }
         }
@@ -127,8 +129,11 @@ private struct RecordedFlush: ExplorableMachine {
             clearings -= 1
         case .trigger:
             try triggered()
-        case .passEnded(let pause):
-            try passEnded(pause)
+        case .takeTrigger:
+            try require(machine.takeTrigger(), is: isOwed, "whether to look again")
+            if isRunning { events.append(.lookedAgain) }
+        case .roundEnded(let pause):
+            try roundEnded(pause)
         case .cancel:
             // Who joined must not lose the trigger because of another's cancellation.
             try require(machine.flushCancelled(), is: isJoined, "whether another flush must start")
@@ -157,13 +162,13 @@ private struct RecordedFlush: ExplorableMachine {
         try require(machine.triggered(at: now), is: expected)
     }
 
-    private mutating func passEnded(_ pause: Int64?) throws {
+    private mutating func roundEnded(_ pause: Int64?) throws {
         let isOwed = isOwed
         let until = pause.map { later($0) }
         events.append(until.map { .paused(until: $0) } ?? .pauseEnded)
         let expected: FlushStateMachine.After = isOwed && pause == nil ? .again : .rest
-        events.append(expected == .again ? .passBegan : .ended)
-        try require(machine.passEnded(pausedUntil: until), is: expected)
+        events.append(expected == .again ? .roundBegan : .ended)
+        try require(machine.roundEnded(pausedUntil: until), is: expected)
     }
 }
 

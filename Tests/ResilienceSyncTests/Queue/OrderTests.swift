@@ -8,7 +8,7 @@ import Testing
 
     @Test("mutations are sent in the order they were enqueued, over any number of pages", arguments: [1, 2, 7, 100])
     func order(pageSize: Int) async throws {
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: pageSize))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue(Mutation.many(20))
         #expect(try await queue.flush().delivered == 20)
         #expect(fixture.server.ids == (0..<20).map { "\($0)" })
@@ -17,7 +17,7 @@ import Testing
     @Test("a failing mutation holds back the later ones of its entity, and no other", arguments: [1, 100])
     func heldBack(pageSize: Int) async throws {
         fixture.server.enqueue(.refused(.unavailable))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: pageSize))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue([Mutation("b1"), Mutation("a1"), Mutation("b2"), Mutation("a2")])
         let report = try await queue.flush()
         if pageSize == 100 { #expect(fixture.server.ids == ["b1", "a1", "a2"] && report.delivered == 2) }
@@ -90,7 +90,7 @@ import Testing
         let server = Server(fallback: .refused(.unavailable))
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(pageSize: 3)
+            configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: 3)
         ) { try await server($0) }
         try await queue.enqueue(Mutation.many(50))
         #expect(try await queue.flush().failed == 3)

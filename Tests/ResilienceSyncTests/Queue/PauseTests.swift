@@ -24,6 +24,75 @@ import Testing
         #expect(queue.pausedUntil == nil)
     }
 
+    @Test("a flush that is cancelled after a 429 keeps the pause: stored, and with an end that starts a flush")
+    func cancelledFlush() async throws {
+        let (store, clock, server) = (MemoryStore(), fixture.clock, fixture.server)
+        let queue = queueThatIsThrottledOnce(store)
+        let events = queue.events()
+        let end = clock.now + .seconds(60)
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        let flush = Task { try await queue.flush() }
+        for await event in events where event.kind == "paused" { break }
+        await server.waitForCalls(1)
+        flush.cancel()
+        _ = try await flush.value
+        #expect(queue.pausedUntil == end && clock.sleepers == [end])
+        queue.trigger()
+        #expect(store.pause() != nil && server.callCount == 1)
+    }
+
+    @Test("a pause that is ended while requests are in flight is over, and does not come back when they end")
+    func resumedInFlight() async throws {
+        let queue = queueThatIsThrottledOnce(MemoryStore())
+        let events = queue.events()
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        let flush = Task { try await queue.flush() }
+        for await event in events where event.kind == "paused" { break }
+        await fixture.server.waitForCalls(1)
+        try await queue.resume()
+        fixture.server.release()
+        #expect(try await flush.value.end == .drained)
+        #expect(queue.pausedUntil == nil)
+    }
+
+    /// "a1" is throttled at first; all others are held.
+    private func queueThatIsThrottledOnce(_ store: MemoryStore) -> SyncQueue {
+        let first = Server([.refused(.throttled(retryAfter: .seconds(60)))], fallback: .ok)
+        fixture.server.hold()
+        return SyncQueue(store: store, pipeline: Pipeline(timeBase: fixture.clock) {}) { [server = fixture.server] in
+            if $0.id == "a1" { try await first($0) } else { try await server($0) }
+        }
+    }
+
+    @Test("a pause that could not be stored holds all the same, and is stored as soon as it can be")
+    func notStored() async throws {
+        let (inner, fails) = (MemoryStore(), Box<Bool>())
+        let store = HookedStore(inner: inner) { step in
+            if step == .before("set"), fails.value == true { throw SyncQueueError.storeFailed(path: "", reason: "") }
+        }
+        fails.value = true
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
+        let queue = fixture.queue(store)
+        let end = fixture.clock.now + .seconds(60)
+        try await queue.enqueue(Mutation("a1"))
+        await #expect(throws: SyncQueueError.self) { try await queue.flush() }
+        fails.value = false
+        #expect(try await queue.flush().end == .paused(until: end))
+        #expect(inner.pause() != nil && fixture.clock.sleepers == [end])
+    }
+
+    @Test("429s that name a wait do not lengthen that of one that names none")
+    func namedWaits() async throws {
+        let (server, clock) = (fixture.server, fixture.clock)
+        for _ in 0..<3 { server.enqueue(.refused(.throttled(retryAfter: .seconds(7)))) }
+        server.enqueue(.refused(.throttled))
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        for _ in 0..<3 { await fixture.passOneWait() }
+        #expect(clock.now.duration(to: clock.sleepers[0]) == .seconds(1))
+    }
+
     @Test("a stall ends by itself too, and is longer each time that nothing got through")
     func stall() async throws {
         let server = Server(fallback: .refused(.unavailable))
@@ -74,7 +143,7 @@ import Testing
     func zeroWaits() async throws {
         fixture.server.enqueue(.refused(.throttled), .refused(.unreachable))
         let configuration = SyncQueueConfiguration(
-            throttledBackoff: .none, stalledBackoff: .none, maxPause: .zero, isOffline: Fixture.isOffline)
+            throttledBackoff: .none, failedBackoff: .none, maxPause: .zero, isOffline: Fixture.isOffline)
         let queue = fixture.queue(MemoryStore(), nil, configuration)
         try await queue.enqueue(Mutation("a1"))
         let start = fixture.clock.now
@@ -88,13 +157,31 @@ import Testing
         let (server, clock) = (fixture.server, fixture.clock)
         server.enqueue(.refused(.throttled(retryAfter: .seconds(1))))
         let store = HookedStore(inner: MemoryStore()) { step in
-            if step == .after("setPause") { clock.advance(by: .seconds(5)) }
+            if step == .after("set") { clock.advance(by: .seconds(5)) }
         }
         let queue = fixture.queue(store)
         try await queue.enqueue(Mutation("a1"))
         queue.trigger()
         await server.waitForCalls(2)
         #expect(try await queue.flush().end == .drained)
+    }
+
+    @Test("a machine that slept through a pause, and a day more, wakes to one request, and then to all of them")
+    func slept() async throws {
+        let (server, clock) = (fixture.server, fixture.clock)
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4))
+        try await queue.enqueue(Mutation.many(20))
+        _ = try await queue.flush()
+        server.hold()
+        let calls = server.callCount
+        clock.advance(by: .seconds(86_407))
+        await server.waitForCalls(calls + 1)
+        for _ in 0..<10 { queue.trigger() }
+        #expect(server.running == 1 && clock.sleepers.isEmpty)
+        server.release()
+        _ = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(server.callCount == 21)
     }
 
     @Test("resuming ends the pause at once, resets the breaker, and sends")
@@ -118,8 +205,9 @@ import Testing
         _ = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(
             fixture.events == [
-                .enqueued(2), .paused(for: .seconds(7)), .failed(id: "a1", failures: 1, error: "503"),
-                .delivered(id: "b1"), .delivered(id: "a1"), .drained,
+                .enqueued(2), .attempted(id: "a1"), .paused(for: .seconds(7)), .attempted(id: "a1"),
+                .failed(id: "a1", failures: 1, error: "503"), .attempted(id: "b1"), .delivered(id: "b1"),
+                .attempted(id: "a1"), .delivered(id: "a1"), .drained,
             ])
     }
 }

@@ -91,6 +91,17 @@ import Testing
             fixture.recorder.count(CircuitBreaker.Event.self) { if case .refused = $0 { true } else { false } } == 1)
     }
 
+    @Test("no faster than maxRate, from the first request on, with a server that never says 429")
+    func maxRate() async throws {
+        let queue = fixture.queue(
+            MemoryStore(), nil, SyncQueueConfiguration(maxRate: Rate(10, per: .seconds(1))))
+        try await queue.enqueue(Mutation.many(102))
+        let start = fixture.clock.now
+        _ = try await fixture.whileTimePasses { try await queue.flush() }
+        #expect(start.duration(to: fixture.clock.now) >= .seconds(10))
+        #expect(fixture.server.callCount == 102 && queue.rate == nil)
+    }
+
     private func trip() async {
         for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
         #expect(fixture.breaker.isTripped)

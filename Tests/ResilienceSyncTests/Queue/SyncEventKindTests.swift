@@ -5,13 +5,17 @@ import Testing
     @Test("every event has the kind it always had, and no two the same")
     func stable() {
         let kinds = [
-            SyncEvent.enqueued(1), .delivered(id: "a"), .failed(id: "a", failures: 1, error: ""),
+            SyncEvent.enqueued(1), .coalesced(id: "a", into: "b", cancelsOut: false), .dropped(id: "a"),
+            .attempted(id: "a"), .delivered(id: "a"), .failed(id: "a", failures: 1, error: ""),
             .died(id: "a", error: ""),
-            .paused(for: .zero), .offline(error: ""), .drained, .cleared(1), .storeFailed(error: ""),
+            .paused(for: .zero), .offline(error: ""), .drained, .cleared(1), .revived(1), .discarded(1),
+            .storeFailed(error: ""),
         ].map(\.kind)
         #expect(
             kinds == [
-                "enqueued", "delivered", "failed", "died", "paused", "offline", "drained", "cleared", "storeFailed",
+                "enqueued", "coalesced", "dropped", "attempted", "delivered", "failed", "died", "paused", "offline",
+                "drained", "cleared", "revived",
+                "discarded", "storeFailed",
             ])
     }
 }

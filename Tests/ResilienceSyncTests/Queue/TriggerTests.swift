@@ -53,7 +53,7 @@ import Testing
         server.release()
         #expect(try await flush.value.delivered == 1)
         #expect(server.ids == ["a1"])
-        #expect(fixture.events == [.enqueued(1), .delivered(id: "a1"), .drained])
+        #expect(fixture.events == [.enqueued(1), .attempted(id: "a1"), .delivered(id: "a1"), .drained])
     }
 
     @Test("what is enqueued during a flush is sent by the same flush (B12)")
@@ -126,6 +126,27 @@ import Testing
         #expect(try await queue.pendingCount() == 0)
     }
 
+    @Test("a flush that is cancelled after the store has failed leaves the queue's own next attempt where it was")
+    func cancelKeepsTheAlarmOfAFailure() async throws {
+        let (server, clock) = (fixture.server, fixture.clock)
+        let hasFailed = Box<Bool>()
+        let queue = fixture.queue(
+            HookedStore(inner: MemoryStore()) { step in
+                guard step == .before("heads"), hasFailed.value == nil else { return }
+                hasFailed.value = true
+                throw SyncQueueError.storeFailed(path: "", reason: "")
+            })
+        let retryAt = clock.now + .seconds(1)
+        try await queue.enqueue(Mutation("a1"))
+        await #expect(throws: SyncQueueError.self) { try await queue.flush() }
+        server.hold()
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(1)
+        flush.cancel()
+        #expect(try await flush.value.end == .cancelled)
+        #expect(clock.sleepers == [retryAt])
+    }
+
     @Test("a flush that is cancelled leaves the queue's own next attempt where it was")
     func cancelKeepsTheAlarm() async throws {
         let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
@@ -134,6 +155,7 @@ import Testing
         let retryAt = clock.now + .seconds(1)
         #expect(try await queue.flush().end == .stalled(retryAt: retryAt))
         server.hold()
+        try await queue.enqueue(Mutation("b1"))
         let flush = Task { try await queue.flush() }
         await server.waitForCalls(2)
         #expect(clock.sleepers.isEmpty)
@@ -157,7 +179,7 @@ private final class Late: Sendable {
     func attach(to queue: SyncQueue) { self.queue.withLock { $0 = queue } }
 
     @Sendable func hook(_ step: HookedStore.Step) async throws {
-        guard step == .after("pending", rows: 0), let queue = queue.withLock({ $0.take() }) else { return }
+        guard step == .after("heads", rows: 0), let queue = queue.withLock({ $0.take() }) else { return }
         before()
         try await queue.enqueue(mutation)
         queue.trigger()

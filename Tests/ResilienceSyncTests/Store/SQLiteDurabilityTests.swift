@@ -8,7 +8,6 @@
     @Suite(.timeLimit(.minutes(1))) struct SQLiteDurabilityTests {
         let folder: TemporaryFolder
         let path: String
-        let wallClock = WallClock()
 
         init() throws {
             folder = try TemporaryFolder()
@@ -17,7 +16,7 @@
 
         @Test("what was stored is there when the file is opened again: pending, dead and the pause")
         func reopened() async throws {
-            let pause = Date(timeIntervalSince1970: 1_800_000_000)
+            let pause = "1800000000.0"
             do {
                 let store = try SQLiteStore(path: path)
                 try await fill(store, pause)
@@ -27,7 +26,7 @@
 
         @Test("what was stored is there after a crash: the files are copied while the store is open")
         func crash() async throws {
-            let pause = Date(timeIntervalSince1970: 1_800_000_000)
+            let pause = "1800000000.0"
             let store = try SQLiteStore(path: path)
             try await fill(store, pause)
             let copy = try TemporaryFolder()
@@ -35,7 +34,7 @@
                 try bytes.write(to: copy.url.appendingPathComponent(name))
             }
             try await expectFilled(SQLiteStore(path: copy.path("queue.sqlite")), pause)
-            #expect(try await store.pendingCount() == 2)
+            #expect(try await store.totals().pending == 2)
         }
 
         @Test("a position is not given again after everything was removed and the file reopened (B9)")
@@ -45,68 +44,27 @@
             #expect(try await Self.position(path) > first)
         }
 
-        @Test("the idempotency key is the same over failures and over every reopening of the file (B14)")
-        func sameKey() async throws {
-            var keys: Set<String> = []
-            let mutation = Mutation(id: "a1", entity: "a", kind: "create", payload: Data())
-            try await SQLiteStore(path: path).append([mutation])
-            for refusal in [Refusal.unavailable, .throttled, .unreachable, .unavailable, .abandoned] {
-                let (queue, fixture) = try start()
-                fixture.server.enqueue(.refused(refusal))
-                _ = try await queue.flush()
-                keys.formUnion(fixture.server.inputs.map(\.idempotencyKey))
-                #expect(fixture.server.callCount == 1)
-                await queue.stop()
-                wallClock.set(wallClock.now.addingTimeInterval(60))
-            }
-            #expect(keys == [mutation.idempotencyKey])
-            #expect(try await SQLiteStore(path: path).pending(after: .min, limit: 9).map(\.failures) == [2])
-        }
-
-        @Test("a pause outlasts a restart: what is left of it is waited for, and its end starts a flush by itself")
-        func pauseOverRestart() async throws {
-            do {
-                let (queue, fixture) = try start()
-                fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
-                try await queue.enqueue(Mutation("a1"))
-                _ = try await queue.flush()
-                await queue.stop()
-            }
-            wallClock.set(wallClock.now.addingTimeInterval(15))
-            let (queue, fixture) = try start()
-            let end = fixture.clock.now + .seconds(45)
-            #expect(try await queue.flush().end == .paused(until: end))
-            #expect(fixture.server.callCount == 0)
-            fixture.clock.advance(to: end)
-            await fixture.server.waitForCalls(1)
-            #expect(try await queue.flush().end == .drained)
-        }
-
-        @Test("a failing statement is told as the queue's own error, with the path, and changes nothing")
-        func failingStatement() async throws {
+        @Test("a count of failures that is the highest there is stays so")
+        func highestCount() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
-            try Stranger.execute("DROP TABLE setting; ALTER TABLE mutation RENAME COLUMN kind TO sort", at: path)
-            func expectFailure(_ body: () async throws -> Void) async {
-                let error = await #expect(throws: SyncQueueError.self) { try await body() }
-                #expect(error?.description.contains(path) == true)
-            }
-            await expectFailure { try await store.append([Mutation("b1")]) }
-            await expectFailure { try await store.setPause(until: Date()) }
-            await expectFailure { _ = try await store.pause() }
-            await expectFailure { _ = try await store.pending(after: .min, limit: 1) }
-            #expect(try await store.pendingCount() == 1)
+            try Stranger.execute("UPDATE resilience_mutation SET failures = \(Int.max)", at: path)
+            let stored = try await store.apply([.failed(1, error: "x")], claiming: [1])
+            #expect(stored.map(\.failures) == [.max])
         }
 
-        @Test("a mutation whose stored count of failures is the highest there is, is set aside by the next")
-        func highestCount() async throws {
-            try await SQLiteStore(path: path).append([Mutation("a1")])
-            try Stranger.execute("UPDATE mutation SET failures = \(Int.max)", at: path)
-            let (queue, fixture) = try start()
-            fixture.server.enqueue(.refused(.unavailable))
-            #expect(try await queue.flush().died == 1)
-            await queue.stop()
-            #expect(try await SQLiteStore(path: path).deadCount() == 1)
+        @Test("pages end after some 8 MB, so that large payloads are never all in memory")
+        func largePages() async throws {
+            let store = try SQLiteStore(path: path)
+            let payload = Data(count: 3 << 20)
+            try await store.append(
+                (0..<7).map { Mutation(id: "\($0)", entity: "\($0)", kind: "k", payload: payload) }
+                    + [Mutation(id: "7", entity: "7", kind: "k", payload: Data(count: 10 << 20))])
+            for (start, count) in [(0, 3), (3, 3), (6, 2), (7, 1), (8, 0)] as [(Int64, Int)] {
+                #expect(try await store.pending(after: start, limit: .max).count == count)
+            }
+            _ = try await store.apply((1...8).map { .parked($0, error: "x", rest: .skip) }, claiming: [])
+            #expect(try await store.dead(after: 6, limit: .max).count == 2)
         }
 
         @Test("a temporary store's files go when it is let go of")
@@ -121,21 +79,27 @@
             for suffix in ["", "-wal", "-shm"] { #expect(!FileManager.default.fileExists(atPath: path + suffix)) }
         }
 
-        private func fill(_ store: SQLiteStore, _ pause: Date) async throws {
+        private func fill(_ store: SQLiteStore, _ pause: String) async throws {
             try await store.append(["a1", "b1", "c1", "d1"].map { Mutation($0, payload: "of \($0)") })
             let positions = try await store.pending(after: .min, limit: 9).map(\.position)
-            try await store.countFailure(at: positions[0], error: "503")
-            try await store.remove(at: positions[1])
-            try await store.park(at: positions[2], error: "410")
-            try await store.setPause(until: pause)
+            _ = try await store.apply(
+                [
+                    .failed(positions[0], error: "503"), .acknowledged(positions[1]),
+                    .parked(positions[2], error: "410", rest: .block),
+                ], claiming: [positions[0]])
+            try await store.set("pausedUntil", to: pause)
         }
 
-        private func expectFilled(_ store: SQLiteStore, _ pause: Date) async throws {
+        private func expectFilled(_ store: SQLiteStore, _ pause: String) async throws {
             let pending = try await store.pending(after: .min, limit: 9)
             #expect(pending.map(\.mutation) == ["a1", "d1"].map { Mutation($0, payload: "of \($0)") })
             #expect(pending.map(\.failures) == [1, 0] && pending.map(\.lastError) == ["503", nil])
+            #expect(pending.map(\.isAttempted) == [true, false])
             #expect(try await store.dead(after: .min, limit: 9).map(\.mutation.id) == ["c1"])
-            #expect(try await store.pause() == pause)
+            #expect(try await store.heads(after: .min, limit: 9).map(\.id) == ["a1", "d1"])
+            let totals = try await store.totals()
+            #expect(totals.pending == 2 && totals.dead == 1)
+            #expect(try await store.setting("pausedUntil") == pause)
         }
 
         private static func position(_ path: String) async throws -> Int64 {
@@ -144,14 +108,5 @@
             return try #require(try await store.pending(after: .min, limit: 1).first).position
         }
 
-        private func start() throws -> (SyncQueue, Fixture) {
-            let fixture = Fixture()
-            let queue = SyncQueue(
-                store: try SQLiteStore(path: path), pipeline: Pipeline(timeBase: fixture.clock) {},
-                configuration: SyncQueueConfiguration(isOffline: Fixture.isOffline),
-                wallClock: { [wallClock] in wallClock.now }
-            ) { try await fixture.server($0) }
-            return (queue, fixture)
-        }
     }
 #endif

@@ -29,12 +29,21 @@
         }
 
         @Test(
-            "a queue without one of its columns or tables is refused and left as it is",
-            arguments: ["ALTER TABLE mutation RENAME COLUMN kind TO sort", "DROP TABLE setting", "DROP TABLE mutation"])
-        func otherSchema(change: String) async throws {
+            "a queue without one of its columns, tables, indexes or triggers is refused and left as it is",
+            arguments: [
+                "ALTER TABLE resilience_mutation RENAME COLUMN kind TO sort", "DROP TABLE resilience_setting",
+                "DROP TABLE resilience_mutation", "DROP TABLE resilience_totals", "DROP INDEX resilience_head",
+                "DROP INDEX resilience_pending", "DROP INDEX resilience_dead", "DROP INDEX resilience_lane",
+                "DROP INDEX resilience_block", "DROP TRIGGER resilience_updated",
+                """
+                DROP TRIGGER resilience_deleted;
+                CREATE TRIGGER resilience_deleted AFTER DELETE ON resilience_mutation BEGIN SELECT 1; END
+                """,
+            ], [.full, .quick, .none] as [SQLiteStore.Check])
+        func otherSchema(change: String, check: SQLiteStore.Check) async throws {
             _ = try await filledFile()
             try Stranger.execute(change, at: path)
-            try expectUnreadable("no such")
+            try expectUnreadable("tables", check: check)
         }
 
         // Apple's SQLite does not let its schema be written.
@@ -43,23 +52,41 @@
             func hidden() async throws {
                 _ = try await filledFile()
                 func define(_ condition: String) throws {
-                    let index = "CREATE INDEX mutation_by_state ON mutation (dead, position)"
+                    let index = "CREATE INDEX resilience_lane ON resilience_mutation (entity, position) WHERE state = "
                     try Stranger.execute(
                         """
                         PRAGMA writable_schema = ON;
-                        UPDATE sqlite_master SET sql = '\(index + condition)' WHERE name = 'mutation_by_state'
+                        UPDATE sqlite_master SET sql = '\(index + condition)' WHERE name = 'resilience_lane'
                         """, at: path)
                 }
-                try define(" WHERE dead = 1")
+                try define("2")
                 try Stranger.execute(
                     """
-                    INSERT INTO mutation (id, entity, kind, payload, idempotency_key, created_at)
-                    VALUES ('b1', 'b', 'create', x'', 'key', 0)
+                    INSERT INTO resilience_mutation (id, entity, kind, payload, idempotency_key, created_at, queued_at)
+                    VALUES ('b1', 'b', 'create', x'', 'key', 0, 0)
                     """, at: path)
-                try define("")
+                try define("0")
                 try expectUnreadable("damaged")
             }
         #endif
+
+        @Test("totals and heads that were tampered with are counted anew by a full check")
+        func tampered() async throws {
+            _ = try await filledFile()
+            try Stranger.execute(
+                """
+                UPDATE resilience_mutation SET head = 1 - head WHERE position IN (1, 2, 3);
+                UPDATE resilience_totals SET pending = 7, bytes = 7, dead = 7;
+                """, at: path)
+            let store = try SQLiteStore(path: path)
+            #expect(
+                try await store.totals()
+                    == QueueTotals(
+                        pending: 500, bytes: 150_000, dead: 0, oldest: Date(timeIntervalSince1970: 1_700_000_000)))
+            #expect(try await store.heads(after: .min, limit: 9).map(\.position) == [1])
+            try Stranger.execute("DELETE FROM resilience_totals", at: path)
+            #expect(try await SQLiteStore(path: path).totals().pending == 500)
+        }
 
         @Test("a queue that was cut off is refused and left as it is", arguments: [0.01, 0.5, 0.99])
         func truncated(share: Double) async throws {
@@ -83,10 +110,10 @@
         @Test("a queue of a newer version is refused by that name and left as it is")
         func newer() async throws {
             _ = try await filledFile()
-            try Stranger.execute("PRAGMA user_version = 2", at: path)
+            try Stranger.execute("PRAGMA user_version = 3", at: path)
             let before = try folder.contents()
             let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
-            #expect(error == .newerSchema(path: path, version: 2))
+            #expect(error == .newerSchema(path: path, version: 3))
             #expect(error?.description.contains(path) == true)
             #expect(try folder.contents() == before)
         }
@@ -95,7 +122,7 @@
         func newerAfterCrash() async throws {
             _ = try await filledFile()
             let writer = try Stranger.open(path)
-            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 2", with: writer)
+            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 3", with: writer)
             let copy = try TemporaryFolder()
             for (name, bytes) in try folder.contents() where !name.hasSuffix("-shm") {
                 try bytes.write(to: copy.url.appendingPathComponent(name))
@@ -103,10 +130,10 @@
             try writer.close()
             let name = copy.path("queue.sqlite")
             for _ in 0..<2 {
-                #expect(throws: SyncQueueError.newerSchema(path: name, version: 2)) { try SQLiteStore(path: name) }
+                #expect(throws: SyncQueueError.newerSchema(path: name, version: 3)) { try SQLiteStore(path: name) }
             }
-            try Stranger.execute("PRAGMA user_version = 1", at: name)
-            #expect(try await SQLiteStore(path: name).pendingCount() == 500)
+            try Stranger.execute("PRAGMA user_version = 2", at: name)
+            #expect(try await SQLiteStore(path: name).totals().pending == 500)
         }
 
         @Test("a folder is refused")
@@ -130,13 +157,13 @@
             try write(Data())
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1")])
-            #expect(try await store.pendingCount() == 1)
+            #expect(try await store.totals().pending == 1)
         }
 
         @Test("a queue that is well opens again and again")
         func well() async throws {
             _ = try await filledFile()
-            for _ in 0..<3 { #expect(try await SQLiteStore(path: path).pendingCount() == 500) }
+            for _ in 0..<3 { #expect(try await SQLiteStore(path: path).totals().pending == 500) }
         }
 
         private func write(_ bytes: Data) throws { try bytes.write(to: URL(fileURLWithPath: path)) }
@@ -153,9 +180,9 @@
             return try Data(contentsOf: URL(fileURLWithPath: path))
         }
 
-        private func expectUnreadable(_ reason: String = "") throws {
+        private func expectUnreadable(_ reason: String = "", check: SQLiteStore.Check = .full) throws {
             let before = try folder.contents()
-            let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
+            let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path, check: check) }
             guard case .unreadable(path, _) = error else {
                 Issue.record("\(String(describing: error))")
                 return

@@ -1,0 +1,91 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Sends mutations of a kind; what has no handler is set aside.
+///
+/// ```swift
+/// SyncQueue(store: store, pipeline: pipeline, handlers: [
+///     .batch("create", upTo: 50) { try await client.create($0) },
+///     .each("rename", as: Rename.self) { rename, mutation in
+///         try await client.rename(rename, key: mutation.idempotencyKey)
+///     },
+/// ])
+/// ```
+public struct SyncHandler: Sendable {
+    /// How one mutation of a batch fared.
+    public typealias ItemResult = Result<Void, any Error>
+
+    /// nil for every kind that has no handler of its own.
+    let kind: String?
+    let batchLimit: Int
+    let send: @Sendable ([Mutation]) async throws -> [ItemResult]
+
+    /// Sends them one at a time. Returns when the other side has acknowledged the mutation.
+    public static func each(
+        _ kind: String, _ send: @escaping @Sendable (Mutation) async throws -> Void
+    ) -> SyncHandler {
+        single(kind, send)
+    }
+
+    /// Sends them one at a time, each with its payload decoded from JSON. A payload that can't be decoded sets its mutation
+    /// aside.
+    public static func each<Payload: Decodable & Sendable>(
+        _ kind: String, as type: Payload.Type,
+        _ send: @escaping @Sendable (_ payload: Payload, _ mutation: Mutation) async throws -> Void
+    ) -> SyncHandler {
+        single(kind) { mutation in try await send(mutation.decoded(as: type), mutation) }
+    }
+
+    /// Sends several in one request; none of them share an entity.
+    ///
+    /// An error means that the request failed as a whole: it counts once against each, and they are sent alone from then
+    /// on, so that one bad mutation can't hold up the others for ever.
+    /// - Parameters:
+    ///   - limit: mutations in a request, at most; 1 or more.
+    ///   - send: returns how each fared, in the order given.
+    public static func batch(
+        _ kind: String, upTo limit: Int, _ send: @escaping @Sendable ([Mutation]) async throws -> [ItemResult]
+    ) -> SyncHandler {
+        precondition(limit >= 1, "SyncHandler: the batch limit of \"\(kind)\" is \(limit), and must be at least 1")
+        return SyncHandler(kind: kind, batchLimit: limit, send: send)
+    }
+
+    /// Sends whatever has no handler of its own, one at a time.
+    public static func others(_ send: @escaping @Sendable (Mutation) async throws -> Void) -> SyncHandler {
+        single(nil, send)
+    }
+
+    private static func single(
+        _ kind: String?, _ send: @escaping @Sendable (Mutation) async throws -> Void
+    ) -> SyncHandler {
+        SyncHandler(kind: kind, batchLimit: 1) { mutations in
+            for mutation in mutations { try await send(mutation) }
+            return mutations.map { _ in .success(()) }
+        }
+    }
+}
+
+extension Mutation {
+    /// One that carries a value as JSON.
+    public init(
+        id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
+        encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date()
+    ) throws {
+        self.init(
+            id: id, entity: entity, kind: kind, operation: operation, payload: try JSONEncoder().encode(value),
+            idempotencyKey: idempotencyKey, createdAt: createdAt)
+    }
+
+    /// The value that it carries as JSON.
+    /// - Throws: ``UndecodablePayload``.
+    public func decoded<Payload: Decodable>(as type: Payload.Type) throws -> Payload {
+        do {
+            return try JSONDecoder().decode(type, from: payload)
+        } catch {
+            throw UndecodablePayload(id: id, kind: kind, reason: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What appending asks of a store, within its lock or its transaction. If it throws, all of it is undone.
+protocol AppendingTable {
+    func contains(id: String) throws -> Bool
+    /// The last pending one of a lane.
+    func last(of entity: String) throws -> StoredMutation?
+    /// The next pending one that was never attempted.
+    func fresh(after position: Int64) throws -> (position: Int64, id: String)?
+    func pendingCountAndBytes() throws -> (count: Int, bytes: Int)
+    /// - Returns: its position.
+    mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64
+    mutating func replace(_ position: Int64, with mutation: Mutation) throws
+    mutating func removePending(_ position: Int64) throws
+}
+
+extension AppendingTable {
+    mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> Appended {
+        var ids: Set<ExactText> = []
+        for mutation in mutations {
+            guard ids.insert(ExactText(mutation.id)).inserted, try !contains(id: mutation.id) else {
+                throw SyncQueueError.duplicate(id: mutation.id)
+            }
+        }
+        let before = try rules.hasLimits ? pendingCountAndBytes() : nil
+        var appended = Appended()
+        var ours: Set<Int64> = []
+        for mutation in mutations {
+            let last = try rules.coalescing.mayMerge(mutation) ? last(of: mutation.entity) : nil
+            let outcome: Coalescing.Outcome =
+                if let last, !last.isAttempted { rules.coalescing.combine(last.mutation, mutation) } else { .apart }
+            switch (outcome, last) {
+            case (.merged(let merged), let last?):
+                try replace(last.position, with: merged)
+                ours.insert(last.position)
+                appended.merges.append(.init(id: mutation.id, into: last.mutation.id, cancelsOut: false))
+            case (.nothing, let last?):
+                try removePending(last.position)
+                appended.merges.append(.init(id: mutation.id, into: last.mutation.id, cancelsOut: true))
+            case (.apart, _), (_, nil):
+                ours.insert(try insert(mutation, at: date))
+                appended.added += 1
+            }
+        }
+        if let before { appended.dropped = try makeRoom(under: rules, before: before, sparing: ours) }
+        return appended
+    }
+
+    /// - Returns: ids of those that made it.
+    private mutating func makeRoom(
+        under rules: AppendRules, before: (count: Int, bytes: Int), sparing ours: Set<Int64>
+    ) throws -> [String] {
+        let wanted = try pendingCountAndBytes()
+        // What makes it no fuller is never refused, even if the limits were higher once.
+        guard wanted.count > before.count || wanted.bytes > before.bytes else { return [] }
+        var dropped: [String] = []
+        var position = Int64.min
+        var now = wanted
+        while !rules.allow(count: now.count, bytes: now.bytes) {
+            guard rules.overflow == .dropOldest, let oldest = try fresh(after: position) else {
+                throw SyncQueueError.full(count: wanted.count, bytes: wanted.bytes)
+            }
+            position = oldest.position
+            if ours.contains(position) { continue }
+            try removePending(position)
+            dropped.append(oldest.id)
+            now = try pendingCountAndBytes()
+        }
+        return dropped
+    }
+}
+
+extension AppendRules {
+    fileprivate var hasLimits: Bool { maxCount != nil || maxBytes != nil }
+}
+
+/// A text that equals none but the one with the same code units: a database knows no other equality.
+struct ExactText: Hashable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (lhs: Self, rhs: Self) -> Bool { lhs.text.utf8.elementsEqual(rhs.text.utf8) }
+
+    func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}

@@ -1,0 +1,144 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What a ``MemoryStore`` holds, with everything that is asked for by order kept in order.
+struct MemoryTable {
+    enum Status { case pending, dead, blocking }
+
+    struct Entry {
+        var stored: StoredMutation
+        var status = Status.pending
+
+        var isFresh: Bool { status == .pending && !stored.isAttempted }
+    }
+
+    private struct Lane {
+        var pending = SortedPositions()
+        /// Dead ones that block it.
+        var blockers = 0
+        var head: Int64?
+    }
+
+    private var entries: [Int64: Entry] = [:]
+    private var ids: Set<ExactText> = []
+    private var lanes: [ExactText: Lane] = [:]
+    private(set) var pending = SortedPositions()
+    private(set) var fresh = SortedPositions()
+    private(set) var heads = SortedPositions()
+    private(set) var dead = SortedPositions()
+    private var pendingCount = 0
+    private var bytes = 0
+    private var lastPosition: Int64 = 0
+    /// What was there before ``atomically(_:)`` began; nil when nobody asks.
+    private var before: [Int64: Entry?]?
+
+    func pending(_ position: Int64) -> Entry? { entries[position].flatMap { $0.status == .pending ? $0 : nil } }
+
+    func dead(_ position: Int64) -> Entry? { entries[position].flatMap { $0.status == .pending ? nil : $0 } }
+
+    func page(_ positions: [Int64]) -> [StoredMutation] { positions.compactMap { entries[$0]?.stored } }
+
+    /// Pending ones of a lane after a position.
+    func rest(of entity: String, after position: Int64) -> [Int64] {
+        lanes[ExactText(entity)]?.pending.page(after: position, limit: .max) ?? []
+    }
+
+    var totals: QueueTotals {
+        QueueTotals(
+            pending: pendingCount, bytes: bytes, dead: entries.count - pendingCount,
+            oldest: pending.first.flatMap { entries[$0] }?.stored.queuedAt)
+    }
+
+    /// Puts an entry at a position; nil removes it. Every change is made here.
+    mutating func put(_ entry: Entry?, at position: Int64) {
+        let old = entries[position]
+        guard let stored = (entry ?? old)?.stored else { return }
+        if before?.keys.contains(position) == false { before?.updateValue(old, forKey: position) }
+        entries[position] = entry
+        if old == nil { ids.insert(ExactText(stored.mutation.id)) }
+        if entry == nil { ids.remove(ExactText(stored.mutation.id)) }
+
+        let wasPending = old?.status == .pending
+        let isPending = entry?.status == .pending
+        if wasPending, let old {
+            pendingCount -= 1
+            bytes -= old.stored.mutation.payload.count
+        }
+        if isPending {
+            pendingCount += 1
+            bytes += stored.mutation.payload.count
+        }
+        pending.update(position, from: wasPending, to: isPending)
+        fresh.update(position, from: old?.isFresh == true, to: entry?.isFresh == true)
+        dead.update(position, from: old != nil && !wasPending, to: entry != nil && !isPending)
+        let blockers = (entry?.status == .blocking ? 1 : 0) - (old?.status == .blocking ? 1 : 0)
+        if wasPending == isPending, blockers == 0 { return }
+
+        let name = ExactText(stored.mutation.entity)
+        // Taken out, so that its positions are changed in place.
+        var lane = lanes.removeValue(forKey: name) ?? Lane()
+        lane.pending.update(position, from: wasPending, to: isPending)
+        lane.blockers += blockers
+        let head = lane.blockers == 0 ? lane.pending.first : nil
+        if head != lane.head {
+            if let old = lane.head { heads.remove(old) }
+            if let head { heads.insert(head) }
+            lane.head = head
+        }
+        if !lane.pending.isEmpty || lane.blockers > 0 { lanes[name] = lane }
+    }
+
+    /// Undoes everything if the body throws.
+    mutating func atomically<R>(_ body: (inout MemoryTable) throws -> R) throws -> R {
+        before = [:]
+        do {
+            let result = try body(&self)
+            before = nil
+            return result
+        } catch {
+            let old = before ?? [:]
+            before = nil
+            for (position, entry) in old { put(entry, at: position) }
+            throw error
+        }
+    }
+}
+
+extension MemoryTable: AppendingTable {
+    func contains(id: String) -> Bool { ids.contains(ExactText(id)) }
+
+    func last(of entity: String) -> StoredMutation? {
+        lanes[ExactText(entity)]?.pending.last.flatMap { entries[$0] }?.stored
+    }
+
+    func fresh(after position: Int64) -> (position: Int64, id: String)? {
+        fresh.next(after: position).flatMap { entries[$0] }.map { ($0.stored.position, $0.stored.mutation.id) }
+    }
+
+    func pendingCountAndBytes() -> (count: Int, bytes: Int) { (pendingCount, bytes) }
+
+    mutating func insert(_ mutation: Mutation, at date: Date) -> Int64 {
+        lastPosition += 1
+        let stored = StoredMutation(position: lastPosition, mutation: mutation, queuedAt: date)
+        put(Entry(stored: stored), at: lastPosition)
+        return lastPosition
+    }
+
+    mutating func replace(_ position: Int64, with mutation: Mutation) {
+        guard var entry = entries[position] else { return }
+        entry.stored.mutation = mutation
+        put(entry, at: position)
+    }
+
+    mutating func removePending(_ position: Int64) { put(nil, at: position) }
+}
+
+extension SortedPositions {
+    fileprivate mutating func update(_ position: Int64, from old: Bool, to new: Bool) {
+        if new, !old { insert(position) }
+        if old, !new { remove(position) }
+    }
+}

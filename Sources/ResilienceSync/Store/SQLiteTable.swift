@@ -1,0 +1,288 @@
+#if SQLite
+    import Foundation
+    package import GRDB
+
+    /// The queue's tables within a transaction.
+    package struct SQLiteTable {
+        /// Everything that is asked of the tables while a queue runs. What must not be a scan says by which index it goes.
+        package enum SQL: String, CaseIterable {
+            case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
+            case last = """
+                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
+                last_error, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                ORDER BY position DESC LIMIT 1
+                """
+            case fresh = """
+                SELECT position, id FROM resilience_mutation INDEXED BY resilience_pending
+                WHERE state = 0 AND attempted = 0 AND position > ? ORDER BY position LIMIT 1
+                """
+            case insert = """
+                INSERT INTO resilience_mutation
+                (id, entity, kind, operation, idempotency_key, created_at, queued_at, payload, attempted, failures, state, head)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0,
+                NOT EXISTS (SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?2 AND state = 0)
+                AND NOT EXISTS
+                (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?2 AND state = 2))
+                """
+            case replace = """
+                UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ? WHERE position = ?
+                """
+            case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
+            case deadEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state > 0"
+            case delete = "DELETE FROM resilience_mutation WHERE position = ?"
+            case fail = """
+                UPDATE resilience_mutation SET attempted = 1, failures = MIN(failures, 9223372036854775806) + 1, last_error = ?
+                WHERE position = ? AND state = 0
+                """
+            case park = "UPDATE resilience_mutation SET state = ?, head = 0, last_error = ? WHERE position = ?"
+            case parkRest = """
+                UPDATE resilience_mutation INDEXED BY resilience_lane SET state = 1, head = 0, last_error = ?
+                WHERE entity = ? AND state = 0 AND position > ?
+                """
+            case revive = """
+                UPDATE resilience_mutation SET state = 0, failures = 0, last_error = NULL, queued_at = ? WHERE position = ?
+                """
+            case claim =
+                "UPDATE resilience_mutation SET attempted = 1 WHERE position = ? AND state = 0 AND attempted = 0"
+            case claimed = """
+                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
+                last_error, payload FROM resilience_mutation WHERE position = ? AND state = 0
+                """
+            /// The first pending one of a lane is no head until ``settle`` says so.
+            case behead = """
+                UPDATE resilience_mutation SET head = 0 WHERE head = 1 AND position =
+                (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0)
+                """
+            /// The first pending one of a lane is its head exactly if nothing blocks the lane.
+            case settle = """
+                UPDATE resilience_mutation SET head = 1 - head WHERE position =
+                (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?1 AND state = 0)
+                AND head = EXISTS
+                (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?1 AND state = 2)
+                """
+            case heads = """
+                SELECT position, id, entity, kind, queued_at, failures FROM resilience_mutation INDEXED BY resilience_head
+                WHERE head = 1 AND position > ? ORDER BY position LIMIT ?
+                """
+            case pending = """
+                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
+                last_error, payload FROM resilience_mutation INDEXED BY resilience_pending
+                WHERE state = 0 AND position > ? ORDER BY position LIMIT ?
+                """
+            case dead = """
+                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
+                last_error, payload FROM resilience_mutation INDEXED BY resilience_dead
+                WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
+                """
+            case deadPositions = """
+                SELECT position FROM resilience_mutation INDEXED BY resilience_dead
+                WHERE state > 0 AND position > ? ORDER BY position LIMIT 1000
+                """
+            case removePending = "DELETE FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0"
+            case counts = "SELECT pending, bytes, dead FROM resilience_totals"
+            case oldest = """
+                SELECT queued_at FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0
+                ORDER BY position LIMIT 1
+                """
+            case setting = "SELECT value FROM resilience_setting WHERE name = ?"
+            case set = "INSERT OR REPLACE INTO resilience_setting (name, value) VALUES (?, ?)"
+            case unset = "DELETE FROM resilience_setting WHERE name = ?"
+        }
+
+        /// A page of mutations ends with the one that makes it this large.
+        private static let pageBytes = 8 << 20
+
+        let db: Database
+
+        func statement(_ sql: SQL) throws -> Statement { try db.cachedStatement(sql: sql.rawValue) }
+
+        func execute(_ sql: SQL, _ arguments: [(any DatabaseValueConvertible)?]) throws {
+            try statement(sql).execute(arguments: StatementArguments(arguments))
+        }
+
+        func row(_ sql: SQL, _ arguments: [(any DatabaseValueConvertible)?] = []) throws -> Row? {
+            try Row.fetchOne(statement(sql), arguments: StatementArguments(arguments))
+        }
+
+        /// SQLite's texts end at the first NUL, blobs do not.
+        static func column(_ text: String) -> any DatabaseValueConvertible {
+            text.utf8.contains(0) ? Data(text.utf8) : text
+        }
+
+        /// The other epoch would cost the last bit.
+        static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
+
+        func heads(after position: Int64, limit: Int) throws -> [LaneHead] {
+            try Row.fetchAll(statement(.heads), arguments: [position, max(0, limit)]).map(LaneHead.init(row:))
+        }
+
+        func page(_ sql: SQL, after position: Int64, limit: Int) throws -> [StoredMutation] {
+            var page: [StoredMutation] = []
+            var bytes = 0
+            let rows = try Row.fetchCursor(statement(sql), arguments: [position, max(0, limit)])
+            while bytes < Self.pageBytes, let row = try rows.next() {
+                let stored = StoredMutation(row: row)
+                bytes += stored.mutation.payload.count
+                page.append(stored)
+            }
+            return page
+        }
+
+        func make(_ change: MutationChange) throws {
+            switch change {
+            case .acknowledged(let position):
+                try removePending(position)
+            case .failed(let position, let error):
+                try execute(.fail, [Self.column(error), position])
+            case .parked(let position, let error, let rest):
+                guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
+                try execute(.park, [rest == .block ? 2 : 1, Self.column(error), position])
+                if rest == .parkRest { try execute(.parkRest, [Self.column(error), entity, position]) }
+                try execute(.settle, [entity])
+            }
+        }
+
+        func claim(_ position: Int64) throws -> StoredMutation? {
+            try execute(.claim, [position])
+            return try row(.claimed, [position]).map(StoredMutation.init(row:))
+        }
+
+        func revive(_ position: Int64, in entity: DatabaseValue, at date: Date) throws {
+            try execute(.behead, [entity])
+            try execute(.revive, [Self.column(date), position])
+            try execute(.settle, [entity])
+        }
+
+        func discard(_ position: Int64, in entity: DatabaseValue) throws {
+            try execute(.delete, [position])
+            try execute(.settle, [entity])
+        }
+
+        /// - Parameter positions: nil for all.
+        /// - Returns: how many there were.
+        func forEachDead(_ positions: [Int64]?, _ body: (Int64, _ entity: DatabaseValue) throws -> Void) throws -> Int {
+            var count = 0
+            var last = Int64.min
+            while true {
+                let page =
+                    try positions ?? Int64.fetchAll(statement(.deadPositions), arguments: StatementArguments([last]))
+                for position in page {
+                    guard let entity = try row(.deadEntity, [position])?.databaseValue(at: 0) else { continue }
+                    try body(position, entity)
+                    count += 1
+                }
+                guard positions == nil, let end = page.last else { return count }
+                last = end
+            }
+        }
+
+        func totals() throws -> QueueTotals {
+            let oldest = try row(.oldest).flatMap { Double.fromDatabaseValue($0.databaseValue(at: 0)) }
+            guard let counts = try row(.counts) else { return QueueTotals() }
+            return QueueTotals(
+                pending: counts.integer("pending"), bytes: counts.integer("bytes"), dead: counts.integer("dead"),
+                oldest: oldest.map(Date.init(timeIntervalSinceReferenceDate:)))
+        }
+
+        func setting(_ name: String) throws -> String? { try row(.setting, [Self.column(name)])?.text("value") }
+
+        func set(_ name: String, to value: String?) throws {
+            if let value {
+                try execute(.set, [Self.column(name), Self.column(value)])
+            } else {
+                try execute(.unset, [Self.column(name)])
+            }
+        }
+    }
+
+    extension SQLiteTable: AppendingTable {
+        func contains(id: String) throws -> Bool { try row(.contains, [Self.column(id)]) != nil }
+
+        func last(of entity: String) throws -> StoredMutation? {
+            try row(.last, [Self.column(entity)]).map(StoredMutation.init(row:))
+        }
+
+        func fresh(after position: Int64) throws -> (position: Int64, id: String)? {
+            try row(.fresh, [position]).map { ($0["position"], $0.text("id") ?? "") }
+        }
+
+        func pendingCountAndBytes() throws -> (count: Int, bytes: Int) {
+            try row(.counts).map { ($0.integer("pending"), $0.integer("bytes")) } ?? (0, 0)
+        }
+
+        func insert(_ mutation: Mutation, at date: Date) throws -> Int64 {
+            try execute(
+                .insert,
+                [
+                    Self.column(mutation.id), Self.column(mutation.entity), Self.column(mutation.kind),
+                    mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
+                    Self.column(mutation.createdAt), Self.column(date), mutation.payload,
+                ])
+            return db.lastInsertedRowID
+        }
+
+        func replace(_ position: Int64, with mutation: Mutation) throws {
+            try execute(
+                .replace,
+                [
+                    Self.column(mutation.kind), mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
+                    mutation.payload, position,
+                ])
+        }
+
+        func removePending(_ position: Int64) throws {
+            guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
+            try execute(.delete, [position])
+            try execute(.settle, [entity])
+        }
+    }
+
+    // A value of an unexpected type reads as empty.
+    extension Row {
+        fileprivate func databaseValue(at index: Int) -> DatabaseValue { self[index] }
+
+        fileprivate func integer(_ column: String) -> Int { Int.fromDatabaseValue(self[column]) ?? 0 }
+
+        fileprivate func text(_ column: String) -> String? {
+            switch (self[column] as DatabaseValue).storage {
+            case .string(let text): text
+            // Not as Foundation reads it, which drops a byte order mark.
+            case .blob(let bytes): String(validating: bytes, as: UTF8.self)
+            default: nil
+            }
+        }
+
+        fileprivate func date(_ column: String) -> Date {
+            Date(timeIntervalSinceReferenceDate: Double.fromDatabaseValue(self[column]) ?? 0)
+        }
+    }
+
+    extension LaneHead {
+        fileprivate init(row: Row) {
+            self.init(
+                position: Int64.fromDatabaseValue(row["position"]) ?? 0, id: row.text("id") ?? "",
+                entity: row.text("entity") ?? "", kind: row.text("kind") ?? "", queuedAt: row.date("queued_at"),
+                failures: row.integer("failures"))
+        }
+    }
+
+    extension StoredMutation {
+        package static let columns = [
+            "position", "id", "entity", "kind", "operation", "idempotency_key", "created_at", "queued_at", "attempted",
+            "failures", "last_error", "payload",
+        ]
+
+        /// Of a row with these columns.
+        package init(row: Row) {
+            let mutation = Mutation(
+                id: row.text("id") ?? "", entity: row.text("entity") ?? "", kind: row.text("kind") ?? "",
+                operation: row.text("operation").flatMap(Mutation.Operation.init(rawValue:)),
+                payload: Data.fromDatabaseValue(row["payload"]) ?? Data(),
+                idempotencyKey: row.text("idempotency_key") ?? "", createdAt: row.date("created_at"))
+            self.init(
+                position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
+                queuedAt: row.date("queued_at"), isAttempted: row.integer("attempted") != 0,
+                failures: row.integer("failures"), lastError: row.text("last_error"))
+        }
+    }
+#endif

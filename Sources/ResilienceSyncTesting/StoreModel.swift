@@ -1,0 +1,150 @@
+import ResilienceSync
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What a store must do, without a thought for how long it takes.
+struct StoreModel {
+    enum State { case pending, dead, blocking }
+
+    struct Row {
+        var stored: StoredMutation
+        var state = State.pending
+    }
+
+    private(set) var rows: [Row] = []
+    var settings: [String: String] = [:]
+    private(set) var lastPosition: Int64 = 0
+
+    var pending: [StoredMutation] { rows.filter { $0.state == .pending }.map(\.stored) }
+    var dead: [StoredMutation] { rows.filter { $0.state != .pending }.map(\.stored) }
+    var bytes: Int { pending.reduce(0) { $0 + $1.mutation.payload.count } }
+
+    var heads: [LaneHead] {
+        let blocked = rows.filter { $0.state == .blocking }.map(\.stored.mutation.entity)
+        var seen: [String] = blocked
+        var heads: [LaneHead] = []
+        for stored in pending where !seen.contains(stored.mutation.entity) {
+            seen.append(stored.mutation.entity)
+            heads.append(
+                LaneHead(
+                    position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
+                    kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures))
+        }
+        return heads
+    }
+
+    var totals: QueueTotals {
+        QueueTotals(pending: pending.count, bytes: bytes, dead: dead.count, oldest: pending.first?.queuedAt)
+    }
+
+    mutating func append(_ mutations: [Mutation], _ rules: AppendRules, _ date: Date) throws -> Appended {
+        var taken = rows.map(\.stored.mutation.id)
+        for mutation in mutations {
+            if taken.contains(mutation.id) { throw SyncQueueError.duplicate(id: mutation.id) }
+            taken.append(mutation.id)
+        }
+        var after = self
+        var appended = Appended()
+        var touched: [Int64] = []
+        for mutation in mutations {
+            let index = after.rows.lastIndex { $0.state == .pending && $0.stored.mutation.entity == mutation.entity }
+            var outcome = Coalescing.Outcome.apart
+            if let index, !after.rows[index].stored.isAttempted {
+                outcome = rules.coalescing.combine(after.rows[index].stored.mutation, mutation)
+            }
+            let into = index.map { after.rows[$0].stored }
+            if let index, let into, case .merged(let merged) = outcome {
+                after.rows[index].stored.mutation = merged
+                touched.append(into.position)
+                appended.merges.append(.init(id: mutation.id, into: into.mutation.id, cancelsOut: false))
+            } else if let index, let into, outcome == .nothing {
+                after.rows.remove(at: index)
+                appended.merges.append(.init(id: mutation.id, into: into.mutation.id, cancelsOut: true))
+            } else {
+                after.lastPosition += 1
+                after.rows.append(
+                    Row(stored: StoredMutation(position: after.lastPosition, mutation: mutation, queuedAt: date)))
+                touched.append(after.lastPosition)
+                appended.added += 1
+            }
+        }
+        if after.pending.count > pending.count || after.bytes > bytes {
+            let full = SyncQueueError.full(count: after.pending.count, bytes: after.bytes)
+            while !rules.allow(count: after.pending.count, bytes: after.bytes) {
+                let oldest = after.rows.firstIndex { row in
+                    row.state == .pending && !row.stored.isAttempted && !touched.contains(row.stored.position)
+                }
+                guard rules.overflow == .dropOldest, let oldest else { throw full }
+                appended.dropped.append(after.rows.remove(at: oldest).stored.mutation.id)
+            }
+        }
+        self = after
+        return appended
+    }
+
+    mutating func apply(_ changes: [MutationChange], claiming positions: [Int64]) -> [StoredMutation] {
+        for change in changes {
+            guard let index = pendingIndex(change.position) else { continue }
+            switch change {
+            case .acknowledged:
+                rows.remove(at: index)
+            case .failed(_, let error):
+                rows[index].stored.isAttempted = true
+                rows[index].stored.failures += 1
+                rows[index].stored.lastError = error
+            case .parked(_, let error, let rest):
+                rows[index].state = rest == .block ? .blocking : .dead
+                rows[index].stored.lastError = error
+                guard rest == .parkRest else { continue }
+                for next in rows.indices[(index + 1)...]
+                where rows[next].state == .pending
+                    && rows[next].stored.mutation.entity == rows[index].stored.mutation.entity
+                {
+                    rows[next].state = .dead
+                    rows[next].stored.lastError = error
+                }
+            }
+        }
+        return positions.compactMap { position in
+            guard let index = pendingIndex(position) else { return nil }
+            rows[index].stored.isAttempted = true
+            return rows[index].stored
+        }
+    }
+
+    mutating func revive(_ positions: [Int64]?, _ date: Date) -> Int {
+        var count = 0
+        for index in rows.indices where rows[index].state != .pending && rows[index].isAmong(positions) {
+            rows[index].state = .pending
+            rows[index].stored.failures = 0
+            rows[index].stored.lastError = nil
+            rows[index].stored.queuedAt = date
+            count += 1
+        }
+        return count
+    }
+
+    mutating func discard(_ positions: [Int64]?) -> Int {
+        let before = rows.count
+        rows.removeAll { $0.state != .pending && $0.isAmong(positions) }
+        return before - rows.count
+    }
+
+    mutating func removePending() -> Int {
+        let before = rows.count
+        rows.removeAll { $0.state == .pending }
+        return before - rows.count
+    }
+
+    private func pendingIndex(_ position: Int64) -> Int? {
+        rows.firstIndex { $0.stored.position == position && $0.state == .pending }
+    }
+}
+
+extension StoreModel.Row {
+    fileprivate func isAmong(_ positions: [Int64]?) -> Bool { positions?.contains(stored.position) ?? true }
+}

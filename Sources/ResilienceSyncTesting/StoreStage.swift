@@ -1,0 +1,130 @@
+import Resilience
+import ResilienceSync
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// One trial's store, and what was wrong with it.
+final class StoreStage<Store: MutationStore>: Sendable {
+    private let current: Locked<Store>
+    private let reopening: (@Sendable (Store) async throws -> Store)?
+    private let complaints = Locked<[String]>([])
+
+    /// The wall clock's time in all trials.
+    let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    init(_ store: Store, reopening: (@Sendable (Store) async throws -> Store)?) {
+        current = Locked(store)
+        self.reopening = reopening
+    }
+
+    var store: Store { current.withLock { $0 } }
+    var problems: [String] { complaints.withLock { $0 } }
+
+    func complain(_ problem: String) {
+        complaints.withLock { if !$0.contains(problem) { $0.append(problem) } }
+    }
+
+    func require(_ condition: Bool, _ problem: @autoclosure () -> String) {
+        if !condition { complain(problem()) }
+    }
+
+    func requireError(
+        _ expected: SyncQueueError, _ problem: String, _ body: () async throws -> Void
+    ) async {
+        do {
+            try await body()
+            complain("\(problem): it throws nothing")
+        } catch {
+            require(error as? SyncQueueError == expected, "\(problem): it throws \(error) instead of \(expected)")
+        }
+    }
+
+    /// As after a restart, if the store lasts.
+    func reopen() async throws {
+        guard let reopening else { return }
+        let next = try await reopening(store)
+        current.withLock { $0 = next }
+    }
+
+    // MARK: Short forms
+
+    /// Appends, each by itself unless the rules say otherwise.
+    @discardableResult
+    func append(_ mutations: [Mutation], _ rules: AppendRules = AppendRules(coalescing: .off)) async throws -> Appended
+    {
+        try await store.append(mutations, under: rules, at: now)
+    }
+
+    @discardableResult
+    func apply(_ changes: [MutationChange] = [], claiming positions: [Int64] = []) async throws -> [StoredMutation] {
+        try await store.apply(changes, claiming: positions)
+    }
+
+    func pending() async throws -> [StoredMutation] {
+        try await everything { try await store.pending(after: $0, limit: 1_000) }
+    }
+
+    func dead() async throws -> [StoredMutation] {
+        try await everything { try await store.dead(after: $0, limit: 1_000) }
+    }
+
+    func heads() async throws -> [LaneHead] { try await store.heads(after: .min, limit: 1_000) }
+
+    /// The position of a pending one, by its id.
+    func position(of id: String) async throws -> Int64 {
+        guard let stored = try await pending().first(where: { $0.mutation.id == id }) else {
+            throw StoreContractFailure(description: "\"\(id)\" is not pending")
+        }
+        return stored.position
+    }
+
+    func requirePending(_ ids: [String], _ problem: String) async throws {
+        let found = try await pending().map(\.mutation.id)
+        require(found == ids, "\(problem): pending are \(found) instead of \(ids)")
+    }
+
+    func requireDead(_ ids: [String], _ problem: String) async throws {
+        let found = try await dead().map(\.mutation.id)
+        require(found == ids, "\(problem): dead are \(found) instead of \(ids)")
+    }
+
+    func requireHeads(_ ids: [String], _ problem: String) async throws {
+        let found = try await heads().map(\.id)
+        require(found == ids, "\(problem): the heads are \(found) instead of \(ids)")
+    }
+
+    private func everything(
+        _ page: (Int64) async throws -> [StoredMutation]
+    ) async throws -> [StoredMutation] {
+        var all: [StoredMutation] = []
+        var position = Int64.min
+        while case let next = try await page(position), let last = next.last {
+            all += next
+            guard last.position > position else {
+                throw StoreContractFailure(description: "the pages do not move on")
+            }
+            position = last.position
+        }
+        return all
+    }
+}
+
+struct StoreContractFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension Mutation {
+    /// Of the entity that its id begins with: "a1" and "a2" are two of "a".
+    static func trial(
+        _ id: String, _ operation: Operation? = nil, kind: String = "kind", payload: String = "", key: String? = nil
+    ) -> Mutation {
+        Mutation(
+            id: id, entity: String(id.prefix { !$0.isNumber }), kind: kind, operation: operation,
+            payload: Data(payload.utf8), idempotencyKey: key ?? "key of \(id)",
+            createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+    }
+}

@@ -1,0 +1,276 @@
+import ResilienceSync
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension StoreTrial {
+    static var coalescing: [StoreTrial] {
+        [
+            StoreTrial("coalescing, every two operations") { stage in
+                let operations: [Mutation.Operation?] = Mutation.Operation.allCases + [nil]
+                for first in operations {
+                    for second in operations {
+                        let earlier = Mutation.trial("a1", first, payload: "one")
+                        let later = Mutation.trial("a2", second, payload: "two")
+                        let appended = [
+                            try await stage.append([earlier], AppendRules()),
+                            try await stage.append([later], AppendRules()),
+                        ]
+                        try await stage.reopen()
+                        let found = try await stage.pending()
+                        let name = "\(first.map { "\($0)" } ?? "nothing") and \(second.map { "\($0)" } ?? "nothing")"
+                        let expected: [Mutation]
+                        switch Coalescing.lastWriteWins.combine(earlier, later) {
+                        case .apart: expected = [earlier, later]
+                        case .merged(let merged): expected = [merged]
+                        case .nothing: expected = []
+                        }
+                        stage.require(found.map(\.mutation) == expected, "\(name) become \(found.map(\.mutation))")
+                        let merges =
+                            expected.count == 2
+                            ? [] : [Appended.Merge(id: "a2", into: "a1", cancelsOut: expected.isEmpty)]
+                        stage.require(
+                            appended[1].merges == merges && appended[1].added == (merges.isEmpty ? 1 : 0),
+                            "\(name) are told as \(appended[1])")
+                        _ = try await stage.store.removePending()
+                    }
+                }
+            },
+            StoreTrial("coalescing keeps the earlier one's place, id and time") { stage in
+                try await stage.append([.trial("a1", .update), .trial("b1")])
+                let before = try await stage.pending()
+                _ = try await stage.store.append(
+                    [.trial("a2", .update, payload: "new", key: "new key")], under: AppendRules(), at: stage.now + 60)
+                let after = try await stage.pending()
+                stage.require(after.map(\.position) == before.map(\.position), "the places have changed")
+                stage.require(after.map(\.queuedAt) == before.map(\.queuedAt), "the time has changed")
+                stage.require(
+                    after.first?.mutation.id == "a1" && after.first?.mutation.idempotencyKey == "new key",
+                    "the id is the later one's, or the key the earlier one's")
+                // The later one's id was never taken.
+                try await stage.append([.trial("a2", .create)])
+            },
+            StoreTrial("nothing is coalesced into what may have been sent") { stage in
+                for attempt in ["claimed", "failed", "revived"] {
+                    try await stage.append([.trial("a1", .create)], AppendRules())
+                    let position = try await stage.position(of: "a1")
+                    if attempt == "failed" {
+                        try await stage.apply([.failed(position, error: "x")])
+                    } else {
+                        try await stage.apply(claiming: [position])
+                    }
+                    if attempt == "revived" {
+                        try await stage.apply([.parked(position, error: "x", rest: .skip)])
+                        _ = try await stage.store.revive(nil, at: stage.now)
+                    }
+                    try await stage.reopen()
+                    try await stage.append([.trial("a2", .update)], AppendRules())
+                    try await stage.append([.trial("a3", .update)], AppendRules())
+                    try await stage.append([.trial("a4", .delete)], AppendRules())
+                    try await stage.requirePending(["a1", "a2"], "one \(attempt), and three later ones")
+                    _ = try await stage.store.removePending()
+                }
+            },
+            StoreTrial("coalescing looks at the last pending one of the lane alone") { stage in
+                try await stage.append([.trial("a1", .update), .trial("a2")], AppendRules())
+                try await stage.append([.trial("b1", .update), .trial("a3", .update)], AppendRules())
+                try await stage.requirePending(["a1", "a2", "b1", "a3"], "one that stays apart is between")
+                try await stage.apply([.parked(try await stage.position(of: "a3"), error: "x", rest: .block)])
+                try await stage.append([.trial("a4", .update)], AppendRules())
+                try await stage.requirePending(["a1", "a2", "b1", "a4"], "the last one is dead")
+                try await stage.append([.trial("a5", .update)], AppendRules())
+                try await stage.requirePending(["a1", "a2", "b1", "a4"], "the lane is blocked")
+            },
+            StoreTrial("coalescing within one batch") { stage in
+                let appended = try await stage.append(
+                    [
+                        .trial("a1", .create), .trial("b1", .update), .trial("a2", .update, payload: "two"),
+                        .trial("b2", .delete), .trial("c1", .create), .trial("c2", .delete), .trial("c3", .create),
+                    ], AppendRules())
+                let stored = try await stage.pending().map(\.mutation)
+                stage.require(
+                    stored.map(\.id) == ["a1", "b1", "c3"] && stored.map(\.operation) == [.create, .delete, .create],
+                    "seven in one batch become \(stored.map { ($0.id, $0.operation) })")
+                stage.require(
+                    appended.merges == [
+                        .init(id: "a2", into: "a1", cancelsOut: false), .init(id: "b2", into: "b1", cancelsOut: false),
+                        .init(id: "c2", into: "c1", cancelsOut: true),
+                    ] && appended.added == 4, "it is told as \(appended)")
+                try await stage.requireHeads(["a1", "b1", "c3"], "seven in one batch")
+            },
+            StoreTrial("what cancels out leaves its lane as it was") { stage in
+                try await stage.append([.trial("a1"), .trial("a2", .create)])
+                try await stage.append([.trial("a3", .delete), .trial("a4", .update)], AppendRules())
+                try await stage.requirePending(["a1", "a4"], "a create and a delete behind another")
+                try await stage.requireHeads(["a1"], "a create and a delete behind another")
+                try await stage.append([.trial("b1", .create)])
+                try await stage.append([.trial("b2", .delete)], AppendRules())
+                try await stage.requireHeads(["a1"], "a create and a delete alone")
+            },
+            StoreTrial("coalescing as the caller would have it") { stage in
+                let rules = AppendRules(coalescing: .merging { $0.payload + $1.payload })
+                try await stage.append([.trial("a1", .update, payload: "1")], rules)
+                try await stage.append([.trial("a2", .update, payload: "2")], rules)
+                try await stage.append([.trial("a3", .update, payload: "3")], AppendRules(coalescing: .off))
+                let payloads = try await stage.pending().map { String(decoding: $0.mutation.payload, as: UTF8.self) }
+                stage.require(payloads == ["12", "3"], "the payloads are \(payloads)")
+            },
+        ]
+    }
+
+    static var limits: [StoreTrial] {
+        [
+            StoreTrial("a full queue refuses") { stage in
+                let rules = AppendRules(maxCount: 3, maxBytes: 10, coalescing: .lastWriteWins)
+                try await stage.append([.trial("a1", .update, payload: "12"), .trial("b1", payload: "34")], rules)
+                await stage.requireError(.full(count: 4, bytes: 4), "too many") {
+                    try await stage.append([.trial("c1"), .trial("d1")], rules)
+                }
+                await stage.requireError(.full(count: 3, bytes: 11), "too large") {
+                    try await stage.append([.trial("c1", payload: "5678901")], rules)
+                }
+                await stage.requireError(.full(count: 2, bytes: 11), "too large after a merge") {
+                    try await stage.append([.trial("a2", .update, payload: "123456789")], rules)
+                }
+                try await stage.requirePending(["a1", "b1"], "after refusals")
+                let payload = try await stage.pending().first?.mutation.payload
+                stage.require(payload == Data("12".utf8), "what was refused was merged")
+                try await stage.append([.trial("c1", payload: "567890")], rules)
+                try await stage.requirePending(["a1", "b1", "c1"], "just as much as there may be")
+                // What makes it no fuller.
+                try await stage.append([.trial("a2", .delete, payload: "1")], rules)
+                try await stage.append([], AppendRules(maxCount: 1))
+                try await stage.apply([.acknowledged(try await stage.position(of: "b1"))])
+                try await stage.append([.trial("d1")], rules)
+            },
+            StoreTrial("a full queue that drops the oldest") { stage in
+                let rules = AppendRules(maxCount: 3, overflow: .dropOldest, coalescing: .lastWriteWins)
+                try await stage.append([.trial("a1"), .trial("b1"), .trial("a2")], rules)
+                try await stage.apply(claiming: [try await stage.position(of: "a1")])
+                let appended = try await stage.append([.trial("c1")], rules)
+                stage.require(appended.dropped == ["b1"], "dropped are \(appended.dropped)")
+                try await stage.requirePending(["a1", "a2", "c1"], "the oldest never attempted is dropped")
+                try await stage.requireHeads(["a1", "c1"], "the oldest never attempted is dropped")
+                await stage.requireError(.full(count: 6, bytes: 0), "a batch that there is no room for") {
+                    try await stage.append([.trial("d1"), .trial("e1"), .trial("f1")], rules)
+                }
+                try await stage.requirePending(["a1", "a2", "c1"], "nothing is dropped for what is refused")
+            },
+            StoreTrial("dropping the oldest for bytes") { stage in
+                try await stage.append([.trial("a1", .update, payload: "123"), .trial("b1", payload: "456")])
+                let rules = AppendRules(maxBytes: 7, overflow: .dropOldest, coalescing: .lastWriteWins)
+                // Not the one that takes it up, though it is the oldest.
+                let merged = try await stage.append([.trial("a2", .update, payload: "12345")], rules)
+                stage.require(merged.dropped == ["b1"], "dropped are \(merged.dropped)")
+                try await stage.append([.trial("c1", payload: "67"), .trial("d1", payload: "8")], rules)
+                try await stage.requirePending(["c1", "d1"], "dropped for bytes")
+                let totals = try await stage.store.totals()
+                stage.require(totals.bytes == 3, "there are \(totals.bytes) bytes instead of 3")
+            },
+            StoreTrial("the dead count for no limit") { stage in
+                let rules = AppendRules(maxCount: 1, maxBytes: 3, overflow: .dropOldest)
+                try await stage.append([.trial("a1", payload: "123")], rules)
+                try await stage.apply([.parked(try await stage.position(of: "a1"), error: "x", rest: .skip)])
+                let appended = try await stage.append([.trial("b1", payload: "123")], rules)
+                stage.require(appended.dropped.isEmpty, "\(appended.dropped) is dropped")
+                try await stage.requireDead(["a1"], "dead ones and limits")
+            },
+        ]
+    }
+
+    static var afterDeath: [StoreTrial] {
+        [
+            StoreTrial("reviving") { stage in
+                try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply([.failed(positions[0], error: "x")])
+                try await stage.apply(positions[...2].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.requireHeads(["c1"], "three are dead")
+                let none = try await stage.store.revive([positions[3], 0, .max, .min], at: stage.now)
+                stage.require(none == 0, "\(none) that are not dead are revived")
+                let some = try await stage.store.revive([positions[1], positions[1]], at: stage.now + 60)
+                stage.require(some == 1, "\(some) are revived instead of 1")
+                try await stage.requireHeads(["a2", "c1"], "one is revived")
+                let all = try await stage.store.revive(nil, at: stage.now + 90)
+                stage.require(all == 2, "\(all) are revived instead of 2")
+                try await stage.reopen()
+                try await stage.requirePending(["a1", "a2", "b1", "c1"], "all are revived")
+                try await stage.requireHeads(["a1", "b1", "c1"], "all are revived")
+                let stored = try await stage.pending()
+                stage.require(
+                    stored.allSatisfy { $0.failures == 0 && $0.lastError == nil }, "the revived keep their failures")
+                stage.require(
+                    stored.map { $0.queuedAt.timeIntervalSince(stage.now) } == [90, 60, 90, 0],
+                    "the revived are queued since \(stored.map(\.queuedAt))")
+                stage.require(
+                    stored.map(\.isAttempted) == [true, false, false, false], "what was attempted is not as it was")
+                try await stage.requireDead([], "all are revived")
+            },
+            StoreTrial("discarding") { stage in
+                try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply(positions[...2].map { .parked($0, error: "x", rest: .block) })
+                let none = try await stage.store.discard([positions[3], 0, .max, .min])
+                stage.require(none == 0, "\(none) that are not dead are discarded")
+                let some = try await stage.store.discard([positions[1], positions[1]])
+                stage.require(some == 1, "\(some) are discarded instead of 1")
+                try await stage.requireDead(["a1", "b1"], "one is discarded")
+                let all = try await stage.store.discard(nil)
+                stage.require(all == 2, "\(all) are discarded instead of 2")
+                try await stage.reopen()
+                try await stage.requireDead([], "all are discarded")
+                try await stage.requirePending(["c1"], "all are discarded")
+                try await stage.append([.trial("a1")])
+                try await stage.requireHeads(["c1", "a1"], "a lane that was blocked")
+            },
+            StoreTrial("clearing") { stage in
+                try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
+                try await stage.apply([.parked(try await stage.position(of: "a1"), error: "x", rest: .block)])
+                try await stage.apply(claiming: [try await stage.position(of: "b1")])
+                let removed = try await stage.store.removePending()
+                stage.require(removed == 3, "\(removed) are removed instead of 3")
+                try await stage.reopen()
+                try await stage.requirePending([], "clearing")
+                try await stage.requireDead(["a1"], "clearing")
+                try await stage.append([.trial("a2"), .trial("b1")])
+                try await stage.requireHeads(["b1"], "clearing leaves a lane blocked")
+            },
+        ]
+    }
+}
+
+extension StoreStage {
+    /// Each task sends what it appends to a lane of its own, and adds to one that all share.
+    func crowd(tasks: Int) async throws {
+        let rounds = 5
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<tasks {
+                group.addTask { [self] in
+                    for round in 0..<rounds {
+                        let own = Mutation(id: "\(task).\(round)", entity: "\(task)", kind: "own", payload: Data([1]))
+                        let shared = Mutation(
+                            id: "\(task).\(round) shared", entity: "shared", kind: "shared", payload: Data([1]))
+                        try await append([own, shared])
+                        let head = try await heads().first { $0.entity == own.entity }
+                        require(head?.id == own.id, "a task does not find its own")
+                        let claimed = try await apply(claiming: [head?.position ?? 0])
+                        require(claimed.map(\.mutation) == [own], "a task claims \(claimed)")
+                        try await apply([.acknowledged(head?.position ?? 0)])
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let left = try await pending().map(\.mutation.id)
+        require(left.count == tasks * rounds, "\(left.count) are left instead of \(tasks * rounds)")
+        for task in 0..<tasks {
+            let own = left.filter { $0.hasPrefix("\(task).") }
+            require(own == (0..<rounds).map { "\(task).\($0) shared" }, "one task's are in another order")
+        }
+        let totals = try await store.totals()
+        require(totals.pending == left.count && totals.bytes == left.count, "the totals are \(totals)")
+    }
+}

@@ -1,0 +1,356 @@
+import ResilienceSync
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// One thing that a queue can ask of a store.
+struct StoreTrial<Store: MutationStore>: Sendable {
+    let name: String
+    let body: @Sendable (StoreStage<Store>) async throws -> Void
+
+    init(_ name: String, _ body: @escaping @Sendable (StoreStage<Store>) async throws -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    static func all(steps: Int, tasks: Int, seed: UInt64) -> [StoreTrial] {
+        contents + lanes + coalescing + limits + afterDeath + [
+            StoreTrial("many tasks at the same time") { try await $0.crowd(tasks: tasks) },
+            StoreTrial("a random walk beside a model") { stage in
+                var walk = StoreWalk(stage, seed: seed)
+                try await walk.run(steps: steps)
+            },
+        ]
+    }
+
+    // MARK: What goes in comes out
+
+    private static var contents: [StoreTrial] {
+        [
+            StoreTrial("an empty store") { stage in
+                try await stage.append([])
+                try await stage.requirePending([], "an empty store")
+                try await stage.requireDead([], "an empty store")
+                try await stage.requireHeads([], "an empty store")
+                let totals = try await stage.store.totals()
+                stage.require(totals == QueueTotals(), "the totals are \(totals)")
+                let removed = try await stage.store.removePending()
+                stage.require(removed == 0, "\(removed) are removed from an empty store")
+            },
+            StoreTrial("order") { stage in
+                let mutations = (0..<50).map { Mutation.trial("a\($0)", .update, payload: "\($0)") }
+                let appended = try await stage.append(Array(mutations[..<20]))
+                try await stage.append(Array(mutations[20...]))
+                try await stage.reopen()
+                let stored = try await stage.pending()
+                stage.require(appended.added == 20, "\(appended.added) were added instead of 20")
+                stage.require(stored.map(\.mutation) == mutations, "what comes out is not what went in, in order")
+                stage.require(
+                    stored.allSatisfy { stored in
+                        stored.queuedAt == stage.now && !stored.isAttempted && stored.failures == 0
+                            && stored.lastError == nil
+                    }, "a new mutation has a past")
+            },
+            StoreTrial("pages") { stage in
+                try await stage.append((0..<5).map { Mutation.trial("\(["a", "b", "c", "d", "e"][$0])1") })
+                let positions = try await stage.pending().map(\.position)
+                stage.require(
+                    positions == positions.sorted() && Set(positions).count == 5, "positions are \(positions)")
+                guard positions.count == 5 else { return }
+                let store = stage.store
+                let page = try await store.pending(after: positions[1], limit: 2).map(\.position)
+                stage.require(page == Array(positions[2...3]), "a page after a position is not the next ones")
+                let heads = try await store.heads(after: positions[1], limit: 2).map(\.position)
+                stage.require(heads == Array(positions[2...3]), "a page of heads is not the next ones")
+                for end in [positions[4], .max] {
+                    let page = try await store.pending(after: end, limit: 2)
+                    stage.require(page.isEmpty, "there is a page after the last")
+                }
+                try await stage.apply(positions.map { .parked($0, error: "x", rest: .skip) })
+                let dead = try await store.dead(after: positions[1], limit: 2).map(\.position)
+                stage.require(dead == Array(positions[2...3]), "a page of dead ones is not the next ones")
+            },
+            StoreTrial("limits of a page that are huge, zero or negative") { stage in
+                try await stage.append([.trial("a1"), .trial("b1")])
+                try await stage.apply([.parked(try await stage.position(of: "b1"), error: "x", rest: .skip)])
+                for limit in [0, -1, Int.min, Int.max] {
+                    let counts = [
+                        try await stage.store.pending(after: .min, limit: limit).count,
+                        try await stage.store.dead(after: .min, limit: limit).count,
+                        try await stage.store.heads(after: .min, limit: limit).count,
+                    ]
+                    let expected = limit > 0 ? [1, 1, 1] : [0, 0, 0]
+                    stage.require(counts == expected, "with the limit \(limit) pages hold \(counts)")
+                }
+            },
+            StoreTrial("all or none, and no id twice") { stage in
+                try await stage.append([.trial("a1"), .trial("d1")])
+                try await stage.apply([.parked(try await stage.position(of: "d1"), error: "x", rest: .skip)])
+                for (ids, twice) in [(["b1", "a1", "c1"], "a1"), (["b1", "d1"], "d1"), (["b1", "b1"], "b1")] {
+                    await stage.requireError(.duplicate(id: twice), "\(ids)") {
+                        try await stage.append(ids.map { .trial($0) })
+                    }
+                    try await stage.requirePending(["a1"], "after \(ids) were refused")
+                }
+                // Also if coalescing would leave but one of them.
+                await stage.requireError(.duplicate(id: "b1"), "twice the same update") {
+                    try await stage.append([.trial("b1", .update), .trial("b1", .update)], AppendRules())
+                }
+                try await stage.append([.trial("b1")])
+                try await stage.requirePending(["a1", "b1"], "after all that")
+            },
+            StoreTrial("an id that is free again") { stage in
+                try await stage.append([.trial("a1"), .trial("b1")])
+                try await stage.apply([
+                    .acknowledged(try await stage.position(of: "a1")),
+                    .parked(try await stage.position(of: "b1"), error: "x", rest: .skip),
+                ])
+                _ = try await stage.store.discard(nil)
+                try await stage.append([.trial("a1"), .trial("b1")])
+                try await stage.requirePending(["a1", "b1"], "appended again")
+            },
+            StoreTrial("positions are never given twice") { stage in
+                var highest = Int64.min
+                for round in 0..<4 {
+                    try await stage.append((0..<3).map { .trial("a\($0)") })
+                    let positions = try await stage.pending().map(\.position)
+                    stage.require(
+                        positions.allSatisfy { $0 > highest }, "a position is not above all that were given before")
+                    highest = positions.max() ?? highest
+                    if round % 2 == 0 {
+                        try await stage.apply(positions.map { .acknowledged($0) })
+                    } else {
+                        _ = try await stage.store.removePending()
+                    }
+                    try await stage.reopen()
+                }
+            },
+            StoreTrial("texts of any characters") { stage in
+                let texts = [
+                    "", "a\0b", "a\0c", "a", "\0", "\u{FEFF}a\0b", "👩‍👩‍👧‍👦", "\u{E9}", "e\u{301}", "\u{FEFF}a",
+                    "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}", "\n\r\t",
+                ]
+                // Each in a lane of its own, though some look alike.
+                try await stage.append(
+                    texts.map {
+                        Mutation(
+                            id: $0, entity: $0, kind: $0, operation: .update, payload: Data($0.utf8),
+                            idempotencyKey: $0, createdAt: stage.now)
+                    }, AppendRules())
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply(positions.map { .failed($0, error: texts[positions.firstIndex(of: $0) ?? 0]) })
+                for text in texts { try await stage.store.set(text, to: text) }
+                try await stage.reopen()
+                for (text, stored) in zip(texts, try await stage.pending()) {
+                    let mutation = stored.mutation
+                    let found = [
+                        mutation.id, mutation.entity, mutation.kind, mutation.idempotencyKey, stored.lastError ?? "nil",
+                        try await stage.store.setting(text) ?? "nil",
+                    ]
+                    stage.require(
+                        found.allSatisfy { $0.utf8.elementsEqual(text.utf8) }, "\(text.debugDescription) is \(found)")
+                }
+                let count = try await stage.heads().count
+                stage.require(count == texts.count, "there are \(count) lanes instead of \(texts.count)")
+                for text in texts {
+                    await stage.requireError(.duplicate(id: text), "\(text.debugDescription) again") {
+                        try await stage.append([Mutation(id: text, entity: "other", kind: "", payload: Data())])
+                    }
+                }
+            },
+            StoreTrial("payloads byte by byte, dates to the last bit") { stage in
+                let dates = [
+                    Date(timeIntervalSinceReferenceDate: 0.1), Date(timeIntervalSince1970: 1_700_000_000.123_456),
+                    .distantPast, .distantFuture,
+                ]
+                for (number, size) in [0, 1, 4_096, 1_000_000].enumerated() {
+                    let payload = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+                    let mutation = Mutation(
+                        id: "\(size)", entity: "\(size)", kind: "k", payload: payload, createdAt: dates[number])
+                    _ = try await stage.store.append([mutation], under: AppendRules(), at: dates[number])
+                    let stored = try await stage.pending().last
+                    stage.require(stored?.mutation == mutation, "a payload of \(size) bytes or its date has changed")
+                    stage.require(stored?.queuedAt == dates[number], "\(dates[number]) has changed")
+                }
+            },
+            StoreTrial("settings") { stage in
+                var found = try await stage.store.setting("x")
+                stage.require(found == nil, "a setting that was never set is there")
+                for value in ["1", "", "2", nil, "3"] {
+                    try await stage.store.set("x", to: value)
+                    try await stage.store.set("y", to: "other")
+                    try await stage.reopen()
+                    found = try await stage.store.setting("x")
+                    stage.require(found == value, "a setting is \(found ?? "nil") instead of \(value ?? "nil")")
+                }
+                _ = try await stage.store.removePending()
+                found = try await stage.store.setting("y")
+                stage.require(found == "other", "a setting goes with what is pending")
+            },
+            StoreTrial("totals") { stage in
+                try await stage.append([.trial("a1", payload: "123"), .trial("b1", payload: "4567")])
+                _ = try await stage.store.append(
+                    [.trial("c1", payload: "é")], under: AppendRules(), at: stage.now + 60)
+                func expect(_ totals: QueueTotals, _ problem: String) async throws {
+                    try await stage.reopen()
+                    let found = try await stage.store.totals()
+                    stage.require(found == totals, "\(problem) the totals are \(found) instead of \(totals)")
+                }
+                try await expect(QueueTotals(pending: 3, bytes: 9, dead: 0, oldest: stage.now), "of three")
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply([
+                    .acknowledged(positions[0]), .parked(positions[1], error: "x", rest: .block),
+                ])
+                try await expect(
+                    QueueTotals(pending: 1, bytes: 2, dead: 1, oldest: stage.now + 60), "after one is dead")
+                _ = try await stage.store.revive(nil, at: stage.now + 90)
+                try await expect(
+                    QueueTotals(pending: 2, bytes: 6, dead: 0, oldest: stage.now + 90), "after it is revived")
+                _ = try await stage.store.removePending()
+                try await expect(QueueTotals(), "after clearing")
+            },
+        ]
+    }
+
+    // MARK: Lanes
+
+    private static var lanes: [StoreTrial] {
+        [
+            StoreTrial("heads") { stage in
+                try await stage.append(["a1", "b1", "a2", "c1", "b2"].map { .trial($0, kind: "kind of \($0)") })
+                let first = try await stage.heads().first
+                stage.require(
+                    first?.entity == "a" && first?.kind == "kind of a1" && first?.queuedAt == stage.now
+                        && first?.failures == 0, "the first head is \(String(describing: first))")
+                try await stage.requireHeads(["a1", "b1", "c1"], "of three lanes")
+                try await stage.apply([.failed(try await stage.position(of: "b1"), error: "x")])
+                let failures = try await stage.heads().map(\.failures)
+                stage.require(failures == [0, 1, 0], "the heads have failed \(failures) times")
+                try await stage.apply([.acknowledged(try await stage.position(of: "a1"))])
+                try await stage.requireHeads(["b1", "a2", "c1"], "after the first was acknowledged")
+                try await stage.apply([.acknowledged(try await stage.position(of: "b2"))])
+                try await stage.requireHeads(["b1", "a2", "c1"], "after one behind a head was acknowledged")
+                try await stage.append([.trial("a3"), .trial("d1")])
+                try await stage.requireHeads(["b1", "a2", "c1", "d1"], "after more were appended")
+                _ = try await stage.store.removePending()
+                try await stage.requireHeads([], "after clearing")
+            }
+        ]
+            + LaneRule.allCases.map { rule in
+                StoreTrial("a head set aside: \(rule)") { stage in
+                    try await stage.append(["a1", "b1", "a2", "a3"].map { .trial($0) })
+                    try await stage.apply([.failed(try await stage.position(of: "a1"), error: "first")])
+                    try await stage.apply([.parked(try await stage.position(of: "a1"), error: "why", rest: rule)])
+                    try await stage.reopen()
+                    switch rule {
+                    case .skip:
+                        try await stage.requirePending(["b1", "a2", "a3"], "\(rule)")
+                        try await stage.requireHeads(["b1", "a2"], "\(rule)")
+                    case .block:
+                        try await stage.requirePending(["b1", "a2", "a3"], "\(rule)")
+                        try await stage.requireHeads(["b1"], "\(rule)")
+                    case .parkRest:
+                        try await stage.requirePending(["b1"], "\(rule)")
+                        try await stage.requireDead(["a1", "a2", "a3"], "\(rule)")
+                    }
+                    let dead = try await stage.dead()
+                    stage.require(dead.allSatisfy { $0.lastError == "why" }, "a dead one does not say why")
+                    stage.require(dead.first?.failures == 1, "setting aside counts as a failure")
+                    stage.require(
+                        dead.dropFirst().allSatisfy { $0.failures == 0 && !$0.isAttempted },
+                        "what was behind it has a past")
+                    // What is appended now is no part of it.
+                    try await stage.append([.trial("a4")])
+                    let heads = rule == .skip ? ["b1", "a2"] : rule == .block ? ["b1"] : ["b1", "a4"]
+                    try await stage.requireHeads(heads, "\(rule), and one more appended")
+                }
+            } + [
+                StoreTrial("a lane is blocked until all that block it are gone") { stage in
+                    try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
+                    let positions = try await stage.pending().map(\.position)
+                    try await stage.apply(positions[...1].map { .parked($0, error: "x", rest: .block) })
+                    try await stage.requireHeads([], "two block the lane")
+                    _ = try await stage.store.discard([positions[0]])
+                    try await stage.requireHeads([], "one still blocks the lane")
+                    _ = try await stage.store.revive([positions[1]], at: stage.now)
+                    try await stage.requireHeads(["a2"], "the last that blocked is revived")
+                    try await stage.apply([.parked(positions[1], error: "x", rest: .block)])
+                    try await stage.requireHeads([], "it blocks the lane again")
+                    _ = try await stage.store.discard(nil)
+                    try await stage.requireHeads(["a3"], "the last that blocked is discarded")
+                },
+                StoreTrial("one behind the head is set aside") { stage in
+                    try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
+                    let positions = try await stage.pending().map(\.position)
+                    try await stage.apply([.parked(positions[1], error: "x", rest: .parkRest)])
+                    try await stage.requirePending(["a1"], "parking the rest behind the second")
+                    try await stage.requireHeads(["a1"], "parking the rest behind the second")
+                    _ = try await stage.store.revive(nil, at: stage.now)
+                    try await stage.apply([.parked(positions[1], error: "x", rest: .block)])
+                    try await stage.requireHeads([], "the second blocks the lane")
+                },
+                StoreTrial("changes are made in order") { stage in
+                    try await stage.append([.trial("a1")])
+                    let position = try await stage.position(of: "a1")
+                    try await stage.apply([
+                        .failed(position, error: "one"), .failed(position, error: "two"),
+                        .parked(position, error: "three", rest: .skip), .failed(position, error: "four"),
+                        .acknowledged(position),
+                    ])
+                    let dead = try await stage.dead().first
+                    stage.require(
+                        dead?.failures == 2 && dead?.lastError == "three" && dead?.isAttempted == true,
+                        "after five changes it is \(String(describing: dead))")
+                },
+                StoreTrial("changes to what is gone do nothing") { stage in
+                    try await stage.append([.trial("a1"), .trial("b1"), .trial("c1")])
+                    let positions = try await stage.pending().map(\.position)
+                    try await stage.apply([
+                        .acknowledged(positions[0]), .parked(positions[1], error: "why", rest: .block),
+                    ])
+                    let before = try await stage.store.totals()
+                    for position in [positions[0], positions[1], 0, .min, .max] {
+                        let claimed = try await stage.apply(
+                            [
+                                .failed(position, error: "late"), .parked(position, error: "late", rest: .skip),
+                                .acknowledged(position),
+                            ], claiming: [position])
+                        stage.require(claimed.isEmpty, "one that is gone is claimed")
+                    }
+                    let after = try await stage.store.totals()
+                    stage.require(after == before, "the totals are \(after) instead of \(before)")
+                    try await stage.requirePending(["c1"], "after late changes")
+                    let dead = try await stage.dead()
+                    stage.require(dead.map(\.lastError) == ["why"], "a dead one has changed")
+                },
+                StoreTrial("claims") { stage in
+                    try await stage.append(["a1", "b1", "c1"].map { .trial($0, .update) })
+                    let positions = try await stage.pending().map(\.position)
+                    let claimed = try await stage.apply(
+                        [.acknowledged(positions[0]), .failed(positions[2], error: "x")], claiming: positions.reversed()
+                    )
+                    stage.require(
+                        claimed.map(\.mutation.id) == ["c1", "b1"],
+                        "claimed are \(claimed.map(\.mutation.id)), not those that are pending, in the order asked for")
+                    stage.require(claimed.map(\.failures) == [1, 0], "what is claimed is not as the changes left it")
+                    stage.require(claimed.allSatisfy(\.isAttempted), "what is claimed is not attempted")
+                    try await stage.reopen()
+                    let stored = try await stage.pending()
+                    stage.require(stored.allSatisfy(\.isAttempted), "what was claimed is not attempted")
+                },
+                StoreTrial("a claim gives what was coalesced into a mutation since it was found") { stage in
+                    try await stage.append([.trial("a1", .update, payload: "old")], AppendRules())
+                    _ = try await stage.pending()
+                    let head = try await stage.heads().first
+                    try await stage.append([.trial("a2", .update, payload: "new")], AppendRules())
+                    let claimed = try await stage.apply(claiming: [head?.position ?? 0])
+                    stage.require(
+                        claimed.map { String(decoding: $0.mutation.payload, as: UTF8.self) } == ["new"],
+                        "an old payload is claimed")
+                },
+            ]
+    }
+}

@@ -1,0 +1,218 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A store and the model, step by step through the same random history.
+struct StoreWalk<Store: MutationStore> {
+    private let stage: StoreStage<Store>
+    private var random: SeededGenerator
+    private var model = StoreModel()
+    /// The store's positions by the model's, which has no gaps.
+    private var positions: [Int64: Int64] = [:]
+    private var highest = Int64.min
+    private var nextID = 0
+    private var date: Date
+    private var history: [String] = []
+
+    init(_ stage: StoreStage<Store>, seed: UInt64) {
+        self.stage = stage
+        random = SeededGenerator(seed: seed)
+        date = stage.now
+    }
+
+    /// Ends at the first difference: all that follows would differ, too.
+    mutating func run(steps: Int) async throws {
+        for _ in 0..<steps {
+            let problem = try await step()
+            if let problem = problem {
+                stage.complain("\(problem); the last steps: \(history.suffix(5).joined(separator: ", "))")
+                return
+            }
+        }
+    }
+
+    private mutating func step() async throws -> String? {
+        date += TimeInterval(Int.random(in: 0...3, using: &random))
+        let problem: String? =
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0..<8: try await append()
+            case 8..<14: try await apply()
+            case 14: try await revive()
+            case 15: try await discard()
+            case 16: Int.random(in: 0..<8, using: &random) == 0 ? try await removePending() : nil
+            case 17: try await set()
+            default: try await reopen()
+            }
+        if let problem { return problem }
+        return try await difference()
+    }
+
+    private mutating func append() async throws -> String? {
+        let mutations = (0..<Int.random(in: 0...4, using: &random)).map { _ in mutation() }
+        var coalescing = [Coalescing.off, .lastWriteWins, .merging { $0.payload + $1.payload }]
+        coalescing.shuffle(using: &random)
+        let rules = AppendRules(
+            maxCount: Bool.random(using: &random) ? nil : Int.random(in: 1...12, using: &random),
+            maxBytes: Bool.random(using: &random) ? nil : Int.random(in: 1...20, using: &random),
+            overflow: Bool.random(using: &random) ? .refuse : .dropOldest, coalescing: coalescing[0])
+        history.append("append \(mutations.map { "\($0.id) (\($0.operation?.rawValue ?? "-"))" })")
+
+        let expected = await result { try model.append(mutations, rules, date) }
+        let found = await result { try await stage.store.append(mutations, under: rules, at: date) }
+        guard found == expected else { return "append gives \(found) instead of \(expected)" }
+
+        let known = Set(positions.keys)
+        let added = model.pending.map(\.position).filter { !known.contains($0) }
+        let fresh = try await stage.store.pending(after: highest, limit: 100).map(\.position)
+        guard added.count == fresh.count else { return "\(fresh.count) have a new place instead of \(added.count)" }
+        for (ours, theirs) in zip(added, fresh) {
+            positions[ours] = theirs
+            highest = max(highest, theirs)
+        }
+        return nil
+    }
+
+    private mutating func mutation() -> Mutation {
+        nextID += 1
+        // Now and then an id that is taken.
+        let taken = Int.random(in: 0..<12, using: &random) == 0 ? model.rows.randomElement(using: &random) : nil
+        let operations: [Mutation.Operation?] = [.create, .update, .update, .delete, nil]
+        let payload = String(repeating: "x", count: Int.random(in: 0...3, using: &random))
+        return Mutation(
+            id: taken?.stored.mutation.id ?? "\(nextID)",
+            entity: ["a", "b", "c", "a\0"].randomElement(using: &random) ?? "a",
+            kind: Bool.random(using: &random) ? "k" : "l", operation: operations.randomElement(using: &random) ?? nil,
+            payload: Data(payload.utf8), idempotencyKey: "key \(nextID)", createdAt: date)
+    }
+
+    private mutating func apply() async throws -> String? {
+        let changes = (0..<Int.random(in: 0...3, using: &random)).map { _ -> (Int64) -> MutationChange in
+            let error = "error \(Int.random(in: 0...9, using: &random))"
+            let rest = LaneRule.allCases.randomElement(using: &random) ?? .skip
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: return { .failed($0, error: error) }
+            case 1: return { .parked($0, error: error, rest: rest) }
+            default: return { .acknowledged($0) }
+            }
+        }
+        let targets = changes.map { _ in target() }
+        var claims: [Int64] = []
+        for _ in 0..<Int.random(in: 0...2, using: &random) {
+            let claim = target()
+            if !claims.contains(claim) { claims.append(claim) }
+        }
+        history.append("apply \(zip(changes, targets).map { $0($1) }) claiming \(claims)")
+        let expected = model.apply(zip(changes, targets).map { $0($1) }, claiming: claims).map(translated)
+        let found = try await stage.store.apply(
+            zip(changes, targets).map { $0(theirs($1)) }, claiming: claims.map(theirs))
+        return found == expected ? nil : "claimed are \(found) instead of \(expected)"
+    }
+
+    /// A position of the model's, most likely a head's.
+    private mutating func target() -> Int64 {
+        let heads = model.heads.map(\.position)
+        if let head = heads.randomElement(using: &random), Int.random(in: 0..<4, using: &random) > 0 { return head }
+        return Int64.random(in: 0...model.lastPosition + 1, using: &random)
+    }
+
+    private mutating func deadOnes() -> [Int64]? {
+        if Int.random(in: 0..<3, using: &random) == 0 { return nil }
+        return Array(Set((0..<3).map { _ in model.dead.randomElement(using: &random)?.position ?? target() }))
+    }
+
+    private mutating func revive() async throws -> String? {
+        let chosen = deadOnes()
+        history.append("revive \(chosen.map { "\($0)" } ?? "all")")
+        let expected = model.revive(chosen, date)
+        let found = try await stage.store.revive(chosen?.map(theirs), at: date)
+        return found == expected ? nil : "\(found) are revived instead of \(expected)"
+    }
+
+    private mutating func discard() async throws -> String? {
+        let chosen = deadOnes()
+        history.append("discard \(chosen.map { "\($0)" } ?? "all")")
+        let expected = model.discard(chosen)
+        let found = try await stage.store.discard(chosen?.map(theirs))
+        return found == expected ? nil : "\(found) are discarded instead of \(expected)"
+    }
+
+    private mutating func removePending() async throws -> String? {
+        history.append("removePending")
+        let expected = model.removePending()
+        let found = try await stage.store.removePending()
+        return found == expected ? nil : "\(found) are removed instead of \(expected)"
+    }
+
+    private mutating func set() async throws -> String? {
+        let name = ["m", "n", "o\0"].randomElement(using: &random) ?? "m"
+        let value = ["", "1", "a\0b", nil].randomElement(using: &random) ?? nil
+        history.append("set \(name) to \(value ?? "nil")")
+        model.settings[name] = value
+        try await stage.store.set(name, to: value)
+        return nil
+    }
+
+    private mutating func reopen() async throws -> String? {
+        history.append("reopen")
+        try await stage.reopen()
+        return nil
+    }
+
+    // MARK: Comparison
+
+    private mutating func difference() async throws -> String? {
+        let start = Bool.random(using: &random) ? Int64.min : target()
+        let limit = Bool.random(using: &random) ? 1_000 : Int.random(in: 0...4, using: &random)
+        func compare<Element: Equatable>(_ found: [Element], _ expected: [Element], _ what: String) -> String? {
+            found == expected ? nil : "\(what) are \(found) instead of \(expected)"
+        }
+        let pending = model.pending.filter { $0.position > start }.prefix(limit).map(translated)
+        let dead = model.dead.filter { $0.position > start }.prefix(limit).map(translated)
+        let heads = model.heads.filter { $0.position > start }.prefix(limit).map { head in
+            LaneHead(
+                position: theirs(head.position), id: head.id, entity: head.entity, kind: head.kind,
+                queuedAt: head.queuedAt, failures: head.failures)
+        }
+        // Of positions that the model has and the store never gave, the next lower that it gave.
+        let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
+        let store = stage.store
+        if let problem = compare(try await store.pending(after: after, limit: limit), pending, "pending") {
+            return problem
+        }
+        if let problem = compare(try await store.dead(after: after, limit: limit), dead, "dead") { return problem }
+        if let problem = compare(try await store.heads(after: after, limit: limit), heads, "the heads") {
+            return problem
+        }
+        let totals = try await store.totals()
+        if totals != model.totals { return "the totals are \(totals) instead of \(model.totals)" }
+        for name in ["m", "n", "o\0"] {
+            let found = try await store.setting(name)
+            if found != model.settings[name] { return "the setting \(name) is \(found ?? "nil")" }
+        }
+        return nil
+    }
+
+    /// The store's position for one of the model's; one that it never gave for one it doesn't know.
+    private func theirs(_ position: Int64) -> Int64 { positions[position] ?? .max }
+
+    private func translated(_ stored: StoredMutation) -> StoredMutation {
+        StoredMutation(
+            position: theirs(stored.position), mutation: stored.mutation, queuedAt: stored.queuedAt,
+            isAttempted: stored.isAttempted, failures: stored.failures, lastError: stored.lastError)
+    }
+
+    private enum Ending: Equatable {
+        case appended(Appended)
+        case threw(String)
+    }
+
+    private func result(_ body: () async throws -> Appended) async -> Ending {
+        do { return .appended(try await body()) } catch { return .threw("\(error)") }
+    }
+}

@@ -1,0 +1,54 @@
+#if SQLite
+    import Foundation
+    import Resilience
+    import ResilienceTesting
+
+    /// Kills a program that fills and flushes a queue, with SIGKILL at a random moment, again and again over one database, and
+    /// checks what its server has seen: nothing lost, no effect doubled, the order of every entity kept.
+    ///
+    /// `crash 500 7` kills 500 times, by seed 7. The server is this process, and pipes are the network: they too break at
+    /// any byte.
+    @main
+    enum Crash {
+        static func main() async throws {
+            let arguments = CommandLine.arguments
+            if arguments.count == 4, arguments[1] == "live" {
+                // A server that is gone is found when it does not answer.
+                signal(SIGPIPE, SIG_IGN)
+                return try await Life(database: arguments[2], number: Int(arguments[3]) ?? 0).run()
+            }
+            let kills = arguments.count > 1 ? Int(arguments[1]) : 500
+            let seed = arguments.count > 2 ? UInt64(arguments[2]) : 1
+            guard let kills, kills >= 0, let seed else {
+                FileHandle.standardError.write(Data("usage: crash [kills] [seed]\n".utf8))
+                exit(64)
+            }
+            signal(SIGPIPE, SIG_IGN)
+            let folder = FileManager.default.temporaryDirectory.appending(path: "crash-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let database = folder.appending(path: "queue.sqlite").path
+            let server = LedgerServer(seed: seed)
+            var generator = SeededGenerator(seed: seed)
+            for life in 0..<kills {
+                // From before the database is open to well into the flush.
+                let moment = Duration.milliseconds(Int.random(in: 0...120, using: &generator))
+                try await server.serve(database, life: life, killedAfter: moment)
+            }
+            try await server.serve(database, life: kills, killedAfter: nil)
+            let verdict = server.verdict()
+            print("\(kills) kills: \(verdict)")
+            if !verdict.isFine { exit(1) }
+        }
+    }
+#else
+    import Foundation
+
+    @main
+    enum Crash {
+        static func main() {
+            FileHandle.standardError.write(Data("crash needs the SQLite trait: swift run --traits SQLite crash\n".utf8))
+            exit(1)
+        }
+    }
+#endif

@@ -1,0 +1,120 @@
+#if SQLite
+    import Foundation
+    import Resilience
+    import ResilienceTesting
+
+    /// The server that honours idempotency keys, and the witness of what it was told is stored.
+    final class LedgerServer: Sendable {
+        fileprivate struct State {
+            var generator: SeededGenerator
+            var stored: Set<Int> = []
+            /// What each key did, and the numbers of each entity's effects in the order they came.
+            var effects: [String: Int] = [:]
+            var order: [String: [Int]] = [:]
+            var requests = 0
+            var repeated = 0
+        }
+
+        struct Verdict: CustomStringConvertible {
+            let stored: Int
+            let lost: [Int]
+            let doubled: [Int]
+            let outOfOrder: [String]
+            let requests: Int
+            let repeated: Int
+
+            var isFine: Bool { lost.isEmpty && doubled.isEmpty && outOfOrder.isEmpty && stored > 0 }
+            var description: String {
+                "\(stored) mutations stored, \(lost.count) lost, \(doubled.count) doubled, "
+                    + "\(outOfOrder.count) entities out of order; \(requests) requests, \(repeated) under a known key"
+            }
+        }
+
+        private let state: Locked<State>
+
+        init(seed: UInt64) { state = Locked(State(generator: SeededGenerator(seed: seed))) }
+
+        /// Runs the program for one life.
+        /// - Parameter killedAfter: nil lets it live until its queue is empty.
+        func serve(_ database: String, life: Int, killedAfter moment: Duration?) async throws {
+            let program = Process()
+            program.executableURL = URL(filePath: CommandLine.arguments[0])
+            program.arguments = ["live", database, "\(life)"]
+            let (input, output) = (Pipe(), Pipe())
+            program.standardInput = input
+            program.standardOutput = output
+            try program.run()
+            let pid = program.processIdentifier
+            let base = SystemTimeBase.shared
+            let killing = moment.map { base.schedule(at: base.now + $0) { kill(pid, SIGKILL) } }
+            // Blocks this task's thread, which nobody else wants.
+            var rest = Data()
+            while true {
+                let data = output.fileHandleForReading.availableData
+                if data.isEmpty { break }
+                rest += data
+                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
+                    rest = Data(rest[(end + 1)...])
+                    if let answer = heard(line) {
+                        try? input.fileHandleForWriting.write(contentsOf: Data("\(answer)\n".utf8))
+                    }
+                }
+            }
+            if let killing { base.cancel(killing) }
+            program.waitUntilExit()
+            guard moment != nil || program.terminationStatus == 0 else {
+                throw Failed(status: program.terminationStatus)
+            }
+        }
+
+        private struct Failed: Error {
+            let status: Int32
+        }
+
+        private func heard(_ line: String) -> String? {
+            let words = line.split(separator: " ").map(String.init)
+            return state.withLock { state in
+                switch (words.first, words.count) {
+                case ("stored", 2):
+                    if let id = Int(words[1]) { state.stored.insert(id) }
+                    return nil
+                case ("send", 4):
+                    guard let id = Int(words[1]) else { return nil }
+                    return "\(words[3]) \(state.answer(id, words[2], key: words[3]))"
+                default:
+                    return nil
+                }
+            }
+        }
+
+        func verdict() -> Verdict {
+            state.withLock { state in
+                let effects = state.order.values.joined()
+                let counts = Dictionary(effects.map { ($0, 1) }, uniquingKeysWith: +)
+                return Verdict(
+                    stored: state.stored.count, lost: state.stored.filter { counts[$0] == nil }.sorted(),
+                    doubled: counts.filter { $0.value > 1 }.keys.sorted(),
+                    outOfOrder: state.order.filter { $0.value != $0.value.sorted() }.keys.sorted(),
+                    requests: state.requests, repeated: state.repeated)
+            }
+        }
+    }
+
+    extension LedgerServer.State {
+        fileprivate mutating func answer(_ id: Int, _ entity: String, key: String) -> Int {
+            requests += 1
+            switch Int.random(in: 0..<40, using: &generator) {
+            case 0: return 429
+            case 1, 2: return 503
+            default: break
+            }
+            if effects.updateValue(id, forKey: key) == nil {
+                order[entity, default: []].append(id)
+            } else {
+                repeated += 1
+            }
+            return 201
+        }
+    }
+#endif

@@ -1,0 +1,103 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import Resilience
+    import ResilienceHTTP
+    import ResilienceSync
+    import ResilienceTesting
+    import Testing
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// The code of Docs/DurableOutbox.md, as it stands there.
+    @Suite struct DurableOutboxGuide {
+        private struct Rename: Codable {
+            let title: String
+        }
+
+        private struct API: Sendable {
+            let calls = ScriptedOperation<String, Void>(fallback: .success(()))
+
+            func create(_ notes: [Mutation]) async throws -> [SyncHandler.ItemResult] {
+                try await calls("create \(notes.count)")
+                return notes.map { _ in .success(()) }
+            }
+            func rename(_ rename: Rename, key: String) async throws { try await calls("rename to \(rename.title)") }
+            func send(_ mutation: Mutation) async throws { try await calls(mutation.kind) }
+            func ping() async throws { try await calls("ping") }
+            func everything() async throws -> Int64 { 7 }
+            func changes(since cursor: Int64) async throws -> Int64 { cursor + 1 }
+        }
+
+        private struct Model: Sendable {
+            func replaceAll(with everything: Int64) async throws -> Int64 { everything }
+            func apply(_ changes: Int64) async throws -> Int64 { changes }
+        }
+
+        private let api = API()
+        private let model = Model()
+
+        @Test("the guide's queue stores, sends by kind, and shows how it stands")
+        func firstQueue() async throws {
+            let folder = try TemporaryFolder()
+            let path = folder.path("outbox.sqlite")
+            let api = api
+            let pipeline = Pipeline("api") {
+                CircuitBreaker("api")
+                Timeout(.seconds(30))
+            }
+            let queue = SyncQueue(
+                "outbox", store: try SQLiteStore(path: path), pipeline: pipeline,
+                configuration: SyncQueueConfiguration(isOffline: { ($0 as? URLError)?.isOffline == true }),
+                handlers: [
+                    .batch("create", upTo: 50) { notes in try await api.create(notes) },
+                    .each("rename", as: Rename.self) { rename, mutation in
+                        try await api.rename(rename, key: mutation.idempotencyKey)
+                    },
+                    .others { mutation in try await api.send(mutation) },
+                ])
+            try await queue.enqueue(
+                Mutation(entity: "note-7", kind: "rename", operation: .update, encoding: Rename(title: "Plans")))
+            queue.trigger()
+            var seen = 1
+            func show(pending: Int, until: Resilience.Instant?, left: Duration?) { seen = pending }
+            for await status in queue.statuses() {
+                show(pending: status.pending, until: status.pausedUntil, left: status.estimatedTimeLeft)
+                if seen == 0 { break }
+            }
+            #expect(api.calls.inputs == ["rename to Plans"])
+        }
+
+        @Test("the guide's outbox and pass: one transaction, then health, flush and pull")
+        func outboxAndPass() async throws {
+            let folder = try TemporaryFolder()
+            let database = try DatabaseQueue(path: folder.path("app.sqlite"))
+            try await database.write { try $0.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY, title TEXT)") }
+            let (api, model, payload, pipeline) = (api, model, Data("{}".utf8), Pipeline("api") {})
+            let handlers = [SyncHandler.others { try await api.send($0) }]
+
+            let store = try SQLiteStore(in: database)
+            let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
+            try await database.write { db in
+                try db.execute(sql: "UPDATE note SET title = 'Plans' WHERE id = 7")
+                try queue.enqueue([Mutation(entity: "note-7", kind: "rename", payload: payload)], in: db)
+            }
+            let pass = SyncPass(queue) {
+                try await api.ping()
+            } bootstrap: {
+                try await model.replaceAll(with: api.everything())
+            } increment: { cursor in
+                try await model.apply(api.changes(since: cursor))
+            }
+            let report = try await pass.run()
+            #expect(report.end == .pulled(cursor: 7))
+            #expect(api.calls.inputs.sorted() == ["ping", "rename"])
+            try await queue.clear(discardsDead: true)
+            try await pass.reset()
+            await queue.stop(within: .seconds(5))
+            #expect(try await pass.cursor() == 0)
+        }
+    }
+#endif

@@ -1,0 +1,124 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// What was set aside, and what becomes of those behind it.
+@Suite(.timeLimit(.minutes(1))) struct DeadTests {
+    let fixture = Fixture()
+
+    private func queue(rule: LaneRule) -> SyncQueue {
+        fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, laneRule: rule))
+    }
+
+    @Test("a mutation set aside can be listed, and retried at its old place, under its key, as if it had never failed")
+    func retry() async throws {
+        fixture.server.enqueue(.refused(.gone), .refused(.gone))
+        let queue = queue(rule: .skip)
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        _ = try await queue.flush()
+        let dead = try await queue.dead()
+        #expect(dead.map(\.mutation.id) == ["a1", "b1"])
+        try await queue.enqueue(Mutation("a2"))
+        #expect(try await queue.retryDead([dead[0].position, 77]) == 1)
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids == ["a1", "b1", "a1", "a2"])
+        #expect(fixture.server.inputs[2].idempotencyKey == "key-a1")
+        #expect(try await queue.dead().map(\.mutation.id) == ["b1"])
+        #expect(fixture.events.contains(.revived(1)))
+        #expect(try await queue.retryDead() == 1)
+    }
+
+    @Test("retrying and discarding what is not there is nothing, and tells nothing")
+    func nothing() async throws {
+        let queue = queue(rule: .skip)
+        #expect(try await queue.retryDead([1, 2, .max]) == 0)
+        #expect(try await queue.discardDead() == 0)
+        #expect(!fixture.events.contains { [.revived(0), .discarded(0)].contains($0) })
+    }
+
+    @Test("a lane that a dead mutation blocks waits, others go on, and the flush says so", arguments: [true, false])
+    func block(byDiscarding: Bool) async throws {
+        fixture.server.enqueue(.refused(.gone))
+        let queue = queue(rule: .block)
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1")])
+        let report = try await queue.flush()
+        #expect(report.end == .blocked && report.delivered == 1)
+        try await queue.enqueue(Mutation("a3"))
+        #expect(try await queue.flush().end == .blocked)
+        #expect(fixture.server.ids == ["a1", "b1"])
+        if byDiscarding { try await queue.discardDead() } else { try await queue.retryDead() }
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids.dropFirst(2) == (byDiscarding ? ["a2", "a3"] : ["a1", "a2", "a3"]))
+    }
+
+    @Test("what depends on a mutation set aside can be set aside with it, unsent")
+    func parkRest() async throws {
+        fixture.server.enqueue(.refused(.gone))
+        let queue = queue(rule: .parkRest)
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("a3")])
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids == ["a1", "b1"])
+        #expect(try await queue.dead().map(\.mutation.id) == ["a1", "a2", "a3"])
+        try await queue.retryDead()
+        _ = try await queue.flush()
+        #expect(fixture.server.ids.dropFirst(2) == ["a1", "a2", "a3"])
+    }
+
+    @Test("the fifth counted failure sets a mutation aside with its error, and its lane goes on (B7)")
+    func fifth() async throws {
+        for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
+        let queue = queue(rule: .skip)
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(report.failed == 5 && report.died == 1 && report.delivered == 1)
+        let dead = try await queue.dead()
+        #expect(dead.map(\.failures) == [5] && dead.map(\.lastError) == ["503"])
+        #expect(fixture.server.ids == ["a1", "a1", "a1", "a1", "a1", "a2"])
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct AgeLimitTests {
+    let fixture = Fixture()
+    let wallClock = WallClock()
+
+    private func queue(_ store: MemoryStore = MemoryStore(), maxAge: Duration?) -> SyncQueue {
+        SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 1, maxAge: maxAge),
+            observers: Observers(fixture.recorder), wallClock: { [wallClock] in wallClock.now }
+        ) { [server = fixture.server] in try await server($0) }
+    }
+
+    @Test("what is older than the age limit is set aside, not sent; what is as old as the limit is sent")
+    func expired() async throws {
+        let queue = queue(maxAge: .seconds(60))
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        wallClock.set(wallClock.now.addingTimeInterval(1))
+        try await queue.enqueue(Mutation("b1"))
+        wallClock.set(wallClock.now.addingTimeInterval(60))
+        let report = try await queue.flush()
+        #expect(report.end == .drained && report.died == 2 && report.delivered == 1 && report.failed == 0)
+        #expect(fixture.server.ids == ["b1"])
+        let dead = try await queue.dead()
+        #expect(dead.map(\.mutation.id) == ["a1", "a2"] && dead.allSatisfy { !$0.isAttempted })
+        #expect(dead[0].lastError == "It is older than the age limit.")
+        try await queue.retryDead()
+        #expect(try await queue.flush().delivered == 2)
+    }
+
+    @Test(
+        "a wall clock that jumps a day loses nothing: forward it may expire, backward nothing does",
+        arguments: [86_400.0, -86_400, 3e9, -3e9])
+    func jumps(by seconds: TimeInterval) async throws {
+        let store = MemoryStore()
+        let queue = queue(store, maxAge: .seconds(3600))
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        wallClock.set(wallClock.now.addingTimeInterval(seconds))
+        _ = try await queue.flush()
+        #expect(fixture.server.ids == (seconds < 0 ? ["a1", "b1"] : []))
+        #expect(store.deadCount() + fixture.server.callCount == 2)
+        #expect(try await queue.status().oldestAge == nil)
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct HandlerTests {
+    let fixture = Fixture()
+
+    private func queue(
+        _ handlers: [SyncHandler], configuration: SyncQueueConfiguration = SyncQueueConfiguration(maxInFlight: 1),
+        @PipelineBuilder guardedBy policies: () -> [Pipeline.Element] = { [] }
+    ) -> SyncQueue {
+        SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock, policies), configuration: configuration,
+            observers: Observers(fixture.recorder), handlers: handlers)
+    }
+
+    private static func mutation(_ id: String, kind: String) -> Mutation {
+        Mutation(id: id, entity: id, kind: kind, payload: Data(id.utf8), idempotencyKey: "key-\(id)")
+    }
+
+    @Test("each kind goes to its own handler, and what has none to the handler of others")
+    func byKind() async throws {
+        let (creates, rest) = (Server(fallback: .ok), Server(fallback: .ok))
+        let queue = queue([.each("create") { try await creates($0) }, .others { try await rest($0) }])
+        try await queue.enqueue(
+            ["create", "rename", "create", ""].enumerated().map { Self.mutation("\($0)", kind: $1) })
+        #expect(try await queue.flush().end == .drained)
+        #expect(creates.ids == ["0", "2"] && rest.ids == ["1", "3"])
+    }
+
+    @Test("what has no handler is set aside, unsent and uncounted, and blames nobody else")
+    func missing() async throws {
+        let creates = Server(fallback: .ok)
+        let queue = queue([.each("create") { try await creates($0) }])
+        try await queue.enqueue([Self.mutation("1", kind: "rename"), Self.mutation("2", kind: "create")])
+        let report = try await queue.flush()
+        #expect(report.end == .drained && report.died == 1 && report.delivered == 1 && report.failed == 0)
+        let dead = try await queue.dead()
+        #expect(dead.map(\.mutation.id) == ["1"] && dead[0].failures == 0 && !dead[0].isAttempted)
+        #expect(dead[0].lastError == "No handler for its kind.")
+    }
+
+    private struct Rename: Codable, Equatable {
+        let name: String
+    }
+
+    @Test("a mutation that became another kind after it was found goes to that kind's handler, and not with the batch")
+    func kindChangedSinceItWasFound() async throws {
+        let (updates, deletes) = (BatchServer(), BatchServer())
+        let box = Box<SyncQueue>()
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .after("heads", rows: 3), let queue = box.value else { return }
+            box.value = nil
+            try await queue.enqueue(Mutation(entity: "b", kind: "delete", operation: .delete, payload: Data()))
+        }
+        let queue = SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            handlers: [.batch("update", upTo: 3) { try updates($0) }, .batch("delete", upTo: 3) { try deletes($0) }])
+        box.value = queue
+        try await queue.enqueue(
+            ["a", "b", "c"].map {
+                Mutation(id: $0, entity: $0, kind: "update", operation: .update, payload: Data($0.utf8))
+            })
+        #expect(try await queue.flush().delivered == 3)
+        #expect(updates.batches == [["a", "c"]] && deletes.batches == [["b"]])
+    }
+
+    @Test("a batch that was throttled is one throttled request, however many of its mutations say so")
+    func throttledBatch() async throws {
+        let server = BatchServer()
+        server.enqueue(.success(["1": .throttled, "2": .throttled]))
+        let queue = queue([.batch("create", upTo: 3) { try server($0) }])
+        try await queue.enqueue(["1", "2", "3"].map { Self.mutation($0, kind: "create") })
+        let report = try await queue.flush()
+        #expect(report.requests == 1 && report.throttled == 1 && report.delivered == 1)
+    }
+
+    @Test("a payload is encoded and decoded as JSON; one that can't be decoded is set aside at once")
+    func typed() async throws {
+        let names = Locked<[String]>([])
+        let queue = queue([
+            .each("rename", as: Rename.self) { rename, mutation in
+                names.withLock { $0.append("\(mutation.id): \(rename.name)") }
+            }
+        ])
+        try await queue.enqueue(Mutation(id: "1", entity: "a", kind: "rename", encoding: Rename(name: "Ada")))
+        try await queue.enqueue(Mutation(id: "2", entity: "b", kind: "rename", payload: Data("?".utf8)))
+        #expect(try await queue.flush().died == 1)
+        #expect(names.withLock { $0 } == ["1: Ada"])
+        #expect(try await queue.dead().first?.lastError?.hasPrefix("The payload of mutation \"2\" is no") == true)
+    }
+
+    /// Plays results batch by batch; a batch that no result is left for succeeds whole.
+    private final class BatchServer: Sendable {
+        private let state = Locked<(results: [Result<[String: Refusal], any Error>], batches: [[String]])>(([], []))
+
+        func enqueue(_ results: Result<[String: Refusal], any Error>...) { state.withLock { $0.results += results } }
+
+        var batches: [[String]] { state.withLock { $0.batches } }
+
+        func callAsFunction(_ mutations: [Mutation]) throws -> [SyncHandler.ItemResult] {
+            let result = state.withLock { state in
+                state.batches.append(mutations.map(\.id))
+                return state.results.isEmpty ? .success([:]) : state.results.removeFirst()
+            }
+            let refused = try result.get()
+            return mutations.map { mutation in refused[mutation.id].map { .failure($0) } ?? .success(()) }
+        }
+    }
+
+    @Test("creates go in batches up to the limit, updates and deletes singly, in order within an entity (B11)")
+    func batches() async throws {
+        let (creates, rest) = (BatchServer(), Server(fallback: .ok))
+        let queue = queue([.batch("create", upTo: 4) { try creates($0) }, .others { try await rest($0) }])
+        try await queue.enqueue((0..<10).map { Self.mutation("\($0)", kind: "create") })
+        try await queue.enqueue(
+            ["update", "delete"].map { Mutation(id: $0, entity: "3", kind: $0, payload: Data()) })
+        let report = try await queue.flush()
+        #expect(report.end == .drained && report.delivered == 12 && report.requests == 5)
+        #expect(creates.batches == [["0", "1", "2", "3"], ["4", "5", "6", "7"], ["8", "9"]])
+        #expect(rest.ids == ["update", "delete"])
+    }
+
+    @Test("two mutations of one entity never share a batch (B11)")
+    func onePerEntity() async throws {
+        let creates = BatchServer()
+        let queue = queue([.batch("create", upTo: 10) { try creates($0) }])
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("a3")])
+        #expect(try await queue.flush().delivered == 4)
+        #expect(creates.batches == [["a1", "b1"], ["a2"], ["a3"]])
+    }
+
+    @Test("each item of a batch fares as its own result says: sent, tried again alone, set aside (B11)")
+    func perItem() async throws {
+        let creates = BatchServer()
+        creates.enqueue(.success(["1": .unavailable, "2": .gone]))
+        let queue = queue([.batch("create", upTo: 10) { try creates($0) }])
+        try await queue.enqueue((0..<4).map { Self.mutation("\($0)", kind: "create") })
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(report.delivered == 3 && report.failed == 1 && report.died == 1 && report.end == .drained)
+        #expect(creates.batches == [["0", "1", "2", "3"], ["1"]])
+        #expect(try await queue.dead().map(\.mutation.id) == ["2"])
+    }
+
+    @Test("a batch that failed as a whole counts once: for the breaker, and against each of its mutations (B11)")
+    func wholeBatch() async throws {
+        let (creates, breaker) = (
+            BatchServer(), CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: fixture.clock)
+        )
+        creates.enqueue(.failure(Refusal.unavailable))
+        let queue = queue([.batch("create", upTo: 10) { try creates($0) }]) { breaker }
+        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
+        let report = try await queue.flush()
+        #expect(report.failed == 3 && report.requests == 1)
+        #expect(breaker.state == .closed && breaker.failureCount == 1)
+        _ = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(creates.batches == [["0", "1", "2"], ["0"], ["1"], ["2"]])
+    }
+
+    @Test("one bad mutation does not take the rest of its batch with it: they go alone, and it alone is set aside")
+    func poisoned() async throws {
+        let creates = Locked<[[String]]>([])
+        let queue = queue([
+            .batch("create", upTo: 10) { mutations in
+                creates.withLock { $0.append(mutations.map(\.id)) }
+                if mutations.contains(where: { $0.id == "1" }) { throw Refusal.gone }
+                return mutations.map { _ in .success(()) }
+            }
+        ])
+        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
+        let report = try await fixture.whileTimePasses { try await queue.drain() }
+        #expect(report.delivered == 2 && report.died == 1)
+        #expect(try await queue.dead().map(\.mutation.id) == ["1"])
+    }
+
+    @Test("a batch in which anything was throttled pauses the queue; nothing of it is counted")
+    func throttledItem() async throws {
+        let creates = BatchServer()
+        creates.enqueue(.success(["1": .throttled(retryAfter: .seconds(9))]))
+        let queue = queue([.batch("create", upTo: 10) { try creates($0) }])
+        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
+        let report = try await queue.flush()
+        #expect(report.end == .paused(until: fixture.clock.now + .seconds(9)))
+        #expect(report.delivered == 2 && report.failed == 0 && report.throttled == 1)
+        #expect(try await queue.pendingCount() == 1)
+    }
+
+    @Test(
+        "a handler that gives too few results or too many is told so, and no mutation is taken for sent",
+        arguments: [0, 4])
+    func mismatch(count: Int) async throws {
+        let queue = queue([.batch("create", upTo: 3) { _ in (0..<count).map { _ in .success(()) } }])
+        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
+        let report = try await queue.flush()
+        #expect(report.delivered == 0 && report.failed == 3)
+        #expect(
+            report.lastError as? BatchResultsMismatch
+                == BatchResultsMismatch(kind: "create", mutations: 3, results: count))
+        #expect(try await queue.pendingCount() == 3)
+    }
+}

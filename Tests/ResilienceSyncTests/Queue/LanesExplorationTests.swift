@@ -1,0 +1,266 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+/// The machine at work on a list of mutations, with requests that end in any order. Each state is also drained to see that
+/// everything is sent from there.
+private struct LanesOnList: ExplorableMachine, Hashable {
+    enum Input: Hashable {
+        case append(lane: Int)
+        case next, nextAtLimitedPace
+        /// The store is read, and its page arrives.
+        case read, found
+        case ended(request: Int, Outcome)
+        case trigger, begin, releaseAll, tick
+    }
+
+    enum Outcome: Hashable, CaseIterable { case acknowledged, failed, parked }
+
+    struct Item: Hashable {
+        let position: Int64
+        let lane: String
+        let kind: String
+        var failures = 0
+        /// A trigger has come since it was appended.
+        var isAnnounced = false
+
+        var head: LaneHead {
+            LaneHead(
+                position: position, id: "\(position)", entity: lane, kind: kind,
+                queuedAt: Date(timeIntervalSinceReferenceDate: 0), failures: failures)
+        }
+    }
+
+    /// The kinds of what is appended to each lane, one after the other.
+    private static let kinds = [["batched", "batched"], ["batched", "single"], ["single", "nobody's"]]
+    private static let rules = LanesStateMachine.Rules(
+        batchLimits: ["batched": 2, "single": 1], otherKinds: nil, oldest: nil)
+
+    private var machine: LanesStateMachine
+    /// Whether requests may end between the reading of a page and its arrival.
+    private let endsWhileReading: Bool
+    private var now: Int64 = 0
+    private var appended = [0, 0, 0]
+    /// In order; with what is in flight.
+    private var items: [Item] = []
+    private var requests: [[Item]] = []
+    private var holds: [String: Int64] = [:]
+    private var wanted: Int64?
+    private var page: [LaneHead]?
+    /// Pages in a row without anything else happening.
+    private var pages = 0
+
+    init(pageSize: Int, endsWhileReading: Bool = false) {
+        machine = LanesStateMachine(pageSize: pageSize)
+        self.endsWhileReading = endsWhileReading
+    }
+
+    var identity: Self? { self }
+
+    var inputs: [Input] {
+        var inputs: [Input] = [.trigger, .releaseAll]
+        inputs += appended.indices.filter { appended[$0] < Self.kinds[$0].count }.map { .append(lane: $0) }
+        if now < 6 { inputs.append(.tick) }
+        if wanted == nil {
+            inputs += [.next, .nextAtLimitedPace]
+            if requests.isEmpty { inputs.append(.begin) }
+        } else {
+            inputs.append(page == nil ? .read : .found)
+        }
+        if wanted == nil || endsWhileReading {
+            for (index, request) in requests.enumerated() {
+                // Each fails once, or this would have no end.
+                inputs += Outcome.allCases.filter { $0 != .failed || request.allSatisfy { $0.failures == 0 } }
+                    .map { .ended(request: index, $0) }
+            }
+        }
+        return inputs
+    }
+
+    mutating func apply(_ input: Input) throws {
+        if ![.next, .nextAtLimitedPace, .read, .found].contains(input) { pages = 0 }
+        switch input {
+        case .append(let lane):
+            let kind = Self.kinds[lane][appended[lane]]
+            appended[lane] += 1
+            items.append(Item(position: Int64(appended.reduce(0, +)), lane: "\(lane)", kind: kind))
+        case .next:
+            _ = try next(mayGo)
+        case .nextAtLimitedPace:
+            _ = try next(mayGo == .now ? .notBefore(Instant(nanoseconds: now + 1)) : mayGo)
+        case .read:
+            read()
+        case .found:
+            try found()
+        case .ended(let index, let outcome):
+            end(index, outcome)
+        case .trigger:
+            trigger()
+        case .begin:
+            machine.begin()
+            for index in items.indices { items[index].isAnnounced = true }
+        case .releaseAll:
+            machine.releaseAll()
+            holds = [:]
+        case .tick:
+            now += 1
+        }
+        try require(machine.busy, is: Set(requests.joined().map(\.lane)), "what is in flight")
+        try drain()
+    }
+
+    /// Two requests at a time.
+    private var mayGo: SendPace.Answer { requests.count < 2 ? .now : .afterAnEnd }
+
+    private mutating func trigger() {
+        machine.lookAgain()
+        for index in items.indices { items[index].isAnnounced = true }
+    }
+
+    private mutating func read() {
+        guard let wanted else { return }
+        var heads: [String: Item] = [:]
+        for item in items where heads[item.lane] == nil { heads[item.lane] = item }
+        let after = heads.values.filter { $0.position > wanted }.sorted { $0.position < $1.position }
+        page = after.prefix(machine.pageSize).map(\.head)
+    }
+
+    private mutating func found() throws {
+        machine.found(page ?? [])
+        (wanted, page) = (nil, nil)
+        pages += 1
+        // To the end, and once more from the start.
+        try require(pages <= 2 * (6 / machine.pageSize + 1), "it looks for ever")
+    }
+
+    private mutating func end(_ index: Int, _ outcome: Outcome) {
+        let request = requests.remove(at: index)
+        machine.ended(request.map(\.lane))
+        for item in request {
+            switch outcome {
+            case .failed:
+                for index in items.indices where items[index].position == item.position { items[index].failures += 1 }
+                holds[item.lane] = now + 2
+                machine.hold(item.lane, until: Instant(nanoseconds: now + 2))
+            case .acknowledged, .parked:
+                items.removeAll { $0.position == item.position }
+            }
+        }
+    }
+
+    private mutating func next(_ pace: SendPace.Answer) throws -> LanesStateMachine.Step {
+        let step = machine.next(at: Instant(nanoseconds: now), pace: pace, rules: Self.rules)
+        holds = holds.filter { $0.value > now }
+        try require(machine.held, is: holds.mapValues { Instant(nanoseconds: $0) }, "what is held back")
+        let due = Instant(nanoseconds: holds.values.min() ?? .max)
+        switch step {
+        case .send(let heads):
+            try require(pace == .now, "it sends against the pace")
+            try send(heads)
+        case .park(let head, let reason):
+            try require(head.kind == "nobody's" && reason == .noHandler, "it parks \(head) for \(reason)")
+            items.removeAll { $0.position == head.position }
+        case .look(let position):
+            wanted = position
+            return step
+        case .wait(let instant):
+            if case .notBefore(let earliest) = pace {
+                try require(instant == due || instant == min(due, earliest), "it waits until \(instant)")
+            } else {
+                try require(instant, is: due, "what it waits for")
+            }
+            try require(!requests.isEmpty || instant < .distantFuture, "it waits for ever")
+            if pace == .now {
+                try require(!requests.isEmpty, "it waits for the end of nothing")
+                try requireNothingToSend()
+            }
+        case .stalled(let instant):
+            try require(requests.isEmpty && !holds.isEmpty, "it gives up while something is in flight or nothing held")
+            try require(instant, is: due, "what it waits for")
+            try requireNothingToSend()
+        case .done:
+            try require(requests.isEmpty && holds.isEmpty, "it is done while something is in flight or held back")
+            try requireNothingToSend()
+        }
+        pages = 0
+        return step
+    }
+
+    private func requireNothingToSend() throws {
+        if holds.count >= machine.pageSize { return }
+        let forgotten = items.first { $0.isAnnounced && !isInFlight($0.lane) && holds[$0.lane] == nil }
+        try require(forgotten == nil, "\(forgotten?.head.id ?? "") is forgotten")
+    }
+
+    private func isInFlight(_ lane: String) -> Bool { requests.joined().contains { $0.lane == lane } }
+
+    private mutating func send(_ heads: [LaneHead]) throws {
+        var sent: [Item] = []
+        for head in heads {
+            try require(!isInFlight(head.entity), "two of lane \(head.entity) are in flight")
+            try require(holds[head.entity] == nil, "lane \(head.entity) is sent before its time")
+            let first = items.first { $0.lane == head.entity }
+            if let first, first.position == head.position {
+                sent.append(first)
+            } else {
+                try require(endsWhileReading && first.map { $0.position > head.position } ?? true, "out of order")
+            }
+        }
+        try require(Set(heads.map(\.entity)).count == heads.count, "two of one lane go together")
+        try require(Set(heads.map(\.kind)).count == 1, "two kinds go together")
+        try require(heads.count <= Self.rules.batchLimit(for: heads[0].kind) ?? 0, "too many go together")
+        if !endsWhileReading {
+            try require(heads.count == 1 || sent.allSatisfy { $0.failures == 0 }, "others go with one that has failed")
+        }
+        machine.ended(Set(heads.map(\.entity)).subtracting(sent.map(\.lane)))
+        if !sent.isEmpty { requests.append(sent) }
+    }
+
+    /// If nothing fails from now on, all is sent.
+    private func drain() throws {
+        var rest = self
+        rest.trigger()
+        if rest.wanted != nil {
+            if rest.page == nil { rest.read() }
+            try rest.found()
+        }
+        for _ in 0..<100 {
+            switch try rest.next(rest.mayGo) {
+            case .send, .park:
+                break
+            case .look:
+                rest.read()
+                try rest.found()
+            case .wait(let instant), .stalled(let instant):
+                if rest.requests.isEmpty { rest.now = instant.nanoseconds } else { rest.end(0, .acknowledged) }
+            case .done:
+                return try require(rest.items.isEmpty, "\(rest.items.map(\.position)) are never sent")
+            }
+        }
+        throw BrokenInvariant("it comes to no end")
+    }
+}
+
+@Suite struct LanesExplorationTests {
+    @Test(
+        "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and sends all in the end",
+        arguments: [1, 2, 3], [false, true])
+    func far(pageSize: Int, endsWhileReading: Bool) throws {
+        let explorer = Explorer(
+            LanesOnList(pageSize: pageSize, endsWhileReading: endsWhileReading),
+            code: "LanesOnList(pageSize: \(pageSize), endsWhileReading: \(endsWhileReading))")
+        #expect(try explorer.explore(transitionsPerEffort: 2_000).transitions >= 2_000)
+    }
+
+    @Test(
+        "through random inputs to the end of all mutations, lanes keep their order and all is sent",
+        arguments: [1, 2, 3], 1...10 as ClosedRange<UInt64>)
+    func walks(pageSize: Int, seed: UInt64) throws {
+        let explorer = Explorer(LanesOnList(pageSize: pageSize), code: "LanesOnList(pageSize: \(pageSize))")
+        try explorer.exploreRandomly(length: 150, seed: seed)
+    }
+}

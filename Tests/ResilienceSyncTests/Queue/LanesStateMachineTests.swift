@@ -1,0 +1,444 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import Testing
+
+@testable import ResilienceSync
+
+@Suite struct LanesStateMachineTests {
+    typealias Step = LanesStateMachine.Step
+
+    private var machine = LanesStateMachine(pageSize: 3)
+    private var rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil, oldest: nil)
+
+    private static func head(
+        _ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0
+    ) -> LaneHead {
+        LaneHead(
+            position: position, id: "m\(position)", entity: lane, kind: kind,
+            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures)
+    }
+
+    private static func instant(_ nanoseconds: Int64) -> Instant { Instant(nanoseconds: nanoseconds) }
+
+    private let a = head(1, "a")
+    private let b = head(2, "b")
+    private let c = head(3, "c")
+
+    private mutating func next(at now: Int64 = 0, _ pace: SendPace.Answer = .now) -> Step {
+        machine.next(at: Self.instant(now), pace: pace, rules: rules)
+    }
+
+    private static func wait(_ nanoseconds: Int64 = .max) -> Step { .wait(until: instant(nanoseconds)) }
+
+    private static func stalled(_ nanoseconds: Int64) -> Step { .stalled(until: instant(nanoseconds)) }
+
+    /// These are all there are.
+    private mutating func find(_ heads: LaneHead...) {
+        machine.found(heads)
+        machine.found([])
+    }
+
+    private mutating func hold(_ lane: String, until nanoseconds: Int64) {
+        machine.hold(lane, until: Self.instant(nanoseconds))
+    }
+
+    // MARK: Looking
+
+    @Test("nothing is done before the store was looked at, and an empty one is done")
+    mutating func empty() {
+        #expect(next() == .look(after: .min))
+        #expect(next() == .look(after: .min))
+        machine.found([])
+        #expect(next() == .done)
+        #expect(next() == .done)
+    }
+
+    @Test("heads are sent in the order they are found in, a page after the other until one is empty")
+    mutating func pages() {
+        machine.found([a, b, c])
+        #expect([next(), next(), next()] == [.send([a]), .send([b]), .send([c])])
+        #expect(machine.busy == ["a", "b", "c"])
+        #expect(next() == .look(after: 3))
+        let d = Self.head(8, "d")
+        machine.found([d])
+        #expect(next() == .send([d]))
+        #expect(next() == .look(after: 8))
+        machine.found([])
+        #expect(next() == Self.wait())
+    }
+
+    @Test("a page of the last positions there can be is followed by one more look")
+    mutating func lastPosition() {
+        machine.found([Self.head(.max, "z")])
+        _ = next()
+        #expect(next() == .look(after: .max))
+    }
+
+    @Test("when a request has ended, it is looked for the next of its lane before all is done")
+    mutating func lookAfterEnd() {
+        find(a)
+        #expect(next() == .send([a]))
+        #expect(next() == Self.wait())
+        machine.ended(["a"])
+        #expect(machine.busy == [])
+        #expect(next() == .look(after: .min))
+        find(Self.head(4, "a"))
+        #expect(next() == .send([Self.head(4, "a")]))
+        machine.ended(["a"])
+        #expect(next() == .look(after: .min))
+        machine.found([])
+        #expect(next() == .done)
+    }
+
+    @Test("an end frees the lanes of its request alone")
+    mutating func oneEnd() {
+        find(a, b)
+        _ = (next(), next())
+        machine.ended(["b", "unknown"])
+        #expect(machine.busy == ["a"])
+    }
+
+    @Test("what may have appeared behind is looked for once the end is reached, and once")
+    mutating func lookAgain() {
+        machine.found([a])
+        machine.lookAgain()
+        #expect(next() == .send([a]))
+        #expect(next() == .look(after: 1))
+        machine.found([])
+        #expect(next() == .look(after: .min))
+        machine.found([])
+        #expect(next() == Self.wait())
+    }
+
+    @Test("what was found is sent before it is looked again")
+    mutating func foundFirst() {
+        find(a, b)
+        machine.lookAgain()
+        #expect([next(), next(), next()] == [.send([a]), .send([b]), .look(after: .min)])
+    }
+
+    @Test("a flush begins at the start, and forgets what was found but neither what is in flight nor what is held back")
+    mutating func begin() {
+        machine.found([a, b])
+        #expect(next() == .send([a]))
+        hold("c", until: 10)
+        machine.begin()
+        #expect(next() == .look(after: .min))
+        find(c)
+        #expect(next() == Self.wait(10))
+        #expect(machine.busy == ["a"])
+        machine.ended(["a"])
+        machine.begin()
+        machine.found([])
+        #expect(next() == Self.stalled(10))
+    }
+
+    // MARK: One at a time
+
+    @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")
+    mutating func oneOfALane() {
+        let second = Self.head(5, "a")
+        // The first was still there at the first look, and is replaced by the second at the other.
+        find(a, b, second)
+        #expect([next(), next(), next()] == [.send([a]), .send([b]), Self.wait()])
+        machine.ended(["a"])
+        #expect(next() == .look(after: .min))
+        find(second)
+        #expect(next() == .send([second]))
+    }
+
+    @Test("a head that was found while it was in flight is not sent once more when that has ended")
+    mutating func foundInFlight() {
+        find(a)
+        _ = next()
+        machine.lookAgain()
+        #expect(next() == .look(after: .min))
+        machine.found([a, b])
+        machine.ended(["a"])
+        #expect(next() == .send([b]))
+        #expect(next() == .look(after: 2))
+        machine.found([])
+        #expect(next() == .look(after: .min))
+    }
+
+    @Test(
+        "a head that was found while its lane was held back is looked up anew: others must not go with what has failed")
+    mutating func foundHeld() {
+        hold("a", until: 5)
+        machine.found([Self.head(1, "a", "many")])
+        #expect(next(at: 5) == .look(after: 1))
+        machine.found([])
+        #expect(next(at: 5) == .look(after: .min))
+        let failed = Self.head(1, "a", "many", failures: 1)
+        find(failed, Self.head(2, "b", "many"))
+        #expect(next(at: 5) == .send([failed]))
+    }
+
+    @Test("a lane that fails after its next head was found is not sent")
+    mutating func heldSinceFound() {
+        find(a, b)
+        hold("a", until: 10)
+        #expect(next() == .send([b]))
+    }
+
+    // MARK: Holding back
+
+    @Test(
+        "a lane held back is sent at the instant, and not a nanosecond before",
+        arguments: [1, 10, .max, .min + 1] as [Int64])
+    mutating func holdBoundary(until: Int64) {
+        hold("a", until: until)
+        find(a)
+        #expect(next(at: until - 1) == Self.stalled(until))
+        #expect(machine.held == ["a": Self.instant(until)])
+        #expect(next(at: until) == .look(after: .min))
+        #expect(machine.held == [:])
+        find(a)
+        #expect(next(at: until) == .send([a]))
+    }
+
+    @Test("a hold that is over already holds nothing back", arguments: [.min, -1, 0] as [Int64])
+    mutating func pastHold(until: Int64) {
+        hold("a", until: until)
+        #expect(next(at: 0) == .look(after: .min))
+        find(a)
+        #expect(next(at: 0) == .send([a]))
+    }
+
+    @Test("the first hold to end is waited for, and that alone is released")
+    mutating func firstDue() {
+        machine = LanesStateMachine(pageSize: 4)
+        hold("a", until: 10)
+        hold("b", until: 7)
+        hold("c", until: 9)
+        machine.found([])
+        #expect(next() == Self.stalled(7))
+        #expect(next(at: 7) == .look(after: .min))
+        machine.found([])
+        #expect(next(at: 7) == Self.stalled(9))
+        #expect(Set(machine.held.keys) == ["a", "c"])
+    }
+
+    @Test("a lane that fails again is held back until the later instant")
+    mutating func heldAgain() {
+        hold("a", until: 5)
+        hold("a", until: 10)
+        machine.found([])
+        #expect(next(at: 5) == Self.stalled(10))
+    }
+
+    @Test("while something is in flight, what is held back is waited for, and not given up")
+    mutating func waitsWhileBusy() {
+        find(a, b)
+        _ = next()
+        hold("b", until: 10)
+        #expect(next() == Self.wait(10))
+        machine.ended(["a"])
+        machine.found([])
+        #expect(next() == .look(after: .min))
+        machine.found([])
+        #expect(next() == Self.stalled(10))
+    }
+
+    @Test("releasing all has every lane looked up at once")
+    mutating func releaseAll() {
+        hold("a", until: 10)
+        hold("b", until: .max)
+        machine.found([])
+        #expect(next() == Self.stalled(10))
+        machine.releaseAll()
+        #expect(machine.held == [:])
+        #expect(next() == .look(after: .min))
+        machine.found([])
+        #expect(next() == .done)
+    }
+
+    @Test("with a page of lanes held back nothing more is tried, until one is released")
+    mutating func tooManyHeld() {
+        find(a, Self.head(5, "e"))
+        #expect(next() == .send([a]))
+        hold("b", until: 10)
+        hold("c", until: 12)
+        hold("d", until: 11)
+        #expect(next() == Self.wait(10))
+        machine.ended(["a"])
+        #expect(next() == Self.stalled(10))
+        #expect(next(at: 10) == .send([Self.head(5, "e")]))
+    }
+
+    @Test("with one lane less than a page held back the others go on")
+    mutating func almostTooManyHeld() {
+        find(a)
+        hold("b", until: 10)
+        hold("c", until: 10)
+        #expect(next() == .send([a]))
+    }
+
+    // MARK: Pace
+
+    @Test(
+        "as long as the pace says no, nothing is sent, and the earlier of its instant and a hold's end is waited for",
+        arguments: [
+            (.notBefore(instant(5)), nil, 5), (.notBefore(instant(5)), 9, 5), (.notBefore(instant(5)), 3, 3),
+            (.notBefore(.distantFuture), nil, .max), (.afterAnEnd, nil, .max), (.afterAnEnd, 9, 9),
+        ] as [(SendPace.Answer, Int64?, Int64)])
+    mutating func pace(answer: SendPace.Answer, held: Int64?, until: Int64) {
+        find(a, b)
+        if let held { hold("c", until: held) }
+        #expect(next(at: 0, answer) == Self.wait(until))
+        #expect(machine.busy == [])
+        #expect([next(), next(at: 0, answer), next()] == [.send([a]), Self.wait(until), .send([b])])
+    }
+
+    @Test("whatever the pace, it is looked, parked, and seen that nothing is left")
+    mutating func paceOfNothing() {
+        let expired = Self.head(1, "a", queuedAt: 0)
+        rules.oldest = Date(timeIntervalSinceReferenceDate: 1)
+        let answer = SendPace.Answer.notBefore(Self.instant(5))
+        #expect(next(at: 0, answer) == .look(after: .min))
+        find(expired)
+        #expect(next(at: 0, answer) == .park(expired, .expired))
+        #expect(next(at: 0, answer) == .look(after: .min))
+        machine.found([])
+        #expect(next(at: 0, answer) == .done)
+    }
+
+    // MARK: What nobody sends
+
+    @Test("what has no handler is parked, and the next of its lane is looked for")
+    mutating func noHandler() {
+        let unknown = Self.head(1, "a", "unknown")
+        find(unknown, b)
+        #expect(next() == .park(unknown, .noHandler))
+        #expect(machine.busy == [])
+        #expect(next() == .send([b]))
+        #expect(next() == .look(after: .min))
+        find(Self.head(4, "a"))
+        #expect(next() == .send([Self.head(4, "a")]))
+    }
+
+    @Test("a handler of other kinds takes what has none of its own, as many at once as it can")
+    mutating func otherKinds() {
+        rules.otherKinds = 2
+        let unknown = [
+            Self.head(1, "a", "x"), Self.head(2, "b", "y"), Self.head(3, "c", "x"), Self.head(4, "d", "one"),
+        ]
+        machine.found(unknown)
+        machine.found([])
+        #expect(next() == .send([unknown[0], unknown[2]]))
+        #expect([next(), next()] == [.send([unknown[1]]), .send([unknown[3]])])
+    }
+
+    @Test("what is as old as the limit is sent, and what is older is parked", arguments: [(10, false), (9.999, true)])
+    mutating func expired(queuedAt: Double, isExpired: Bool) {
+        rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
+        let head = Self.head(1, "a", queuedAt: queuedAt)
+        find(head)
+        #expect(next() == (isExpired ? .park(head, .expired) : .send([head])))
+        #expect(next() == (isExpired ? .look(after: .min) : Self.wait()))
+    }
+
+    @Test("a lane held back or in flight is not parked from")
+    mutating func takenNotParked() {
+        find(Self.head(1, "a", "unknown"))
+        hold("a", until: 10)
+        #expect(next() == Self.stalled(10))
+    }
+
+    // MARK: Batches
+
+    struct Batch: CustomTestStringConvertible {
+        let testDescription: String
+        let heads: [LaneHead]
+        let sent: [[Int64]]
+    }
+
+    @Test(
+        "batches are of one kind, at most one of a lane, up to the limit, in order",
+        arguments: [
+            Batch(
+                testDescription: "up to the limit", heads: (1...7).map { head($0, "\($0)", "many") },
+                sent: [[1, 2, 3], [4, 5, 6], [7]]),
+            Batch(
+                testDescription: "of one kind",
+                heads: [head(1, "a", "many"), head(2, "b"), head(3, "c", "many"), head(4, "d"), head(5, "e", "many")],
+                sent: [[1, 3, 5], [2], [4]]),
+            Batch(
+                testDescription: "one of a lane",
+                heads: [head(1, "a", "many"), head(2, "a", "many"), head(3, "b", "many")], sent: [[1, 3]]),
+            Batch(
+                testDescription: "a failed one goes alone",
+                heads: [head(1, "a", "many", failures: 1), head(2, "b", "many"), head(3, "c", "many")],
+                sent: [[1], [2, 3]]),
+            Batch(
+                testDescription: "a failed one joins nobody",
+                heads: [head(1, "a", "many"), head(2, "b", "many", failures: 1), head(3, "c", "many")],
+                sent: [[1, 3], [2]]),
+            Batch(testDescription: "singles alone", heads: [head(1, "a"), head(2, "b")], sent: [[1], [2]]),
+        ])
+    mutating func batches(_ batch: Batch) {
+        machine.found(batch.heads)
+        machine.found([])
+        var sent: [[Int64]] = []
+        for _ in batch.heads {
+            if case .send(let heads) = next() { sent.append(heads.map(\.position)) }
+        }
+        #expect(sent == batch.sent)
+        #expect(machine.busy.count == sent.joined().count)
+    }
+
+    @Test("before a batch that could be fuller more heads are looked for, whatever the page's size")
+    mutating func fuller() {
+        machine = LanesStateMachine(pageSize: 2)
+        rules.batchLimits["many"] = 5
+        let heads = (1...5).map { Self.head($0, "\($0)", "many") }
+        machine.found(Array(heads[..<2]))
+        #expect(next() == .look(after: 2))
+        machine.found(Array(heads[2..<4]))
+        #expect(next() == .look(after: 4))
+        machine.found([heads[4]])
+        #expect(next() == .send(heads))
+        #expect(next() == .look(after: 5))
+    }
+
+    @Test("a batch with as many heads as it may have is not kept waiting by a look, and one at the end is not either")
+    mutating func fullEnough() {
+        let heads = (1...5).map { Self.head($0, "\($0)", "many") }
+        machine.found(Array(heads[..<3]))
+        #expect(next() == .send(Array(heads[..<3])))
+        machine.found(Array(heads[3...]))
+        #expect(next() == .look(after: 5))
+        machine.found([])
+        #expect(next() == .send(Array(heads[3...])))
+    }
+
+    @Test("what has expired is not sent with others, and is parked when its turn comes")
+    mutating func expiredInBatch() {
+        rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
+        let new = [1, 3].map { Self.head($0, "\($0)", "many", queuedAt: 10) }
+        let old = Self.head(2, "2", "many", queuedAt: 9)
+        find(new[0], old, new[1])
+        #expect([next(), next()] == [.send(new), .park(old, .expired)])
+    }
+
+    @Test("nobody of a lane that is held back goes with a batch")
+    mutating func heldInBatch() {
+        let heads = (1...3).map { Self.head($0, "\($0)", "many") }
+        find(heads[0], heads[1], heads[2])
+        hold("2", until: 10)
+        #expect(next() == .send([heads[0], heads[2]]))
+        #expect(next() == Self.wait(10))
+    }
+
+    @Test("a batch frees the lanes of those that came to nothing, and keeps the others")
+    mutating func partlyGone() {
+        find(Self.head(1, "a", "many"), Self.head(2, "b", "many"))
+        _ = next()
+        machine.ended(["b"])
+        #expect(machine.busy == ["a"])
+        #expect(next() == .look(after: .min))
+        find(Self.head(1, "a", "many"), Self.head(3, "b", "many"))
+        #expect(next() == .send([Self.head(3, "b", "many")]))
+    }
+}

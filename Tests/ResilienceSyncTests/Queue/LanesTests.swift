@@ -1,0 +1,148 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// Several requests at once.
+@Suite(.timeLimit(.minutes(1))) struct LanesTests {
+    let fixture = Fixture()
+
+    @Test("entities are sent side by side up to the limit, and never two mutations of one", arguments: [2, 3, 8])
+    func sideBySide(limit: Int) async throws {
+        let running = Locked<[String: Int]>([:])
+        let server = fixture.server
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: limit)
+        ) { mutation in
+            let mine = running.withLock { running in
+                running[mutation.entity, default: 0] += 1
+                return running[mutation.entity]
+            }
+            #expect(mine == 1)
+            defer { running.withLock { $0[mutation.entity, default: 0] -= 1 } }
+            try await server(mutation)
+        }
+        let lanes = (0..<10).map { String(Character(Unicode.Scalar(UInt8(97 + $0)))) }
+        for number in 1...5 { try await queue.enqueue(lanes.map { Mutation("\($0)\(number)") }) }
+        // Once a few were answered the queue has as many under way as it may.
+        #expect(try await queue.flush().delivered == 50)
+        for lane in lanes {
+            #expect(server.ids.filter { $0.hasPrefix(lane) } == (1...5).map { "\(lane)\($0)" })
+        }
+        #expect(server.mostRunning <= limit)
+    }
+
+    @Test("with answers outstanding, as many entities are in flight as may be")
+    func fillsUp() async throws {
+        let (queue, server) = (
+            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+        )
+        try await queue.enqueue(Mutation.many(30))
+        _ = try await queue.flush()
+        server.hold()
+        try await queue.enqueue((0..<10).map { Mutation("\(Character(Unicode.Scalar(UInt8(97 + $0))))1") })
+        queue.trigger()
+        await server.waitForCalls(34)
+        #expect(server.running == 4)
+        #expect(try await queue.status().inFlight == 4)
+        server.release()
+        _ = try await queue.flush()
+        #expect(server.mostRunning == 4)
+    }
+
+    @Test("what is enqueued and triggered while another entity is in flight is sent at once, not after it")
+    func joinsAtOnce() async throws {
+        let (queue, server) = (
+            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+        )
+        try await queue.enqueue(Mutation.many(30))
+        _ = try await queue.flush()
+        server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        queue.trigger()
+        await server.waitForCalls(31)
+        try await queue.enqueue([Mutation("a2"), Mutation("b1")])
+        queue.trigger()
+        await server.waitForCalls(32)
+        #expect(server.ids.suffix(2) == ["a1", "b1"])
+        server.release()
+        #expect(try await queue.flush().end == .drained)
+        #expect(server.ids.last == "a2")
+    }
+
+    @Test("an entity that failed is tried again in the same flush once its time has come, while others are in flight")
+    func triedAgainMeanwhile() async throws {
+        let (queue, server) = (
+            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+        )
+        try await queue.enqueue(Mutation.many(30))
+        _ = try await queue.flush()
+        server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        let flush = Task {
+            server.hold()
+            return try await queue.flush()
+        }
+        await server.waitForCalls(31)
+        try await queue.enqueue(Mutation("b1"))
+        queue.trigger()
+        await server.waitForCalls(32)
+        server.release(1)
+        await fixture.clock.waitForSleepers(1)
+        fixture.clock.advance(by: .seconds(1))
+        await server.waitForCalls(33)
+        #expect(server.ids.suffix(3) == ["a1", "b1", "a1"])
+        server.release()
+        #expect(try await flush.value.end == .drained)
+    }
+
+    @Test("a trigger does not try again what failed before its time, only what is new; resuming does")
+    func triggersKeepTheBackoff() async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        let retryAt = fixture.clock.now + .seconds(1)
+        #expect(try await queue.flush().end == .stalled(retryAt: retryAt))
+        for number in 1...5 {
+            try await queue.enqueue(Mutation("b\(number)"))
+            #expect(try await queue.flush().end == .stalled(retryAt: retryAt))
+        }
+        #expect(server.ids == ["a1", "b1", "b2", "b3", "b4", "b5"])
+        try await queue.resume()
+        await server.waitForCalls(7)
+        #expect(server.ids.last == "a1")
+    }
+
+    @Test("with many entities failing, no more than a page of them is tried before the queue waits")
+    func manyFailing() async throws {
+        let server = Server(fallback: .refused(.unavailable))
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: 5)
+        ) { try await server($0) }
+        try await queue.enqueue(Mutation.many(50))
+        #expect(try await queue.flush().end == .stalled(retryAt: fixture.clock.now + .seconds(1)))
+        #expect(server.callCount == 5)
+    }
+
+    @Test("a 429 lets what is in flight end, and sends nothing more")
+    func throttledMeanwhile() async throws {
+        let (queue, server) = (
+            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 3)), fixture.server
+        )
+        try await queue.enqueue(Mutation.many(30))
+        _ = try await queue.flush()
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(5))), .ok, .ok)
+        server.hold()
+        try await queue.enqueue((0..<9).map { Mutation("\(Character(Unicode.Scalar(UInt8(97 + $0))))1") })
+        let flush = Task { try await queue.flush() }
+        await server.waitForCalls(33)
+        server.release()
+        let report = try await flush.value
+        #expect(report.end == .paused(until: fixture.clock.now + .seconds(5)))
+        #expect(report.throttled == 1 && report.delivered == 2 && report.requests == 3)
+        #expect(server.callCount == 33)
+        #expect(try await queue.pendingCount() == 7)
+    }
+}

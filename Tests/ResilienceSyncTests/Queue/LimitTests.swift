@@ -1,0 +1,122 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// Limits and coalescing, as the queue tells of them.
+@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+    let fixture = Fixture()
+
+    private func queue(_ rules: AppendRules, store: some MutationStore = MemoryStore()) -> SyncQueue {
+        fixture.queue(store, nil, SyncQueueConfiguration(maxInFlight: 1, appending: rules))
+    }
+
+    private static func mutation(_ id: String, _ operation: Mutation.Operation, _ payload: String) -> Mutation {
+        Mutation(
+            id: id, entity: "e", kind: "note", operation: operation, payload: Data(payload.utf8),
+            idempotencyKey: "key-\(id)")
+    }
+
+    @Test("a full queue refuses with its figures, and takes nothing of the list")
+    func refuses() async throws {
+        let queue = queue(AppendRules(maxCount: 3))
+        try await queue.enqueue(Mutation.many(2))
+        await #expect(throws: SyncQueueError.full(count: 4, bytes: 0)) {
+            try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        }
+        #expect(try await queue.pendingCount() == 2)
+        try await queue.enqueue(Mutation("a1"))
+    }
+
+    @Test("a queue that drops the oldest tells of each that made room")
+    func drops() async throws {
+        let queue = queue(AppendRules(maxCount: 2, overflow: .dropOldest))
+        let appended = try await [Mutation("a1"), Mutation("b1")].asyncMap { try await queue.enqueue($0) }
+        #expect(appended.allSatisfy { $0.dropped.isEmpty })
+        #expect(try await queue.enqueue(Mutation("c1")).dropped == ["a1"])
+        #expect(fixture.events == [.enqueued(1), .enqueued(1), .enqueued(1), .dropped(id: "a1")])
+        _ = try await queue.flush()
+        #expect(fixture.server.ids == ["b1", "c1"])
+    }
+
+    @Test("what is coalesced before it is sent goes out once, with the last payload and a key of its own")
+    func coalesces() async throws {
+        let queue = queue(AppendRules())
+        for (id, operation, payload) in [
+            ("1", .create, "x"), ("2", .update, "y"), ("3", .update, "z"),
+        ] as [(String, Mutation.Operation, String)] {
+            try await queue.enqueue(Self.mutation(id, operation, payload))
+        }
+        #expect(fixture.events.contains(.coalesced(id: "3", into: "1", cancelsOut: false)))
+        _ = try await queue.flush()
+        let sent = try #require(fixture.server.inputs.first)
+        #expect(fixture.server.callCount == 1 && sent.id == "1" && sent.operation == .create)
+        #expect(String(decoding: sent.payload, as: UTF8.self) == "z" && sent.idempotencyKey == "key-3")
+    }
+
+    @Test("an update that comes between the look and the sending is in what is sent, and is not lost")
+    func coalescedAfterTheLook() async throws {
+        let late = Locked<SyncQueue?>(nil)
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .after("heads", rows: 1), let queue = late.withLock({ $0.take() }) else { return }
+            try await queue.enqueue(Self.mutation("2", .update, "new"))
+        }
+        let queue = queue(AppendRules(), store: store)
+        try await queue.enqueue(Self.mutation("1", .create, "old"))
+        late.withLock { $0 = queue }
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["new"])
+    }
+
+    @Test("an update that comes while its entity is in flight is kept apart, and sent after it")
+    func inFlight() async throws {
+        let (queue, server) = (queue(AppendRules()), fixture.server)
+        server.hold()
+        try await queue.enqueue(Self.mutation("1", .create, "old"))
+        queue.trigger()
+        await server.waitForCalls(1)
+        try await queue.enqueue(Self.mutation("2", .update, "new"))
+        try await queue.enqueue(Self.mutation("3", .update, "newer"))
+        server.release()
+        _ = try await queue.flush()
+        #expect(server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["old", "newer"])
+    }
+
+    @Test("what was sent before a restart and has no answer is not coalesced into: its key may be known over there")
+    func afterARestart() async throws {
+        let store = MemoryStore()
+        let first = queue(AppendRules(), store: store)
+        fixture.server.enqueue(.refused(.unreachable))
+        try await first.enqueue(Self.mutation("1", .create, "old"))
+        _ = try await first.flush()
+        await first.stop()
+        let second = queue(AppendRules(), store: store)
+        try await second.enqueue(Self.mutation("2", .update, "new"))
+        _ = try await second.flush()
+        #expect(fixture.server.inputs.map(\.idempotencyKey) == ["key-1", "key-1", "key-2"])
+    }
+
+    @Test("created and deleted before it was sent: nothing is sent, and the flush that has seen it does not stumble")
+    func cancelsOut() async throws {
+        let late = Locked<SyncQueue?>(nil)
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .after("heads", rows: 1), let queue = late.withLock({ $0.take() }) else { return }
+            try await queue.enqueue(Self.mutation("2", .delete, ""))
+        }
+        let queue = queue(AppendRules(), store: store)
+        try await queue.enqueue(Self.mutation("1", .create, "old"))
+        late.withLock { $0 = queue }
+        let report = try await queue.flush()
+        #expect(report.end == .drained && report.requests == 0 && fixture.server.callCount == 0)
+        #expect(fixture.events.contains(.coalesced(id: "2", into: "1", cancelsOut: true)))
+    }
+}
+
+extension Array {
+    func asyncMap<T>(_ transform: (Element) async throws -> T) async rethrows -> [T] {
+        var results: [T] = []
+        for element in self { results.append(try await transform(element)) }
+        return results
+    }
+}

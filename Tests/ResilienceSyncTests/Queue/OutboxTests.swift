@@ -1,0 +1,92 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import Resilience
+    import ResilienceSync
+    import ResilienceTesting
+    import Testing
+
+    /// A queue in the app's own database.
+    @Suite(.timeLimit(.minutes(1))) struct OutboxTests {
+        let fixture = Fixture()
+        let folder: TemporaryFolder
+        let database: DatabaseQueue
+        let queue: SyncQueue
+
+        init() throws {
+            folder = try TemporaryFolder()
+            database = try DatabaseQueue(path: folder.path("app.sqlite"))
+            try database.write { try $0.execute(sql: "CREATE TABLE note (id TEXT PRIMARY KEY)") }
+            queue = fixture.queue(try SQLiteStore(in: database))
+        }
+
+        private func notes() throws -> Int {
+            try database.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") ?? -1 }
+        }
+
+        @Test("what is enqueued in the app's own transaction is sent once that is committed, and not before")
+        func commit() async throws {
+            try await database.write { [queue, server = fixture.server] db in
+                try db.execute(sql: "INSERT INTO note VALUES ('1')")
+                #expect(try queue.enqueue([Mutation("a1"), Mutation("b1")], in: db).added == 2)
+                #expect(server.callCount == 0)
+            }
+            await fixture.server.waitForCalls(2)
+            #expect(try await queue.flush().end == .drained)
+            #expect(try notes() == 1 && fixture.server.ids == ["a1", "b1"])
+            #expect(fixture.events.first == .enqueued(2))
+        }
+
+        @Test("what is rolled back was never enqueued: nothing is stored, told or sent")
+        func rollback() async throws {
+            struct Changed: Error {}
+            await #expect(throws: Changed.self) {
+                try await database.write { [queue] db in
+                    try db.execute(sql: "INSERT INTO note VALUES ('1')")
+                    try queue.enqueue([Mutation("a1")], in: db)
+                    throw Changed()
+                }
+            }
+            #expect(try notes() == 0)
+            #expect(try await queue.pendingCount() == 0)
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.events == [.drained] && fixture.server.callCount == 0)
+        }
+
+        @Test("a mutation that is refused leaves the rest of the transaction to the app")
+        func refused() async throws {
+            try await queue.enqueue(Mutation("a1"))
+            try await database.write { [queue] db in
+                try db.execute(sql: "INSERT INTO note VALUES ('1')")
+                #expect(throws: SyncQueueError.duplicate(id: "a1")) {
+                    try queue.enqueue([Mutation("b1"), Mutation("a1")], in: db)
+                }
+                #expect(throws: SyncQueueError.self) {
+                    try queue.enqueue([Mutation("c1", key: String(repeating: "k", count: 256))], in: db)
+                }
+            }
+            #expect(try notes() == 1)
+            #expect(try await queue.pendingCount() == 1)
+        }
+
+        @Test("another database, or a store that is none, is told so, and nothing is written")
+        func elsewhere() async throws {
+            let other = try DatabaseQueue(path: folder.path("other.sqlite"))
+            let inMemory = fixture.queue(MemoryStore())
+            try await other.write { [queue] (db) throws in
+                #expect(throws: SyncQueueError.self) { try queue.enqueue([Mutation("a1")], in: db) }
+                #expect(throws: SyncQueueError.self) { try inMemory.enqueue([Mutation("a1")], in: db) }
+                #expect(try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") == 0)
+            }
+            #expect(try await queue.pendingCount() == 0)
+            #expect(try await inMemory.pendingCount() == 0)
+        }
+
+        @Test("an empty list is nothing")
+        func empty() async throws {
+            let appended = try await database.write { [queue] db in try queue.enqueue([], in: db) }
+            #expect(appended == Appended())
+            #expect(fixture.events.isEmpty)
+        }
+    }
+#endif

@@ -1,0 +1,85 @@
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+/// The whole queue, its store and its time with it, against servers with limits of several sorts.
+@Suite(.timeLimit(.minutes(5))) struct QueueSimulationTests {
+    typealias Case = SendPaceSimulationTests.Case
+
+    struct Figures {
+        var requests = 0
+        var time = Duration.zero
+    }
+
+    private final class Limited: Sendable {
+        private let state: Locked<(server: any LimitedServer, random: SeededGenerator, requests: Int)>
+
+        init(_ server: any LimitedServer, seed: UInt64) { state = Locked((server, SeededGenerator(seed: seed), 0)) }
+
+        var requests: Int { state.withLock { $0.requests } }
+
+        /// 20 to 80 ms, half of it on the way there.
+        func latency() -> Duration { state.withLock { .milliseconds(Int64.random(in: 20...80, using: &$0.random)) } }
+
+        /// - Returns: how long until it admits another, if it refuses this one.
+        func answer(at now: Instant) -> Duration? {
+            state.withLock { state in
+                state.requests += 1
+                return state.server.admits(at: now) ? nil : now.duration(to: state.server.nextAdmission(from: now))
+            }
+        }
+    }
+
+    private func drain(_ test: Case, seed: UInt64) throws -> Figures {
+        let clock = ManualClock()
+        let start = clock.now
+        let server = Limited(test.server, seed: seed)
+        // The server's time begins at zero.
+        let origin = Instant(nanoseconds: 0)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 8)
+        ) { _ in
+            let latency = server.latency()
+            _ = await Waiter().wait(until: clock.now + latency / 2, on: clock)
+            let wait = server.answer(at: origin + start.duration(to: clock.now))
+            _ = await Waiter().wait(until: clock.now + latency / 2, on: clock)
+            if let wait { throw Refusal.throttled(retryAfter: test.retryAfter.named(for: wait)) }
+        }
+        let report = try clock.run {
+            try await queue.enqueue(Mutation.many(test.mutations))
+            return try await queue.drain()
+        }
+        #expect(report.delivered == test.mutations && report.requests == server.requests && report.failed == 0)
+        return Figures(requests: server.requests, time: start.duration(to: clock.now))
+    }
+
+    @Test("1000 mutations to a server of 10 a second, burst 10: 1030 requests and 104 s at most, for 20 seeds")
+    func headline() throws {
+        let test = try #require(Self.cases.first { $0.testDescription == "10 a second, burst 10" })
+        for seed in UInt64(1)...20 {
+            let figures = try drain(test, seed: seed)
+            if Effort.level > 1 { print("headline", seed, figures.requests, figures.time) }
+            #expect(figures.requests <= 1030 && figures.time <= .seconds(104), "seed \(seed): \(figures)")
+        }
+    }
+
+    /// The pace's own, where it is the server's limit that takes the time.
+    static let cases = SendPaceSimulationTests.cases.filter { test in
+        test.latency == 20...80 && test.maxInFlight == 8 && test.server.best(for: test.mutations) > .seconds(10)
+    }
+
+    @Test("the whole queue wastes no more requests and time than the pace alone, whatever the limit", arguments: cases)
+    func bounds(_ test: Case) throws {
+        let best = test.server.best(for: test.mutations)
+        for seed in 1...UInt64(Effort.level) {
+            let figures = try drain(test, seed: seed)
+            let ratios = (Double(figures.requests) / Double(test.mutations), figures.time / best)
+            if Effort.level > 1 { print(test.testDescription, seed, ratios) }
+            #expect(ratios.0 <= test.most.requests && ratios.1 <= test.most.time, "seed \(seed): \(ratios)")
+        }
+    }
+}

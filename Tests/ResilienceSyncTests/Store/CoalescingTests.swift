@@ -1,0 +1,89 @@
+import Foundation
+import ResilienceSync
+import Testing
+
+@Suite struct CoalescingTests {
+    enum Expected { case apart, nothing, earlierKind, laterKind }
+
+    @Test(
+        "every two operations become what the table says",
+        arguments: [
+            (.create, .create, .apart), (.create, .update, .earlierKind), (.create, .delete, .nothing),
+            (.update, .create, .apart), (.update, .update, .earlierKind), (.update, .delete, .laterKind),
+            (.delete, .create, .apart), (.delete, .update, .apart), (.delete, .delete, .laterKind),
+            (nil, .create, .apart), (nil, .update, .apart), (nil, .delete, .apart), (nil, nil, .apart),
+            (.create, nil, .apart), (.update, nil, .apart), (.delete, nil, .apart),
+        ] as [(Mutation.Operation?, Mutation.Operation?, Expected)])
+    func table(first: Mutation.Operation?, second: Mutation.Operation?, expected: Expected) {
+        let earlier = mutation("1", first, kind: "kind")
+        // Two updates of different kinds stay apart.
+        let later = mutation("2", second, kind: (first, second) == (.update, .update) ? "kind" : "other kind")
+        func merged(_ kind: String, _ operation: Mutation.Operation) -> Coalescing.Outcome {
+            .merged(
+                Mutation(
+                    id: "1", entity: "e", kind: kind, operation: operation, payload: later.payload,
+                    idempotencyKey: "key 2", createdAt: earlier.createdAt))
+        }
+        let outcome: Coalescing.Outcome =
+            switch expected {
+            case .apart: .apart
+            case .nothing: .nothing
+            case .earlierKind: merged("kind", first ?? .create)
+            case .laterKind: merged("other kind", .delete)
+            }
+        #expect(Coalescing.lastWriteWins.combine(earlier, later) == outcome)
+        #expect(Coalescing.off.combine(earlier, later) == .apart)
+    }
+
+    @Test("updates of different kinds stay apart")
+    func kinds() {
+        let outcome = Coalescing.lastWriteWins.combine(
+            mutation("1", .update, kind: "rename"), mutation("2", .update, kind: "move"))
+        #expect(outcome == .apart)
+    }
+
+    @Test("mutations of different entities stay apart")
+    func entities() {
+        let outcome = Coalescing.lastWriteWins.combine(
+            mutation("1", .update, entity: "a"), mutation("2", .update, entity: "b"))
+        #expect(outcome == .apart)
+    }
+
+    @Test("one that says the same again keeps the key: the server may take it for a repetition")
+    func same() {
+        let earlier = mutation("1", .delete, payload: "x")
+        #expect(Coalescing.lastWriteWins.combine(earlier, mutation("2", .delete, payload: "x")) == .merged(earlier))
+        let other = Coalescing.lastWriteWins.combine(earlier, mutation("2", .delete, payload: "y"))
+        guard case .merged(let merged) = other else {
+            Issue.record("\(other)")
+            return
+        }
+        #expect(merged.idempotencyKey == "key 2")
+    }
+
+    @Test("changes are merged by the caller, creates and updates alike; a delete has a payload of its own")
+    func merging() {
+        let merging = Coalescing.merging { $0.payload + $1.payload }
+        for first in [Mutation.Operation.create, .update] {
+            guard case .merged(let merged) = merging.combine(mutation("1", first), mutation("2", .update)) else {
+                Issue.record("\(first)")
+                continue
+            }
+            #expect(merged.payload == Data("of 1of 2".utf8) && merged.operation == first)
+        }
+        guard case .merged(let merged) = merging.combine(mutation("1", .update), mutation("2", .delete)) else {
+            Issue.record("no delete")
+            return
+        }
+        #expect(merged.payload == Data("of 2".utf8))
+    }
+
+    private func mutation(
+        _ id: String, _ operation: Mutation.Operation?, entity: String = "e", kind: String = "kind",
+        payload: String? = nil
+    ) -> Mutation {
+        Mutation(
+            id: id, entity: entity, kind: kind, operation: operation, payload: Data((payload ?? "of \(id)").utf8),
+            idempotencyKey: "key \(id)", createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+    }
+}

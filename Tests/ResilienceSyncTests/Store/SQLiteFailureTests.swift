@@ -1,0 +1,107 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import ResilienceSync
+    import Testing
+
+    /// Databases that can't be written to for now: each change fails as a whole, and works again when they can.
+    @Suite(.timeLimit(.minutes(1))) struct SQLiteFailureTests {
+        let folder: TemporaryFolder
+        let path: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("queue.sqlite")
+        }
+
+        @Test("on a full disk nothing is appended, nothing is lost, and what frees space still works")
+        func full() async throws {
+            let database = try DatabaseQueue(path: path)
+            let store = try SQLiteStore(in: database)
+            try await store.append((0..<20).map { Mutation("a\($0)", payload: String(repeating: "x", count: 300)) })
+            let before = try await store.pending(after: .min, limit: 99)
+            try await database.writeWithoutTransaction { db in
+                try db.execute(sql: "PRAGMA max_page_count = \(Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0)")
+            }
+            await expectFailure {
+                try await store.append([Mutation("z1", payload: String(repeating: "x", count: 99_999))])
+            }
+            #expect(try await store.pending(after: .min, limit: 99) == before)
+            #expect(try await store.totals().pending == 20)
+            _ = try await store.apply([.acknowledged(before[0].position)], claiming: [before[1].position])
+            #expect(try await store.totals().pending == 19)
+            try await database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
+            try await store.append([Mutation("z1", payload: String(repeating: "x", count: 99_999))])
+        }
+
+        @Test("a file that another process has locked is left as it is, and told as that")
+        func locked() async throws {
+            do { try await SQLiteStore(path: path).append([Mutation("a1")]) }
+            let store = try SQLiteStore(path: path, check: .none, busyTimeout: 0)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: path, configuration: configuration)
+            try Stranger.execute("BEGIN IMMEDIATE", with: other)
+            await expectFailure { try await store.append([Mutation("b1")]) }
+            await expectFailure { _ = try await store.apply([.acknowledged(1)], claiming: []) }
+            await expectFailure { _ = try await store.removePending() }
+            await expectFailure { _ = try SQLiteStore(path: path, check: .none, busyTimeout: 0) }
+            #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["a1"])
+            try Stranger.execute("ROLLBACK", with: other)
+            try await store.append([Mutation("b1")])
+            #expect(try await store.totals().pending == 2)
+        }
+
+        @Test("a database that may only be read is told as that")
+        func readOnly() async throws {
+            let database = try DatabaseQueue(path: path)
+            let store = try SQLiteStore(in: database)
+            try await store.append([Mutation("a1")])
+            try await database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA query_only = 1") }
+            await expectFailure { try await store.append([Mutation("b1")]) }
+            await expectFailure { try await store.set("x", to: "y") }
+            try await database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA query_only = 0") }
+            #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["a1"])
+
+            var configuration = Configuration()
+            configuration.readonly = true
+            let reader = try DatabaseQueue(path: path, configuration: configuration)
+            let same = try SQLiteStore(in: reader)
+            await expectFailure { try await same.append([Mutation("b1")]) }
+            #expect(try await same.totals().pending == 1)
+        }
+
+        @Test("a failing statement is told as the queue's own error, with the path, and changes nothing")
+        func failingStatement() async throws {
+            let store = try SQLiteStore(path: path)
+            try await store.append([Mutation("a1")])
+            try Stranger.execute(
+                "DROP TABLE resilience_setting; ALTER TABLE resilience_mutation RENAME COLUMN kind TO sort", at: path)
+            await expectFailure { try await store.append([Mutation("b1")]) }
+            await expectFailure { try await store.set("x", to: "y") }
+            await expectFailure { _ = try await store.setting("x") }
+            await expectFailure { _ = try await store.pending(after: .min, limit: 1) }
+            await expectFailure { _ = try await store.heads(after: .min, limit: 1) }
+            #expect(try await store.totals().pending == 1)
+        }
+
+        @Test("a write is not undone by the cancellation of its task")
+        func cancelled() async throws {
+            let store = try SQLiteStore(path: path)
+            try await store.append([Mutation("a1")])
+            try await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                _ = try await store.apply([.acknowledged(1)], claiming: [])
+            }.value
+            #expect(try await store.totals().pending == 0)
+        }
+
+        private func expectFailure(_ body: () async throws -> Void) async {
+            let error = await #expect(throws: SyncQueueError.self) { try await body() }
+            guard case .storeFailed(path, _) = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+#endif

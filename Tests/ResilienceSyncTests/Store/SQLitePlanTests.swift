@@ -1,0 +1,27 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import ResilienceSync
+    import Testing
+
+    /// However much is in the queue, nothing it asks looks at all of it.
+    @Suite(.timeLimit(.minutes(1))) struct SQLitePlanTests {
+        @Test("no statement scans the mutations or sorts them", arguments: SQLiteTable.SQL.allCases)
+        func plan(sql: SQLiteTable.SQL) async throws {
+            let database = try DatabaseQueue()
+            _ = try SQLiteStore(in: database)
+            let plan = try await database.read { db in
+                let statement = try db.makeStatement(sql: "EXPLAIN QUERY PLAN \(sql.rawValue)")
+                statement.setUncheckedArguments([])
+                return try Row.fetchAll(statement).map { $0["detail"] as String }
+            }
+            // Along an index that holds nothing else, from its start to what is wanted, is no scan.
+            let allowed = [
+                "SCAN resilience_mutation USING INDEX resilience_pending",
+                "SCAN resilience_mutation USING COVERING INDEX resilience_pending", "SCAN resilience_totals",
+            ]
+            let scans = plan.filter { $0.contains("SCAN") && !allowed.contains($0) && $0 != "SCAN CONSTANT ROW" }
+            #expect(scans.isEmpty && !plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+        }
+    }
+#endif

@@ -1,0 +1,249 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceSyncTesting
+import ResilienceTesting
+import Testing
+
+/// The contract catches a store that does one thing wrong.
+@Suite(.timeLimit(.minutes(1))) struct StoreContractTests {
+    @Test("a store with a fault is caught by the trial that is there for it", arguments: Fault.allCases)
+    func fault(fault: Fault) async {
+        let report = await StoreContract {
+            FaultyStore(fault)
+        } reopening: { store in
+            fault == .forgetsSettings ? FaultyStore(fault, keeping: store) : store
+        }
+        .check(steps: 100)
+        let trials = Set(report.violations.map(\.trial))
+        #expect(trials.contains(fault.trial), "\(report)")
+    }
+
+    @Test("every fault that a single trial misses is caught by the walk, too", arguments: Fault.allCases)
+    func walk(fault: Fault) async {
+        guard ![.changesTexts, .losesRaces, .ignoresNegativeLimits].contains(fault) else { return }
+        let report = await StoreContract {
+            FaultyStore(fault)
+        } reopening: { store in
+            fault == .forgetsSettings ? FaultyStore(fault, keeping: store) : store
+        }
+        .check(steps: 3_000, tasks: 1)
+        #expect(report.violations.contains { $0.trial == "a random walk beside a model" })
+    }
+
+    @Test("a store that can't be made is told as that, for every trial")
+    func notMade() async {
+        struct NotToday: Error {}
+        let report = await StoreContract { () throws -> MemoryStore in throw NotToday() }.check()
+        #expect(report.violations.count == report.trials)
+        #expect(report.violations.allSatisfy { $0.problem.contains("NotToday") })
+    }
+
+    enum Fault: String, CaseIterable {
+        case lastFirst, pagesOverlap, notAtomic, forgetsTheDeadsIDs, ignoresBlocks, ignoresRest, ignoresLimits,
+            neverDrops,
+            dropsTheNewest, claimsStale, claimsSilently, coalescesIntoAttempted, revivesWithFailures, revivesNothing,
+            countsTheDead, keepsEmptySettings, forgetsSettings, reusesPositions, changesTexts, complainsOfWhatIsGone,
+            ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces
+
+        var trial: String {
+            switch self {
+            case .lastFirst: "order"
+            case .pagesOverlap: "pages"
+            case .notAtomic: "all or none, and no id twice"
+            case .forgetsTheDeadsIDs: "all or none, and no id twice"
+            case .ignoresBlocks: "a head set aside: block"
+            case .ignoresRest, .countsParking: "a head set aside: parkRest"
+            case .ignoresLimits: "a full queue refuses"
+            case .neverDrops, .dropsTheNewest: "a full queue that drops the oldest"
+            case .claimsStale: "a claim gives what was coalesced into a mutation since it was found"
+            case .claimsSilently: "claims"
+            case .coalescesIntoAttempted: "nothing is coalesced into what may have been sent"
+            case .revivesWithFailures, .revivesNothing: "reviving"
+            case .countsTheDead: "totals"
+            case .keepsEmptySettings, .forgetsSettings: "settings"
+            case .reusesPositions: "positions are never given twice"
+            case .changesTexts: "texts of any characters"
+            case .complainsOfWhatIsGone: "changes to what is gone do nothing"
+            case .ignoresNegativeLimits: "limits of a page that are huge, zero or negative"
+            case .clearsTheDead: "clearing"
+            case .losesRaces: "many tasks at the same time"
+            }
+        }
+    }
+
+    /// A store in memory with one thing wrong.
+    final class FaultyStore: MutationStore {
+        private struct State {
+            var inner = MemoryStore()
+            var first: [Int64: StoredMutation] = [:]
+        }
+
+        private let fault: Fault
+        private let state: Locked<State>
+
+        init(_ fault: Fault) {
+            self.fault = fault
+            state = Locked(State())
+        }
+
+        init(_ fault: Fault, keeping other: FaultyStore) {
+            self.fault = fault
+            state = Locked(other.state.withLock { $0 })
+            for name in ["x", "y", "m", "n", "o\0"] { inner.set(name, to: nil) }
+        }
+
+        private var inner: MemoryStore { state.withLock { $0.inner } }
+
+        func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended {
+            var mutations = mutations
+            var rules = rules
+            switch fault {
+            case .notAtomic where mutations.count > 1:
+                var all = Appended()
+                for mutation in mutations {
+                    let one = try inner.append([mutation], under: rules, at: date)
+                    all.added += one.added
+                    all.merges += one.merges
+                    all.dropped += one.dropped
+                }
+                return all
+            case .forgetsTheDeadsIDs:
+                for stored in inner.dead(after: .min, limit: .max)
+                where mutations.contains(where: { $0.id == stored.mutation.id }) {
+                    _ = inner.discard([stored.position])
+                }
+            case .ignoresLimits:
+                rules.maxCount = nil
+                rules.maxBytes = nil
+            case .neverDrops:
+                rules.overflow = .refuse
+            case .dropsTheNewest where rules.overflow == .dropOldest:
+                let last = inner.pending(after: .min, limit: .max).last { !$0.isAttempted }
+                if let last, inner.totals().pending == rules.maxCount {
+                    _ = inner.apply([.acknowledged(last.position)], claiming: [])
+                    var appended = try inner.append(mutations, under: rules, at: date)
+                    appended.dropped.append(last.mutation.id)
+                    return appended
+                }
+            case .coalescesIntoAttempted:
+                if let only = mutations.first, mutations.count == 1,
+                    let last = inner.pending(after: .min, limit: .max).last(where: {
+                        $0.mutation.entity == only.entity
+                    }), last.isAttempted, rules.coalescing.combine(last.mutation, only) != .apart
+                {
+                    var appended = Appended()
+                    appended.merges = [.init(id: only.id, into: last.mutation.id, cancelsOut: false)]
+                    return appended
+                }
+            case .changesTexts:
+                mutations = mutations.map { mutation in
+                    Mutation(
+                        id: mutation.id.precomposedStringWithCanonicalMapping, entity: mutation.entity,
+                        kind: mutation.kind, operation: mutation.operation, payload: mutation.payload,
+                        idempotencyKey: mutation.idempotencyKey, createdAt: mutation.createdAt)
+                }
+            default: break
+            }
+            let appended = try inner.append(mutations, under: rules, at: date)
+            if fault == .claimsStale {
+                for stored in inner.pending(after: .min, limit: .max) {
+                    state.withLock { $0.first[stored.position] = $0.first[stored.position] ?? stored }
+                }
+            }
+            return appended
+        }
+
+        func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
+            inner.heads(after: position, limit: size(limit))
+        }
+
+        func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation] {
+            var all: [MutationChange] = []
+            for change in changes {
+                let isPending = inner.pending(after: change.position &- 1, limit: 1).first?.position == change.position
+                if fault == .complainsOfWhatIsGone, !isPending {
+                    throw SyncQueueError.invalid(id: "\(change.position)", reason: "It is gone.")
+                }
+                switch (fault, change) {
+                case (.ignoresBlocks, .parked(let position, let error, .block)):
+                    all.append(.parked(position, error: error, rest: .skip))
+                case (.ignoresRest, .parked(let position, let error, .parkRest)):
+                    all.append(.parked(position, error: error, rest: .skip))
+                case (.countsParking, .parked(let position, let error, _)):
+                    all += [.failed(position, error: error), change]
+                default:
+                    all.append(change)
+                }
+            }
+            if fault == .claimsSilently {
+                _ = inner.apply(all, claiming: [])
+                return positions.compactMap { position in
+                    inner.pending(after: position &- 1, limit: 1).first { $0.position == position }
+                }
+            }
+            if fault == .losesRaces, !positions.isEmpty {
+                // Gives way to others between finding and claiming.
+                let before = inner.totals().pending
+                await Task.detached {}.value
+                if inner.totals().pending != before { return [] }
+            }
+            let claimed = inner.apply(all, claiming: positions)
+            guard fault == .claimsStale else { return claimed }
+            return claimed.map { stored in
+                var stored = stored
+                if let first = state.withLock({ $0.first[stored.position] }) { stored.mutation = first.mutation }
+                return stored
+            }
+        }
+
+        func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
+            let start = fault == .pagesOverlap && position > 0 ? position &- 1 : position
+            let page = inner.pending(after: start, limit: size(limit))
+            return fault == .lastFirst ? page.reversed() : page
+        }
+
+        func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
+            inner.dead(after: position, limit: size(limit))
+        }
+
+        private func size(_ limit: Int) -> Int { fault == .ignoresNegativeLimits && limit < 0 ? .max : limit }
+
+        func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
+            if fault == .revivesNothing { return 0 }
+            let dead = inner.dead(after: .min, limit: .max)
+            let count = inner.revive(positions, at: date)
+            if fault == .revivesWithFailures {
+                let revived = dead.filter { positions?.contains($0.position) ?? true }
+                _ = inner.apply(revived.map { .failed($0.position, error: "old") }, claiming: [])
+            }
+            return count
+        }
+
+        func discard(_ positions: [Int64]?) async throws -> Int { inner.discard(positions) }
+
+        func removePending() async throws -> Int {
+            if fault == .clearsTheDead { _ = inner.discard(nil) }
+            if fault == .reusesPositions, inner.totals().dead == 0 {
+                let count = inner.removePending()
+                let settings = ["x", "y", "m", "n", "o\0"].map { ($0, inner.setting($0)) }
+                state.withLock { $0.inner = MemoryStore() }
+                for (name, value) in settings { inner.set(name, to: value) }
+                return count
+            }
+            return inner.removePending()
+        }
+
+        func totals() async throws -> QueueTotals {
+            var totals = inner.totals()
+            if fault == .countsTheDead { totals.pending += totals.dead }
+            return totals
+        }
+
+        func setting(_ name: String) async throws -> String? { inner.setting(name) }
+
+        func set(_ name: String, to value: String?) async throws {
+            inner.set(name, to: fault == .keepsEmptySettings ? value ?? "" : value)
+        }
+    }
+}
