@@ -81,10 +81,19 @@ let machines = [
     ("Sources/Resilience/Events/EventCounter.swift", "EventCounterTests", ""),
     ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests", "AlarmQueueExplorationTests"),
     ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests", "FlushExplorationTests"),
+    (
+        "Sources/ResilienceSync/Pace/SendPace.swift", "SendPaceStateMachineTests",
+        "SendPace(Exploration|Simulation)Tests"
+    ),
+    (
+        "Sources/ResilienceSync/Pace/RateSearch.swift", "RateSearchStateMachineTests",
+        "SendPace(Exploration|Simulation)Tests"
+    ),
+    ("Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests", "LanesExplorationTests"),
 ]
 
 /// Tests that take long.
-let long = "Exploration|WalkTests|/walk\\(|/rounding\\("
+let long = "Exploration|SimulationTests|WalkTests|/walk\\(|/rounding\\("
 
 /// Answers that a machine could mix up.
 let answers = [

@@ -6,7 +6,8 @@ let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-resilience", path: ".."),
+        .package(name: "swift-resilience", path: "..", traits: ["SQLite"]),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
     ],
     targets: [
@@ -20,6 +21,13 @@ let package = Package(
         .executableTarget(name: "Allocations", dependencies: ["Calls"]),
         .executableTarget(
             name: "Keys", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
+        .executableTarget(
+            name: "Backlog",
+            dependencies: [
+                .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceSync", package: "swift-resilience"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
