@@ -77,23 +77,16 @@ struct RateSearch: Sendable, Equatable {
         let admitted = Double(run.admitted)
         // What it admitted beyond the limit had gathered.
         let found = max(0, admitted - limit * run.activity)
-        let isShort = run.activity < 1.3 * run.silence || admitted < 1.5 * run.catchUp
-        let isCatchUpToBlame = isShort && run.catchUp >= 1
-        if isCatchUpToBlame, found < 0.9 * gathered(in: run.silence) {
+        let isSoon = run.catchUp >= 1 && run.activity < 1.3 * run.silence
+        if isSoon, found < 0.9 * gathered(in: run.silence) {
             burst = min(burst, max(found, run.catchUp / 2))
-            boldness = max(0.05, boldness * 0.5)
-            if run.leastRate > 0.9 * pace { (requests, seconds) = (admitted, run.length) }
+            boldness *= 0.5
             trust = max(Self.leastTrust, trust * 0.9)
             settle(at: max(run.leastRate, min(limit, 0.9 * pace)))
             return
         }
-        if isCatchUpToBlame, step == 0, run.leastRate < 0.95 * limit {
-            boldness = max(0.05, boldness * 0.5)
-        } else if boldness < 1 {
-            boldness = min(1, boldness * 1.1)
-        } else {
-            burst = max(1, burst * 1.1)
-        }
+        boldness = min(1, boldness * 1.1)
+        burst = max(1, burst * 1.1)
         measure(run)
         // Not lower than what it bore some steps ago: a bucket that was full all the while hides the rate.
         let step = step

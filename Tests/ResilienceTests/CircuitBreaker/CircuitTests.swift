@@ -68,10 +68,22 @@ private let now = Instant.second(0)
         _ = observing.record(.success, generation: 2, ticket: 0, at: .second(5))
         #expect(observing.latest == .second(5))
 
-        var watching = Circuit(ThreeStateCircuit(tripping: .slowCalls(0.5, longerThan: .seconds(1))))
+        // The window's tally goes on, and the other rule has to be told when the call began.
+        var watching = Circuit(ThreeStateCircuit(tripping: .anyOf(.failureRatio(0.5, over: .calls(10)), Watching())))
         _ = watching.admit(at: now)
         _ = watching.record(.success, generation: 1, ticket: 0, began: now, at: .second(5))
         #expect(watching.latest == .second(5))
+    }
+
+    /// A rule of a user's own that asks for calls, and for no successes beside them.
+    private struct Watching: TripRule {
+        let needs: TripRuleNeeds = .calls
+        let description = "watching"
+        func evidence(of end: CallEnd) -> Evidence { .none }
+        mutating func ended(_ end: CallEnd) {}
+        func isMet(at now: Instant) -> Bool { false }
+        mutating func reset() {}
+        func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
     }
 
     @Test("a reset begins a new generation even when it changes no state")
