@@ -43,7 +43,7 @@
             tally.sending()
             let response: URLResponse
             do {
-                (_, response) = try await session.data(for: request(for: mutation))
+                response = try await session.response(to: request(for: mutation))
             } catch let error as URLError {
                 if Task.isCancelled { throw CancellationError() }
                 throw ServerTrouble(error, at: url)
@@ -71,6 +71,32 @@
 
         /// Lets go of the connections.
         func close() { session.finishTasksAndInvalidate() }
+    }
+
+    extension URLSession {
+        /// Instead of `data(for:)`, which on Linux deadlocks when its task is cancelled just as the answer comes: the
+        /// cancellation handler waits for the session's queue under the task's lock, and the queue for that lock to resume
+        /// the task.
+        fileprivate func response(to request: URLRequest) async throws -> URLResponse {
+            let box = Locked<URLSessionDataTask?>(nil)
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let task = dataTask(with: request) { _, response, error in
+                        if let response, error == nil {
+                            continuation.resume(returning: response)
+                        } else {
+                            continuation.resume(throwing: error ?? URLError(.unknown))
+                        }
+                    }
+                    box.withLock { $0 = task }
+                    task.resume()
+                    if Task.isCancelled { task.cancel() }
+                }
+            } onCancel: {
+                guard let task = box.withLock({ $0 }) else { return }
+                DispatchQueue.global().async { task.cancel() }
+            }
+        }
     }
 
     private final class NoRedirects: NSObject, URLSessionTaskDelegate, Sendable {
