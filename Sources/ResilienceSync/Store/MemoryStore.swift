@@ -96,7 +96,7 @@ extension MemoryTable {
             put(nil, at: position)
         case .failed(let position, let error):
             entry.stored.isAttempted = true
-            entry.stored.failures = min(entry.stored.failures, .max - 1) + 1
+            entry.stored.failures = entry.stored.failures.saturatingAdding(1)
             entry.stored.lastError = error
             put(entry, at: position)
         case .parked(let position, let error, let rest):
