@@ -74,7 +74,7 @@ extension SyncQueue {
             // By somebody else, and not the mutation's fault.
             for stored in mutations { hold(stored, failures: stored.failures) }
         case .permanent where mutations.count == 1:
-            setAside(mutations[0], "\(error)", counting: false)
+            setAside(mutations[0].position, id: mutations[0].mutation.id, "\(error)", counting: false)
         case .permanent, .transient, .uncertain, .success:
             for stored in mutations { countFailure(of: stored, error) }
         }
@@ -84,7 +84,9 @@ extension SyncQueue {
         let text = "\(error)"
         // A store may hold any number.
         let failures = stored.failures.saturatingAdding(1)
-        if failures >= configuration.maxFailures { return setAside(stored, text, counting: true) }
+        if failures >= configuration.maxFailures {
+            return setAside(stored.position, id: stored.mutation.id, text, counting: true)
+        }
         let settlement = Settlement(
             changes: [.failed(stored.position, error: text)],
             event: .failed(id: stored.mutation.id, failures: failures, error: text))
@@ -92,22 +94,11 @@ extension SyncQueue {
         hold(stored, failures: stored.failures)
     }
 
-    func setAside(_ stored: StoredMutation, _ error: String, counting counts: Bool) {
-        let parked = MutationChange.parked(stored.position, error: error, rest: configuration.laneRule)
+    func setAside(_ position: Int64, id: String, _ error: String, counting counts: Bool) {
+        let parked = MutationChange.parked(position, error: error, rest: configuration.laneRule)
         let settlement = Settlement(
-            changes: counts ? [.failed(stored.position, error: error), parked] : [parked],
-            event: .died(id: stored.mutation.id, error: error))
+            changes: counts ? [.failed(position, error: error), parked] : [parked], event: .died(id: id, error: error))
         state.withLock { $0.unsettled.append(settlement) }
-    }
-
-    func note(_ parked: [(head: LaneHead, reason: LanesStateMachine.ParkReason)]) {
-        guard !parked.isEmpty else { return }
-        let settlements = parked.map { head, reason in
-            Settlement(
-                changes: [.parked(head.position, error: reason.rawValue, rest: configuration.laneRule)],
-                event: .died(id: head.id, error: reason.rawValue))
-        }
-        state.withLock { $0.unsettled += settlements }
     }
 
     // MARK: Waits

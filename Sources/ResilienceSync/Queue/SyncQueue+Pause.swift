@@ -80,13 +80,12 @@ extension SyncQueue {
     func currentPause() async throws -> Instant? {
         if let pausedUntil { return pausedUntil }
         guard state.withLock({ $0.storedPause }) == .unknown, let until = try await pauseLeft() else { return nil }
-        state.withLock { $0.pace.paused(until: until) }
         // So that its end starts a flush.
         trigger()
         return until
     }
 
-    /// What is left of a pause from before a restart, or of one that its flight did not live to report.
+    /// What is left of a pause from before a restart, which the pace is told of here, or of one that its flight did not live to report.
     func pauseLeft() async throws -> Instant? {
         let now = now
         let (stored, pausedUntil) = state.withLock { ($0.storedPause, $0.pace.pausedUntil(at: now)) }
@@ -111,8 +110,10 @@ extension SyncQueue {
         guard left > 0 else { return nil }
         // A clock set back must not make it longer than any pause may be, not even over further restarts.
         let longest = configuration.maxPause
-        guard left > longest / .seconds(1) else { return now + .seconds(left) }
-        try await keepPause(for: longest)
-        return now + longest
+        let isTooLong = left > longest / .seconds(1)
+        if isTooLong { try await keepPause(for: longest) }
+        let until = now + (isTooLong ? longest : .seconds(left))
+        state.withLock { $0.pace.paused(until: until) }
+        return until
     }
 }

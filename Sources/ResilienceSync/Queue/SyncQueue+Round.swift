@@ -38,7 +38,6 @@ extension SyncQueue {
     func round() async throws -> FlushReport {
         var report = FlushReport()
         if let until = try await pauseLeft() {
-            state.withLock { $0.pace.paused(until: until) }
             report.end = .paused(until: until)
             return report
         }
@@ -73,7 +72,9 @@ extension SyncQueue {
                 return state.withLock { $0.stopped } ? .cancelled : end ?? .cancelled
             }
             let plan = plan(&end)
-            note(plan.parked)
+            for (head, reason) in plan.parked {
+                setAside(head.position, id: head.id, reason.rawValue, counting: false)
+            }
             // In one transaction: what has ended, and what is going to be sent.
             guard try await settle(claiming: plan.requests, in: &group, &report) else { continue }
             switch plan.then {
