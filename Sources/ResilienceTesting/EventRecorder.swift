@@ -11,7 +11,7 @@ public import Resilience
 public final class EventRecorder: Observer {
     private struct State {
         var events: [Event] = []
-        var watchers: [(events: Int, waiter: Waiter)] = []
+        var watchers = Watchers()
     }
 
     private let state = Locked(State())
@@ -21,12 +21,9 @@ public final class EventRecorder: Observer {
     public func receive(_ event: Event) {
         let watchers = state.withLock { state in
             state.events.append(event)
-            let count = state.events.count
-            let watchers = state.watchers.filter { $0.events <= count }
-            state.watchers.removeAll { $0.events <= count }
-            return watchers
+            return state.watchers.remove(reached: state.events.count)
         }
-        for watcher in watchers { watcher.waiter.resume() }
+        for watcher in watchers { watcher.resume() }
     }
 
     /// Everything so far.
@@ -70,13 +67,10 @@ public final class EventRecorder: Observer {
 
     /// Returns once at least `count` events have come, or the task is cancelled.
     public nonisolated(nonsending) func waitForEvents(_ count: Int) async {
-        let waiter = Waiter()
-        let enough = state.withLock { state in
-            if state.events.count >= count { return true }
-            state.watchers.append((count, waiter))
-            return false
-        }
-        if !enough { _ = await waiter.wait(until: .distantFuture, on: .system) }
+        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.events.count) }
+        guard let waiter else { return }
+        _ = await waiter.wait(until: .distantFuture, on: .system)
+        state.withLock { $0.watchers.remove(waiter) }
     }
 
     /// Forgets everything.

@@ -16,7 +16,7 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
         var mostRunning = 0
         var holds = false
         var held: [Waiter] = []
-        var watchers: [(calls: Int, waiter: Waiter)] = []
+        var watchers = Watchers()
     }
 
     private let state: Locked<State>
@@ -54,11 +54,9 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
             state.mostRunning = max(state.mostRunning, state.running)
             let number = state.inputs.count
             let result = state.results.isEmpty ? state.fallback : state.results.removeFirst()
-            let watchers = state.watchers.filter { $0.calls <= number }
-            state.watchers.removeAll { $0.calls <= number }
-            return (result, number, watchers)
+            return (result, number, state.watchers.remove(reached: number))
         }
-        for watcher in watchers { watcher.waiter.resume() }
+        for watcher in watchers { watcher.resume() }
         defer { state.withLock { $0.running -= 1 } }
         try await waitWhileHeld()
         guard let output = try result?.get() else { throw ScriptEnded(call: number) }
@@ -95,13 +93,10 @@ public final class ScriptedOperation<Input: Sendable, Output: Sendable>: Sendabl
 
     /// Returns once at least `count` calls have begun, or the task is cancelled.
     public nonisolated(nonsending) func waitForCalls(_ count: Int) async {
-        let waiter = Waiter()
-        let enough = state.withLock { state in
-            if state.inputs.count >= count { return true }
-            state.watchers.append((count, waiter))
-            return false
-        }
-        if !enough { _ = await waiter.wait(until: .distantFuture, on: .system) }
+        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.inputs.count) }
+        guard let waiter else { return }
+        _ = await waiter.wait(until: .distantFuture, on: .system)
+        state.withLock { $0.watchers.remove(waiter) }
     }
 
     /// The argument of every call, in order.

@@ -97,8 +97,10 @@ struct Fixture {
 
     var events: [SyncEvent] { recorder.events(of: SyncEvent.self) }
 
-    /// Ends the pause or stall that the queue is in, and waits for the next.
-    func passOneWait() async {
+    /// Ends the pause or stall that the queue is in, and waits for the next. Throws if the test ran out of time, so that a
+    /// loop over it ends.
+    func passOneWait() async throws {
+        try Task.checkCancellation()
         await clock.waitForSleepers(1)
         clock.advanceToNextSleeper()
         await clock.waitForSleepers(1)

@@ -14,17 +14,9 @@ public final class ManualClock: TimeBase {
     private struct State {
         var now: Instant
         var alarms = AlarmQueue()
-        var watchers: [(count: Int, waiter: Waiter)] = []
+        var watchers = Watchers()
         var executor: SteppedExecutor?
         var idlers: [CheckedContinuation<Void, Never>] = []
-
-        /// Takes out the watchers that have seen enough.
-        mutating func satisfied() -> [Waiter] {
-            let pending = alarms.count
-            let done = watchers.filter { $0.count <= pending }
-            watchers.removeAll { $0.count <= pending }
-            return done.map(\.waiter)
-        }
     }
 
     private let state: Locked<State>
@@ -41,7 +33,8 @@ public final class ManualClock: TimeBase {
             // What is due already fires by a move too: whoever waits is woken in one place only. In a run the move comes
             // when all tasks wait, so that one which waits for no time at all is no end in itself.
             let alarm = state.alarms.insert(at: deadline, action)
-            return (alarm, state.satisfied(), deadline <= state.now && state.executor == nil)
+            let watchers = state.watchers.remove(reached: state.alarms.count)
+            return (alarm, watchers, deadline <= state.now && state.executor == nil)
         }
         for watcher in watchers { watcher.resume() }
         if firesNow { advance(by: .zero) }
@@ -55,13 +48,10 @@ public final class ManualClock: TimeBase {
 
     /// Returns once at least `count` sleeps, waits or timeouts are pending, or the task is cancelled. Does not move time.
     public nonisolated(nonsending) func waitForSleepers(_ count: Int) async {
-        let waiter = Waiter()
-        let watchers = state.withLock { state in
-            state.watchers.append((count, waiter))
-            return state.satisfied()
-        }
-        for watcher in watchers { watcher.resume() }
+        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.alarms.count) }
+        guard let waiter else { return }
         _ = await waiter.wait(until: .distantFuture, on: self)
+        state.withLock { $0.watchers.remove(waiter) }
     }
 
     /// Moves time on, firing what falls due on the way, in order and each at its own instant.

@@ -30,8 +30,8 @@
         ) async throws -> R {
             let http = HTTPServer(address: try sockaddr_in.inet(ip4: "127.0.0.1", port: 0), logger: .disabled)
             let running = Task { try await http.run() }
-            // Generous: on a machine that is busy otherwise, the first answer may take long.
-            try await http.waitUntilListening(timeout: 60)
+            // Generous: among a thousand tests on one processor its turn may be minutes away.
+            try await http.waitUntilListening(timeout: 300)
             guard case .ip4(_, let port) = await http.listeningAddress else { throw NoAddress() }
             let server = try StormServer(Ledger(bucket), port: port, base: timeBase, onThrottled)
             await http.appendRoute("POST /mutations") { [server] request in await server.answer(request) }

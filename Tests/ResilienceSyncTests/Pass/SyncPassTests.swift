@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) final class SyncPassTests: Sendable {
+@Suite(.timeLimit(.minutes(5))) final class SyncPassTests: Sendable {
     let fixture = Fixture()
     let store = MemoryStore()
     /// What the other side was asked, in order, the mutations' sending among it.

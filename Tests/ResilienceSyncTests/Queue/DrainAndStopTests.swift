@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DrainTests {
+@Suite(.timeLimit(.minutes(5))) struct DrainTests {
     let fixture = Fixture()
 
     @Test("draining waits out pauses and stalls, and reports all of what happened")
@@ -90,7 +90,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct StopTests {
+@Suite(.timeLimit(.minutes(5))) struct StopTests {
     let fixture = Fixture()
 
     @Test("stopping ends what is in flight and loses nothing; flushing and draining then say that it is stopped")

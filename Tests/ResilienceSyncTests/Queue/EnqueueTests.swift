@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EnqueueTests {
+@Suite(.timeLimit(.minutes(5))) struct EnqueueTests {
     let fixture = Fixture()
 
     @Test("enqueuing stores and does not send")
@@ -79,7 +79,7 @@ import Testing
         let mutation = Mutation(id: "a1", entity: "a", kind: "create", payload: Data([1, 2, 3]))
         try await queue.enqueue(mutation)
         _ = try await queue.flush()
-        while fixture.server.callCount < 3 { await fixture.passOneWait() }
+        while fixture.server.callCount < 3 { try await fixture.passOneWait() }
         _ = try await queue.flush()
         #expect(fixture.server.inputs == [mutation, mutation, mutation, mutation])
     }

@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RateLimitTests {
+@Suite(.timeLimit(.minutes(5))) struct RateLimitTests {
     let fixture = Fixture()
 
     @Test("through the queue too only 429s count, and the third in a row trips the breaker (B1)")
@@ -15,9 +15,9 @@ import Testing
         try await queue.enqueue(Mutation.many(4))
         _ = try await queue.flush()
         #expect(server.callCount == 4 && breaker.failureCount == 1)
-        await fixture.passOneWait()
+        try await fixture.passOneWait()
         #expect(server.callCount == 5 && !breaker.isTripped)
-        await fixture.passOneWait()
+        try await fixture.passOneWait()
         #expect(server.callCount == 6 && breaker.isTripped)
     }
 
@@ -41,7 +41,7 @@ import Testing
         let queue = fixture.guardedQueue()
         try await queue.enqueue(Mutation.many(3))
         _ = try await queue.flush()
-        while server.callCount < 5 { await fixture.passOneWait() }
+        while server.callCount < 5 { try await fixture.passOneWait() }
         #expect(!fixture.breaker.isTripped && fixture.breaker.failureCount == 2)
         #expect(try await queue.pendingCount() == 2)
     }
@@ -53,7 +53,7 @@ import Testing
         let queue = fixture.queue(store)
         try await queue.enqueue(Mutation("a1"))
         _ = try await queue.flush()
-        while fixture.server.callCount < 12 { await fixture.passOneWait() }
+        while fixture.server.callCount < 12 { try await fixture.passOneWait() }
         #expect(store.pending(after: 0, limit: 9).map(\.failures) == [0])
         let report = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(report.delivered == 1 && report.failed == 0)

@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TriggerTests {
+@Suite(.timeLimit(.minutes(5))) struct TriggerTests {
     let fixture = Fixture()
 
     @Test("50 flushes and 50 triggers at the same instant: one flush runs, and sends each mutation once (B12)")

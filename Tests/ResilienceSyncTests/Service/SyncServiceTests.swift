@@ -6,7 +6,7 @@
     import ServiceLifecycleTestKit
     import Testing
 
-    @Suite(.timeLimit(.minutes(1))) struct SyncServiceTests {
+    @Suite(.timeLimit(.minutes(5))) struct SyncServiceTests {
         let fixture = Fixture()
 
         @Test("the service begins with a flush; a graceful shutdown lets what is in flight end, and sends nothing more")

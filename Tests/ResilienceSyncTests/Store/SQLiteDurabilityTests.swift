@@ -5,7 +5,7 @@
     import ResilienceTesting
     import Testing
 
-    @Suite(.timeLimit(.minutes(1))) struct SQLiteDurabilityTests {
+    @Suite(.timeLimit(.minutes(5))) struct SQLiteDurabilityTests {
         let folder: TemporaryFolder
         let path: String
 

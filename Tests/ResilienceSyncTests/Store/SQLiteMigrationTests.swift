@@ -5,7 +5,7 @@
     import Testing
 
     /// What the first version of the store wrote.
-    @Suite(.timeLimit(.minutes(1))) struct SQLiteMigrationTests {
+    @Suite(.timeLimit(.minutes(5))) struct SQLiteMigrationTests {
         let folder: TemporaryFolder
         let path: String
 

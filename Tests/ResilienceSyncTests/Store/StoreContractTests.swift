@@ -6,7 +6,7 @@ import ResilienceTesting
 import Testing
 
 /// The contract catches a store that does one thing wrong.
-@Suite(.timeLimit(.minutes(1))) struct StoreContractTests {
+@Suite(.timeLimit(.minutes(5))) struct StoreContractTests {
     @Test("a store with a fault is caught by the trial that is there for it", arguments: Fault.allCases)
     func fault(fault: Fault) async {
         let report = await StoreContract {

@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ManualClockTests {
+@Suite(.timeLimit(.minutes(5))) struct ManualClockTests {
     let clock = ManualClock()
     let fired = Fired()
 
@@ -138,7 +138,7 @@ import Testing
     private func seconds(since start: Instant) -> Int64 { start.duration(to: clock.now).components.seconds }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct CancelledWaitsTests {
+@Suite(.timeLimit(.minutes(5))) struct CancelledWaitsTests {
     @Test("a test that waits for what does not come can be cancelled, and does not hang")
     func cancelled() async {
         await withTaskGroup(of: Void.self) { group in

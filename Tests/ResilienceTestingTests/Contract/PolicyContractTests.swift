@@ -3,7 +3,7 @@ import Resilience
 import Testing
 
 /// The contract against policies that break it, each in one way.
-@Suite(.timeLimit(.minutes(2))) struct PolicyContractTests {
+@Suite(.timeLimit(.minutes(5))) struct PolicyContractTests {
     @Test("a policy that does nothing keeps the contract, and the report counts what was tried")
     func nothing() async {
         struct Nothing: Policy {}

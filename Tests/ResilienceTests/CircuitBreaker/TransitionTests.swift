@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(1))) struct TransitionTests {
+@Suite(.timeLimit(.minutes(5))) struct TransitionTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
 

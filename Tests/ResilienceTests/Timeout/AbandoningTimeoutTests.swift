@@ -1,3 +1,4 @@
+import Foundation
 import Resilience
 import ResilienceTesting
 import Testing
@@ -22,7 +23,28 @@ private final class Stubborn: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct AbandoningTimeoutTests {
+/// A clock that has the tasks of policies run on threads of their own.
+private final class OwnThreads: TimeBase {
+    private final class Executor: TaskExecutor {
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        }
+    }
+
+    private let clock: ManualClock
+    let taskExecutor: (any TaskExecutor)? = Executor()
+
+    init(_ clock: ManualClock) { self.clock = clock }
+
+    var now: Instant { clock.now }
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        clock.schedule(at: deadline, action)
+    }
+    func cancel(_ alarm: Alarm) { clock.cancel(alarm) }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct AbandoningTimeoutTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
@@ -79,6 +101,8 @@ private final class Stubborn: Sendable {
 
     @Test("an inside that never suspends holds its caller no longer than the limit (P26)")
     func blocking() async {
+        // With one processor, the thread that it holds would be the only one.
+        let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock))
         let released = Locked(false)
         let began = Waiter()
         let task = Task {

@@ -1,0 +1,25 @@
+import Resilience
+
+/// Those who wait until there are so many of something. They lie behind the lock of what is counted.
+struct Watchers {
+    private var waiting: [(count: Int, waiter: Waiter)] = []
+
+    /// - Parameter present: how many there are already.
+    /// - Returns: nil if that is enough.
+    mutating func add(until count: Int, present: Int) -> Waiter? {
+        guard present < count else { return nil }
+        let waiter = Waiter()
+        waiting.append((count, waiter))
+        return waiter
+    }
+
+    /// Takes out those to whom `count` is enough; they are resumed outside the lock.
+    mutating func remove(reached count: Int) -> [Waiter] {
+        let reached = waiting.filter { $0.count <= count }
+        waiting.removeAll { $0.count <= count }
+        return reached.map(\.waiter)
+    }
+
+    /// One who was cancelled leaves nothing behind.
+    mutating func remove(_ waiter: Waiter) { waiting.removeAll { $0.waiter === waiter } }
+}
