@@ -50,18 +50,15 @@ struct SendPace: Sendable, Equatable {
 
     /// - Parameters:
     ///   - maxInFlight: at least 1.
-    ///   - startingRate: requests a second to begin with; above 0. If nil, it is found out.
     ///   - maxRate: requests a second never to exceed; above 0.
-    init(maxInFlight: Int, startingRate: Double? = nil, maxRate: Double? = nil) {
+    ///   - search: what is known of the server already.
+    init(maxInFlight: Int, maxRate: Double? = nil, search: RateSearch? = nil) {
         precondition(maxInFlight >= 1, "SendPace: maxInFlight is \(maxInFlight), and must be at least 1")
         let maxRate = maxRate ?? .infinity
         precondition(maxRate > 0, "SendPace: maxRate is \(maxRate), and must be above 0")
         self.maxInFlight = maxInFlight
         self.maxRate = min(maxRate, Self.fastest)
-        if let startingRate {
-            precondition(startingRate > 0, "SendPace: startingRate is \(startingRate), and must be above 0")
-            search = RateSearch(limit: startingRate, maxRate: self.maxRate)
-        }
+        self.search = search
     }
 
     /// Until when it is silent; nil if it isn't.

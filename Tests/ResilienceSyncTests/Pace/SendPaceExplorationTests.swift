@@ -38,9 +38,12 @@ private struct RecordedPace: ExplorableMachine {
     private var longestWait = Duration.seconds(1)
 
     init(maxInFlight: Int, start: Int64 = 0, waits: [Duration], startingRate: Double? = nil) {
-        machine = SendPace(maxInFlight: maxInFlight, startingRate: startingRate)
+        machine = SendPace(maxInFlight: maxInFlight)
+        if let startingRate {
+            machine = SendPace(maxInFlight: maxInFlight, startingRate: startingRate)
+            longestWait = max(longestWait, .seconds(min(1 / startingRate, 9e9)))
+        }
         self.maxInFlight = maxInFlight
-        if let startingRate { longestWait = max(longestWait, .seconds(min(1 / startingRate, 9e9))) }
         self.waits = waits
         now = Instant(nanoseconds: start)
     }

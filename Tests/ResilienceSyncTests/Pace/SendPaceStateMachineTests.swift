@@ -6,6 +6,12 @@ import Testing
 private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
 extension SendPace {
+    /// One that knows a rate.
+    init(maxInFlight: Int, startingRate: Double, maxRate: Double = 1e9) {
+        let search = RateSearch(limit: startingRate, maxRate: maxRate)
+        self.init(maxInFlight: maxInFlight, maxRate: maxRate, search: search)
+    }
+
     /// One 429 at 0 ms of a request sent then, whose second of silence is named.
     fileprivate mutating func pauseForASecond(at now: Int64 = 0) {
         _ = throttled(sentAt: at(now), retryAfter: .seconds(1), backoff: .seconds(9), at: at(now))
@@ -67,7 +73,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(SendPace(maxInFlight: 1).room(at: 0) == 1)
     }
 
-    @Test("a starting rate is kept to from the first requests on")
+    @Test("a rate that is known is kept to from the first requests on")
     func startingRate() {
         var pace = SendPace(maxInFlight: 4, startingRate: 10)
         #expect(pace.rate == 10)
