@@ -76,10 +76,10 @@ struct RateSearch: Sendable, Equatable {
         silence = run.silence
         let admitted = Double(run.admitted)
         // What it admitted beyond the limit had gathered.
-        let found = max(0, admitted - limit * run.activity)
+        let found = admitted - limit * run.activity
         let isSoon = run.catchUp >= 1 && run.activity < 1.3 * run.silence
         if isSoon, found < 0.9 * gathered(in: run.silence) {
-            burst = min(burst, max(found, run.catchUp / 2))
+            burst = max(found, run.catchUp / 2)
             boldness *= 0.5
             trust = max(Self.leastTrust, trust * 0.9)
             settle(at: max(run.leastRate, min(limit, 0.9 * pace)))
@@ -108,7 +108,7 @@ struct RateSearch: Sendable, Equatable {
             (admitted, length) = (max(1, admitted - burst), run.length - run.silence)
         }
         // Another limit than before: what was measured before counts no more.
-        let fading = abs(admitted - limit * length) > 0.2 * limit * length ? 0 : min(1, 150 / max(requests, 1))
+        let fading = abs(admitted - limit * length) > 0.2 * limit * length ? 0 : min(1, 150 / requests)
         requests = requests * fading + admitted
         seconds = seconds * fading + length
     }
@@ -134,7 +134,7 @@ struct RateSearch: Sendable, Equatable {
         acknowledgements += 1
         if step == 0 {
             guard acknowledgements >= hold else { return }
-            step = max(0.01, 1 / trust)
+            step = 1 / trust
         } else {
             guard acknowledgements >= max(3, hold / 5) else { return }
             pace = min(maxRate, pace * (1 + step))

@@ -53,11 +53,8 @@ struct SendPace: Sendable, Equatable {
     ///   - maxRate: requests a second never to exceed; above 0.
     ///   - search: what is known of the server already.
     init(maxInFlight: Int, maxRate: Double? = nil, search: RateSearch? = nil) {
-        precondition(maxInFlight >= 1, "SendPace: maxInFlight is \(maxInFlight), and must be at least 1")
-        let maxRate = maxRate ?? .infinity
-        precondition(maxRate > 0, "SendPace: maxRate is \(maxRate), and must be above 0")
         self.maxInFlight = maxInFlight
-        self.maxRate = min(maxRate, Self.fastest)
+        self.maxRate = min(maxRate ?? .infinity, Self.fastest)
         self.search = search
     }
 
@@ -128,7 +125,7 @@ struct SendPace: Sendable, Equatable {
             ended?.admitted += 1
         case .probing:
             phase = .flowing
-            (width, acknowledgements) = (1, 0)
+            width = 1
             learn()
             flowed(sentAt: sentAt, at: now)
         case .flowing where sentAt >= resumedAt:
@@ -172,8 +169,8 @@ struct SendPace: Sendable, Equatable {
     private mutating func exhausted(at instant: Instant) {
         if let exhaustedAt {
             ended = RateSearch.Run(
-                admitted: admitted, silence: seconds(from: exhaustedAt, to: resumedAt),
-                activity: seconds(from: resumedAt, to: instant), catchUp: catchUp)
+                admitted: admitted, silence: exhaustedAt.duration(to: resumedAt).inSeconds,
+                activity: resumedAt.duration(to: instant).inSeconds, catchUp: catchUp)
         }
         exhaustedAt = instant
     }
@@ -207,14 +204,13 @@ struct SendPace: Sendable, Equatable {
             if search == nil { search = RateSearch(from: run, maxRate: maxRate) } else { search?.learn(from: run) }
         }
         guard let search else { return }
-        let gathered = exhaustedAt.map { search.catchUp(after: seconds(from: $0, to: resumedAt)) } ?? 0
-        // The probe was the first of it.
-        catchUp = max(0, gathered - 1)
+        // The probe was the first of what has gathered.
+        catchUp = exhaustedAt.map { max(0, search.catchUp(after: $0.duration(to: resumedAt).inSeconds) - 1) } ?? 0
         (credit, creditAt) = (catchUp, resumedAt)
     }
 
     private func credit(at now: Instant, _ pace: Double) -> Double {
-        max(credit, min(Self.mostCredit(pace), credit + pace * seconds(from: creditAt, to: now)))
+        max(credit, min(Self.mostCredit(pace), credit + pace * creditAt.duration(to: now).inSeconds))
     }
 
     /// The most that builds up while nothing is sent: enough for a timer that is late.
@@ -222,11 +218,9 @@ struct SendPace: Sendable, Equatable {
 
     /// Whether so long nothing was sent that it wasn't for the pace: then what was admitted says nothing about the limit.
     private func isIdle(from: Instant, to now: Instant) -> Bool {
-        seconds(from: from, to: now) > 10 * max(1, 1 / (speed ?? 1))
+        from.duration(to: now).inSeconds > 10 * max(1, 1 / (speed ?? .infinity))
     }
 
     /// Requests a second to send: as found, or no more than allowed; nil for as many as can be.
     private var speed: Double? { search?.pace ?? (maxRate < Self.fastest ? maxRate : nil) }
-
-    private func seconds(from: Instant, to: Instant) -> Double { max(0, from.duration(to: to).inSeconds) }
 }

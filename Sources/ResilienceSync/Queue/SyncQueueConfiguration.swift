@@ -42,11 +42,6 @@ public struct SyncQueueConfiguration: Sendable {
         maxRate: Rate? = nil,
         isOffline: @escaping @Sendable (any Error) -> Bool = { _ in false }
     ) {
-        precondition(maxInFlight >= 1, "SyncQueue: maxInFlight is \(maxInFlight), and must be at least 1")
-        precondition(maxFailures >= 1, "SyncQueue: maxFailures is \(maxFailures), and must be at least 1")
-        precondition(maxAge ?? .zero >= .zero, "SyncQueue: maxAge is \(maxAge ?? .zero), and must not be negative")
-        precondition(pageSize >= 1, "SyncQueue: pageSize is \(pageSize), and must be at least 1")
-        precondition(maxPause >= .zero, "SyncQueue: maxPause is \(maxPause), and must not be negative")
         self.maxInFlight = maxInFlight
         self.maxFailures = maxFailures
         self.laneRule = laneRule
@@ -58,5 +53,15 @@ public struct SyncQueueConfiguration: Sendable {
         self.maxPause = maxPause
         self.maxRate = maxRate
         self.isOffline = isOffline
+        check()
+    }
+
+    /// By the queue too: each of them may have been set since.
+    func check() {
+        precondition(maxInFlight >= 1, "SyncQueue: maxInFlight is \(maxInFlight), and must be at least 1")
+        precondition(maxFailures >= 1, "SyncQueue: maxFailures is \(maxFailures), and must be at least 1")
+        precondition(maxAge ?? .zero >= .zero, "SyncQueue: maxAge is \(maxAge ?? .zero), and must not be negative")
+        precondition(pageSize >= 1, "SyncQueue: pageSize is \(pageSize), and must be at least 1")
+        precondition(maxPause >= .zero, "SyncQueue: maxPause is \(maxPause), and must not be negative")
     }
 }

@@ -63,6 +63,29 @@ extension RateSearch {
         #expect(abs(limits[0] - 9.95 * 0.9) < 1e-9 && limits[7] == 5)
     }
 
+    @Test("however much a run admitted, the limit is no more than allowed")
+    func mostAllowed() {
+        var search = RateSearch(limit: 5, maxRate: 5)
+        search.learn(from: Run(admitted: 100, silence: 1, activity: 1, catchUp: 0))
+        #expect(search.limit == 5)
+    }
+
+    @Test(
+        "it is less bold after a 429 that came soon, within 1.3 times the silence, to a catch-up of one or more, nine tenths of which were not there",
+        arguments: [
+            (Run(admitted: 30, silence: 10, activity: 1, catchUp: 1), 0.5),
+            (Run(admitted: 30, silence: 10, activity: 1, catchUp: 0.99), 1),
+            (Run(admitted: 150, silence: 10, activity: 12.9, catchUp: 50), 0.5),
+            (Run(admitted: 150, silence: 10, activity: 13, catchUp: 50), 1),
+            (Run(admitted: 99, silence: 10, activity: 1, catchUp: 50), 0.5),
+            (Run(admitted: 100, silence: 10, activity: 1, catchUp: 50), 1),
+        ] as [(RateSearch.Run, Double)])
+    func bold(after run: RateSearch.Run, boldness: Double) {
+        var search = RateSearch(from: ten(), maxRate: 100)
+        search.learn(from: run)
+        #expect(search.catchUp(after: 0.01) == boldness * search.limit * 0.01)
+    }
+
     @Test("what could not be sent at once after a pause is not expected after the next one")
     func catchUpFails() {
         var search = RateSearch(from: ten(200), maxRate: 100)

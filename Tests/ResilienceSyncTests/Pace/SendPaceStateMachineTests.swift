@@ -347,8 +347,34 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         _ = pace.sendAlone(from: 0, until: 100)
         #expect(pace.sendAlone(from: 5000, until: 5050) == [5000, 5000])
-        var fast = SendPace(maxInFlight: 8, startingRate: 1000, maxRate: 1000)
-        #expect(fast.sendAlone(from: 500, until: 501).count == 20)
+        var fast = SendPace(maxInFlight: 8, startingRate: 5000, maxRate: 5000)
+        var together = 0
+        while fast.answer(at: at(500), inFlight: 0) == .now {
+            fast.sent(at: at(500))
+            together += 1
+        }
+        #expect(together == 100)
+    }
+
+    @Test("however long nothing speaks against it, the rate ends at one in a nanosecond")
+    func fastest() {
+        var pace = knowsTen()
+        for _ in 0..<50_000 {
+            pace.sent(at: at(2000))
+            pace.acknowledged(sentAt: at(2000), at: at(2000))
+        }
+        #expect(pace.rate == 1e9)
+    }
+
+    @Test("at a known rate, too, it takes ten seconds without anything to send for a run not to be measured")
+    func idleWithAKnownRate() {
+        var pace = knowsTen()
+        // Ten a second, and nothing for eight seconds: the server says that it is fewer.
+        pace.sent(at: at(9000))
+        pace.pauseForASecond(at: 9000)
+        pace.sent(at: at(10_000))
+        pace.acknowledged(sentAt: at(10_000), at: at(10_000))
+        #expect(pace.rate.map { $0 < 9 } == true)
     }
 
     @Test("a pause that the pace was not held back by does not let it rise")

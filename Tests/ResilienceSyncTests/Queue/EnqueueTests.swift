@@ -109,6 +109,16 @@ import Testing
         #expect(text(of: pause).contains("maxPause is -1"))
     }
 
+    @Test("what was set in a configuration later is looked at when a queue is made of it")
+    func badConfigurationLater() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            var configuration = SyncQueueConfiguration()
+            configuration.maxInFlight = 0
+            _ = SyncQueue(store: MemoryStore(), pipeline: Pipeline {}, configuration: configuration) { _ in }
+        }
+        #expect(text(of: result).contains("maxInFlight is 0"))
+    }
+
     private func text(of result: ExitTest.Result?) -> String {
         String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
     }
