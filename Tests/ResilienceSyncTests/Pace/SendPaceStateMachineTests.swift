@@ -301,6 +301,20 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == 40)
     }
 
+    @Test(
+        "at a rate of less than one a second, the time of ten requests", arguments: [(99_999, true), (100_001, false)])
+    func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
+        var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.sent(at: at(1000 + gap))
+        pace.pauseForASecond(at: 1000 + gap)
+        pace.sent(at: at(2000 + gap))
+        pace.acknowledged(sentAt: at(2000 + gap), at: at(2000 + gap))
+        #expect((pace.rate != 0.1) == isMeasured)
+    }
+
     @Test("a 429's time is the middle between sending and answer")
     func middle() {
         var pace = SendPace(maxInFlight: 8)

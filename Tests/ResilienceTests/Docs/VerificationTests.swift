@@ -28,7 +28,8 @@ import Testing
         for row in try Self.rows() {
             for name in row.text.split(separator: "`").enumerated().filter({ $0.offset % 2 == 1 }).map(\.element) {
                 let isSuite = name.hasSuffix("Tests") || ["ReadmeExamples", "Linearizability"].contains(String(name))
-                let isElsewhere = [".ci/", "Benchmarks/", "Tests/", "swift ", "RESILIENCE_EFFORT="].contains {
+                let isElsewhere = [".ci/", "Benchmarks/", "Tests/", "swift ", "taskset ", "RESILIENCE_EFFORT="].contains
+                {
                     name.hasPrefix($0)
                 }
                 let isCode = ["Timeout", "ResilienceTesting", "QueueFile"].contains(String(name))
