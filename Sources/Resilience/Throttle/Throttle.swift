@@ -173,7 +173,6 @@ public final class Throttle: Policy {
         static let waiting: UInt64 = 4
 
         static func of(_ slot: Slot) -> UInt64 { slot.first & 0xFF }
-        static func epoch(_ slot: Slot) -> UInt64 { slot.first >> 8 }
         static func word(_ stage: UInt64, _ epoch: UInt64) -> UInt64 { epoch << 8 | stage }
 
         /// Of a call that goes; nil of one that does not.

@@ -86,6 +86,46 @@ private let now = Instant.second(0)
         func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
     }
 
+    @Test(
+        "a machine or a rule of a user's own that says no more than it must is told of successes one by one, and stores nothing"
+    )
+    func plain() {
+        struct Plain: CircuitStateMachine {
+            var successes = 0
+            var state: CircuitState { .closed }
+            var description: String { "plain" }
+            func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) { successes += 1 }
+            func reset(keepingGrowth: Bool) {}
+            func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+        }
+        var machine = Plain()
+        machine.succeeded(3, at: now)
+        #expect(machine.successes == 3 && machine.tallyEnds(after: now) == now)
+
+        struct PlainRule: TripRule {
+            var successes = 0
+            let description = "plain"
+            func evidence(of end: CallEnd) -> Evidence { .none }
+            mutating func ended(_ end: CallEnd) { successes += end.verdict == .success ? 1 : 0 }
+            func isMet(at now: Instant) -> Bool { false }
+            mutating func reset() {}
+            func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
+        }
+        var rule = PlainRule()
+        rule.succeeded(3, at: now)
+        #expect(rule.successes == 3 && rule.tallyEnds(after: now) == now)
+        #expect(rule.memory(at: now) == [])
+        let (nothing, something) = (rule.restore([], at: now), rule.restore([1], at: now))
+        #expect(nothing && !something)
+    }
+
+    @Test("two refusals of one breaker are one in a set, as long as they name the same wait")
+    func refusalsInASet() {
+        let refusals = [1, 1, 2].map { CircuitOpen(breaker: "a", retryAfter: .seconds($0)) }
+        #expect(Set(refusals).count == 2)
+    }
+
     @Test("a reset begins a new generation even when it changes no state")
     mutating func reset() {
         #expect(circuit.reset(keepingGrowth: false) == nil)

@@ -84,6 +84,13 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
+    @Test("acquire does not wait for a policy that would have it sleep either, and tells it that the call is gone")
+    func neverSleeps() throws {
+        let policy = ScriptedPolicy("a", in: [.sleep(.seconds(3))], journal)
+        #expect(throws: WouldWait(policy: "a", retryAfter: .seconds(3))) { _ = try policy.acquire() }
+        #expect(policy.owed == 0 && policy.mistakes == [])
+    }
+
     @Test("a refused acquire throws the policy's own refusal")
     func refused() {
         let throttle = Throttle("pace", .perSecond(1), timeBase: clock)

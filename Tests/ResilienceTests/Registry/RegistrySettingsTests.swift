@@ -165,6 +165,29 @@ import Testing
         #expect(attempts == 5 && held.circuitBreakers[0].status.failureLimit == 7)
     }
 
+    @Test("a pipeline's timeout takes its new limit, and its breaker goes on")
+    func reconfiguredTimeout() async throws {
+        let guarded: @Sendable (String, Duration) -> Pipeline = { [clock] key, limit in
+            Pipeline(key) {
+                Timeout(limit)
+                CircuitBreaker(key, tripping: .consecutiveFailures(1), timeBase: clock)
+            }
+        }
+        let pipelines = PipelineRegistry<String> { guarded($0, .seconds(5)) }
+        await #expect(throws: Outage()) { try await pipelines["/a"].run { throw Outage() } }
+        let kept = pipelines.reconfigure { guarded($0, .seconds(7)) }
+        #expect(kept == [] && pipelines["/a"].circuitBreakers[0].state == .open)
+        #expect("\(pipelines["/a"])".contains("7.0 seconds"))
+
+        let swapped = pipelines.reconfigure { [clock] key in
+            Pipeline(key) {
+                CircuitBreaker(key, tripping: .consecutiveFailures(1), timeBase: clock)
+                Timeout(.seconds(9))
+            }
+        }
+        #expect(swapped == ["/a"] && "\(pipelines["/a"])".contains("7.0 seconds"))
+    }
+
     @Test("a pipeline of other policies can't go on from the old one's states: it stays, and is named")
     func otherShape() {
         _ = pipelines["/a"]

@@ -71,6 +71,14 @@ import Testing
         #expect(operation.callCount == 2 && gate.waiting == 0 && clock.sleepers.isEmpty)
     }
 
+    @Test("a hold by hand may say when it ends; an earlier one than is held already changes nothing")
+    func holdUntil() {
+        let throttle = Throttle(.perSecond(1), burst: 20, timeBase: clock)
+        throttle.hold(until: clock.now + .seconds(7))
+        throttle.hold(until: clock.now + .seconds(5))
+        #expect(throws: Throttled(throttle: throttle.name, retryAfter: .seconds(7))) { _ = try throttle.acquire() }
+    }
+
     @Test("with a rate, calls go on after a good probe at the rate and not with a burst")
     func noBurst() async throws {
         let throttle = Throttle(.perSecond(1), burst: 20, holdOnThrottled: true, timeBase: clock)
