@@ -17,6 +17,12 @@ extension SendPace {
         _ = throttled(sentAt: at(now), retryAfter: .seconds(1), backoff: .seconds(9), at: at(now))
     }
 
+    /// One request that is sent then, and acknowledged at once.
+    fileprivate mutating func admit(at now: Int64) {
+        sent(at: at(now))
+        acknowledged(sentAt: at(now), at: at(now))
+    }
+
     /// Sends as soon and as often as it says, alone, each answered at once, until the time.
     /// - Returns: when they were sent, in milliseconds.
     fileprivate mutating func sendAlone(from start: Int64, until end: Int64) -> [Int64] {
@@ -46,13 +52,11 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     pace.sent(at: at(-100))
     _ = pace.throttled(sentAt: at(-100), retryAfter: .milliseconds(300), backoff: .zero, at: at(-100))
     for _ in 0..<6 {
-        pace.sent(at: at(200))
-        pace.acknowledged(sentAt: at(200), at: at(200))
+        pace.admit(at: 200)
     }
     pace.sent(at: at(500))
     _ = pace.throttled(sentAt: at(500), retryAfter: .milliseconds(500), backoff: .zero, at: at(500))
-    pace.sent(at: at(1000))
-    pace.acknowledged(sentAt: at(1000), at: at(1000))
+    pace.admit(at: 1000)
     return pace
 }
 
@@ -64,8 +68,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         var pace = SendPace(maxInFlight: 4)
         #expect(pace.room(at: 0) == 2)
         for room in [3, 4, 4] {
-            pace.sent(at: at(0))
-            pace.acknowledged(sentAt: at(0), at: at(0))
+            pace.admit(at: 0)
             #expect(pace.room(at: 0) == room)
         }
         #expect(pace.answer(at: at(0), inFlight: 4) == .afterAnEnd)
@@ -218,8 +221,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         pace.pauseForASecond()
         var rooms: [Int] = []
         for _ in 0..<7 {
-            pace.sent(at: at(1000))
-            pace.acknowledged(sentAt: at(1000), at: at(1000))
+            pace.admit(at: 1000)
             rooms.append(pace.room(at: 1000))
         }
         #expect(rooms == [2, 2, 3, 3, 3, 4, 4])
@@ -251,14 +253,11 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func interrupted() {
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.admit(at: 1000)
         pace.paused(until: at(5000))
-        pace.sent(at: at(5000))
-        pace.acknowledged(sentAt: at(5000), at: at(5000))
+        pace.admit(at: 5000)
         pace.pauseForASecond(at: 5000)
-        pace.sent(at: at(6000))
-        pace.acknowledged(sentAt: at(6000), at: at(6000))
+        pace.admit(at: 6000)
         #expect(pace.rate == nil)
     }
 
@@ -267,21 +266,17 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         // After the probe, and before it.
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.admit(at: 1000)
         pace.sent(at: at(1000 + gap))
         pace.pauseForASecond(at: 1000 + gap)
-        pace.sent(at: at(2000 + gap))
-        pace.acknowledged(sentAt: at(2000 + gap), at: at(2000 + gap))
+        pace.admit(at: 2000 + gap)
         #expect((pace.rate != nil) == isMeasured)
 
         var late = SendPace(maxInFlight: 8)
         late.pauseForASecond()
-        late.sent(at: at(1000 + gap))
-        late.acknowledged(sentAt: at(1000 + gap), at: at(1000 + gap))
+        late.admit(at: 1000 + gap)
         late.pauseForASecond(at: 1000 + gap)
-        late.sent(at: at(2000 + gap))
-        late.acknowledged(sentAt: at(2000 + gap), at: at(2000 + gap))
+        late.admit(at: 2000 + gap)
         #expect((late.rate != nil) == isMeasured)
     }
 
@@ -306,12 +301,10 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
         var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
         pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.admit(at: 1000)
         pace.sent(at: at(1000 + gap))
         pace.pauseForASecond(at: 1000 + gap)
-        pace.sent(at: at(2000 + gap))
-        pace.acknowledged(sentAt: at(2000 + gap), at: at(2000 + gap))
+        pace.admit(at: 2000 + gap)
         #expect((pace.rate != 0.1) == isMeasured)
     }
 
@@ -374,8 +367,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func fastest() {
         var pace = knowsTen()
         for _ in 0..<50_000 {
-            pace.sent(at: at(2000))
-            pace.acknowledged(sentAt: at(2000), at: at(2000))
+            pace.admit(at: 2000)
         }
         #expect(pace.rate == 1e9)
     }
@@ -386,8 +378,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         // Ten a second, and nothing for eight seconds: the server says that it is fewer.
         pace.sent(at: at(9000))
         pace.pauseForASecond(at: 9000)
-        pace.sent(at: at(10_000))
-        pace.acknowledged(sentAt: at(10_000), at: at(10_000))
+        pace.admit(at: 10_000)
         #expect(pace.rate.map { $0 < 9 } == true)
     }
 
@@ -395,8 +386,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func notHeldBack() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
         for second in Int64(1)...200 {
-            pace.sent(at: at(second * 1000))
-            pace.acknowledged(sentAt: at(second * 1000), at: at(second * 1000))
+            pace.admit(at: second * 1000)
         }
         #expect(pace.sendAlone(from: 201_000, until: 202_000).count == 11)
     }
@@ -425,11 +415,9 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func lateRefusal() {
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.acknowledged(sentAt: at(1000), at: at(1000))
+        pace.admit(at: 1000)
         #expect(pace.throttled(sentAt: at(999), retryAfter: .seconds(1), backoff: .zero, at: at(1100)) == at(2100))
-        pace.sent(at: at(2100))
-        pace.acknowledged(sentAt: at(2100), at: at(2100))
+        pace.admit(at: 2100)
         #expect(pace.rate == nil)
     }
 
@@ -439,8 +427,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         let rate = pace.rate
         pace.paused(until: at(2000))
         pace.acknowledged(sentAt: at(1000), at: at(1100))
-        pace.sent(at: at(2000))
-        pace.acknowledged(sentAt: at(2000), at: at(2000))
+        pace.admit(at: 2000)
         #expect(pace.rate == rate)
         // Nor does anything count as gathered in a pause that no 429 began.
         #expect(pace.answer(at: at(2000), inFlight: 0) == .notBefore(Instant(nanoseconds: 2_100_502_514)))
