@@ -23,6 +23,15 @@ extension SendPace {
         acknowledged(sentAt: at(now), at: at(now))
     }
 
+    /// A 429 at 0 ms, a probe a second later, nothing for a while, then one more 429 and its probe.
+    fileprivate mutating func runThatEnds(after gap: Int64) {
+        pauseForASecond()
+        admit(at: 1000)
+        sent(at: at(1000 + gap))
+        pauseForASecond(at: 1000 + gap)
+        admit(at: 2000 + gap)
+    }
+
     /// Sends as soon and as often as it says, alone, each answered at once, until the time.
     /// - Returns: when they were sent, in milliseconds.
     fileprivate mutating func sendAlone(from start: Int64, until end: Int64) -> [Int64] {
@@ -265,11 +274,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func idle(gap: Int64, isMeasured: Bool) {
         // After the probe, and before it.
         var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.admit(at: 1000)
-        pace.sent(at: at(1000 + gap))
-        pace.pauseForASecond(at: 1000 + gap)
-        pace.admit(at: 2000 + gap)
+        pace.runThatEnds(after: gap)
         #expect((pace.rate != nil) == isMeasured)
 
         var late = SendPace(maxInFlight: 8)
@@ -278,6 +283,14 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         late.pauseForASecond(at: 1000 + gap)
         late.admit(at: 2000 + gap)
         #expect((late.rate != nil) == isMeasured)
+    }
+
+    @Test(
+        "at a rate of less than one a second, the time of ten requests", arguments: [(99_999, true), (100_001, false)])
+    func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
+        var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
+        pace.runThatEnds(after: gap)
+        #expect((pace.rate != 0.1) == isMeasured)
     }
 
     // MARK: The rate
@@ -294,18 +307,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         let after = pace.sendAlone(from: 1_000, until: 5_000).count
         #expect(after > 8 * before)
         #expect(pace.rate == 40)
-    }
-
-    @Test(
-        "at a rate of less than one a second, the time of ten requests", arguments: [(99_999, true), (100_001, false)])
-    func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
-        var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
-        pace.pauseForASecond()
-        pace.admit(at: 1000)
-        pace.sent(at: at(1000 + gap))
-        pace.pauseForASecond(at: 1000 + gap)
-        pace.admit(at: 2000 + gap)
-        #expect((pace.rate != 0.1) == isMeasured)
     }
 
     @Test("a 429's time is the middle between sending and answer")

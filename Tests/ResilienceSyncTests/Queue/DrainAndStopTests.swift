@@ -141,17 +141,22 @@ import Testing
         #expect(try await queue.clear() == 1)
     }
 
+    /// Stops within ten seconds while one of three mutations is in flight.
+    private func stop(_ queue: SyncQueue, meanwhile body: () -> Void) async throws {
+        fixture.server.hold()
+        try await queue.enqueue(Mutation.many(3))
+        queue.trigger()
+        await fixture.server.waitForCalls(1)
+        let stop = Task { await queue.stop(within: .seconds(10)) }
+        await fixture.clock.waitForSleepers(1)
+        body()
+        await stop.value
+    }
+
     @Test("within the grace period what is in flight may end, and is not sent again; nothing new is sent")
     func grace() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
-        server.hold()
-        try await queue.enqueue(Mutation.many(3))
-        queue.trigger()
-        await server.waitForCalls(1)
-        let stop = Task { await queue.stop(within: .seconds(10)) }
-        await fixture.clock.waitForSleepers(1)
-        server.release()
-        await stop.value
+        try await stop(queue) { server.release() }
         #expect(server.callCount == 1 && fixture.clock.sleepers.isEmpty)
         #expect(try await queue.pendingCount() == 2)
         #expect(fixture.events.contains(.delivered(id: "0")))
@@ -160,14 +165,7 @@ import Testing
     @Test("what has not ended by the end of the grace period is cancelled, and stays pending")
     func graceIsOver() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
-        server.hold()
-        try await queue.enqueue(Mutation.many(3))
-        queue.trigger()
-        await server.waitForCalls(1)
-        let stop = Task { await queue.stop(within: .seconds(10)) }
-        await fixture.clock.waitForSleepers(1)
-        fixture.clock.advance(by: .seconds(10))
-        await stop.value
+        try await stop(queue) { fixture.clock.advance(by: .seconds(10)) }
         #expect(server.running == 0 && server.callCount == 1)
         #expect(try await queue.pendingCount() == 3)
     }

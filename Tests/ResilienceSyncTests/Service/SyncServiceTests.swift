@@ -9,19 +9,24 @@
     @Suite(.timeLimit(.minutes(5))) struct SyncServiceTests {
         let fixture = Fixture()
 
-        @Test("the service begins with a flush; a graceful shutdown lets what is in flight end, and sends nothing more")
-        func graceful() async throws {
-            let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
-            server.hold()
+        /// Runs a service, and shuts it down gracefully while one of three mutations is in flight.
+        private func shutDown(_ queue: SyncQueue, meanwhile body: @Sendable () -> Void) async throws {
+            fixture.server.hold()
             try await queue.enqueue(Mutation.many(3))
             try await testGracefulShutdown { trigger in
                 async let service: Void = SyncService(queue, grace: .seconds(10)).run()
-                await server.waitForCalls(1)
+                await fixture.server.waitForCalls(1)
                 trigger.triggerGracefulShutdown()
-                await clock.waitForSleepers(1)
-                server.release()
+                await fixture.clock.waitForSleepers(1)
+                body()
                 try await service
             }
+        }
+
+        @Test("the service begins with a flush; a graceful shutdown lets what is in flight end, and sends nothing more")
+        func graceful() async throws {
+            let (queue, server) = (fixture.queue(), fixture.server)
+            try await shutDown(queue) { server.release() }
             #expect(server.callCount == 1)
             #expect(try await queue.pendingCount() == 2)
             await #expect(throws: SyncQueueError.stopped) { try await queue.flush() }
@@ -29,17 +34,8 @@
 
         @Test("what takes longer than the grace period is cancelled and stays pending")
         func graceIsOver() async throws {
-            let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
-            server.hold()
-            try await queue.enqueue(Mutation.many(3))
-            try await testGracefulShutdown { trigger in
-                async let service: Void = SyncService(queue, grace: .seconds(10)).run()
-                await server.waitForCalls(1)
-                trigger.triggerGracefulShutdown()
-                await clock.waitForSleepers(1)
-                clock.advance(by: .seconds(10))
-                try await service
-            }
+            let (queue, server) = (fixture.queue(), fixture.server)
+            try await shutDown(queue) { fixture.clock.advance(by: .seconds(10)) }
             #expect(try await queue.pendingCount() == 3 && server.running == 0)
         }
 

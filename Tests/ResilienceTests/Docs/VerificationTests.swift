@@ -28,10 +28,8 @@ import Testing
         for row in try Self.rows() {
             for name in row.text.split(separator: "`").enumerated().filter({ $0.offset % 2 == 1 }).map(\.element) {
                 let isSuite = name.hasSuffix("Tests") || ["ReadmeExamples", "Linearizability"].contains(String(name))
-                let isElsewhere = [".ci/", "Benchmarks/", "Tests/", "swift ", "taskset ", "RESILIENCE_EFFORT="].contains
-                {
-                    name.hasPrefix($0)
-                }
+                let commands = [".ci/", "Benchmarks/", "Tests/", "swift ", "taskset ", "RESILIENCE_EFFORT="]
+                let isElsewhere = commands.contains { name.hasPrefix($0) }
                 let isCode = ["Timeout", "ResilienceTesting", "QueueFile"].contains(String(name))
                 if isElsewhere || isCode { continue }
                 let declaration = isSuite ? "struct \(name)" : "\"\(name)\""
