@@ -78,7 +78,7 @@ final class World: Sendable {
         return CircuitBreaker(
             "\(key)",
             circuit: ThreeStateCircuit(
-                tripping: rule, openFor: .constant(.milliseconds(20)).jittered(), probes: 2, successesToClose: 2,
+                tripping: rule, openFor: .constant(.milliseconds(20)).jittered(), probes: 2, closing: .successes(2),
                 probeLease: .milliseconds(100), excess: key % 2 == 0 ? .refused : .waits(upTo: .milliseconds(10)),
                 ramp: key % 5 == 0 ? .milliseconds(20) : .zero))
     }

@@ -15,44 +15,56 @@ public struct BackoffGate: CircuitStateMachine {
     public init(
         tripping rule: some TripRule = .consecutiveThrottles(3), openFor: some BreakDuration = .exponential()
     ) {
-        precondition(!rule.needs.contains(.calls), "BackoffGate: \"\(rule)\" watches calls, and a gate tells of none")
-        self.rule = rule
+        self.rule = SettingChecks("BackoffGate").require(
+            !rule.needs.contains(.calls), rule as any TripRule, "rule",
+            "must not watch calls, of which a gate tells none", else: ConsecutiveFailures.consecutiveThrottles(3))
         self.openFor = openFor
     }
 
     public var state: CircuitState { shutUntil == nil ? .closed : .open }
 
-    public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
-        if let shutUntil {
-            guard shutUntil <= now else { return .refuse(retryAfter: now.duration(to: shutUntil)) }
-            self.shutUntil = nil
-        }
-        return .allow(ticket: 0)
+    public var changesAt: Instant? { shutUntil }
+
+    public mutating func timePassed(at now: Instant) {
+        if let shutUntil, shutUntil <= now { self.shutUntil = nil }
     }
 
-    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
-        guard shutUntil == nil, count(end) else { return }
-        let length = openFor.duration(of: Trip(earlier: trips, verdict: end.verdict), using: chance)
-        shutUntil = end.time + max(.zero, length)
+    public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+        timePassed(at: now)
+        return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: 0)
+    }
+
+    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+        guard shutUntil == nil, count(end) == .failing else { return false }
+        // Only a failure shuts: a success must not, however many failures it has seen.
+        if rule.isMet(at: end.time) { shut(for: nil, after: end.verdict, at: end.time, using: chance) }
+        return true
+    }
+
+    public mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool {
+        shut(for: length, after: nil, at: now, using: chance)
+        return true
+    }
+
+    private mutating func shut(
+        for length: Duration?, after verdict: Verdict?, at now: Instant, using chance: SplitMix64
+    ) {
+        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: chance)
+        shutUntil = now + max(.zero, length)
         trips = trips.saturatingAdding(1)
     }
 
     // Once shut, it has a trip behind it.
     public func isAtRest(at now: Instant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
 
-    /// - Returns: whether to shut. Only a failure shuts: a success must not, however many failures it has seen.
-    private mutating func count(_ end: CallEnd) -> Bool {
+    private mutating func count(_ end: CallEnd) -> Evidence {
         rule.ended(end)
-        switch rule.evidence(of: end) {
-        case .healthy:
-            trips = 0
-            return false
-        case .failing: return rule.isMet(at: end.time)
-        case .none: return false
-        }
+        let evidence = rule.evidence(of: end)
+        if evidence == .healthy { trips = 0 }
+        return evidence
     }
 
-    public mutating func observe(_ end: CallEnd) -> Bool { count(end) }
+    public mutating func observe(_ end: CallEnd) -> Bool { count(end) == .failing && rule.isMet(at: end.time) }
 
     public mutating func reset(keepingGrowth: Bool) {
         shutUntil = nil
@@ -69,7 +81,7 @@ public struct BackoffGate: CircuitStateMachine {
 
     public var needs: CircuitNeeds {
         let rule = rule.needs
-        guard shutUntil == nil else { return .all }
+        guard shutUntil == nil else { return [.admissions, .successes] }
         var needs: CircuitNeeds = []
         if rule.contains(.successes) || trips > 0 { needs.insert(.successes) }
         return needs
@@ -78,6 +90,8 @@ public struct BackoffGate: CircuitStateMachine {
     public func tallyEnds(after now: Instant) -> Instant { trips == 0 ? rule.tallyEnds(after: now) : now }
 
     public mutating func succeeded(_ count: Int, at now: Instant) { rule.succeeded(count, at: now) }
+
+    public var longestBreak: Duration? { openFor.longest }
 
     public func memory(at now: Instant) -> CircuitMemory? {
         let remaining = shutUntil.map { max(.zero, now.duration(to: $0)) }

@@ -5,6 +5,13 @@ public protocol BreakDuration: Sendable, CustomStringConvertible {
     ///   - chance: where to draw from.
     /// - Returns: zero or more; less is taken for zero.
     func duration(of trip: Trip, using chance: SplitMix64) -> Duration
+
+    /// The longest that it ever returns; nil if nobody can tell, as by default. A restored break is cut to it.
+    var longest: Duration? { get }
+}
+
+extension BreakDuration {
+    public var longest: Duration? { nil }
 }
 
 /// A circuit's opening.
@@ -25,7 +32,8 @@ public struct ConstantBreak: BreakDuration, Hashable {
     public let length: Duration
 
     public func duration(of trip: Trip, using chance: SplitMix64) -> Duration { length }
-    public var description: String { "for \(length)" }
+    public var longest: Duration? { length }
+    public var description: String { "for \(length.text)" }
 }
 
 /// A time that grows with every trip in a row: doubling, or by its base at a time.
@@ -49,13 +57,24 @@ public struct GrowingBreak: BreakDuration, Hashable {
             case .exponential(let limit):
                 min(Int64(limit), trip.earlier < 63 ? Int64(1) << Int64(max(0, trip.earlier)) : .max)
             }
-        return min(cap, .nanoseconds(base.saturatedNanoseconds.saturatingMultiplied(by: multiplier)))
+        return duration(multipliedBy: multiplier)
+    }
+
+    private func duration(multipliedBy multiplier: Int64) -> Duration {
+        min(cap, .nanoseconds(base.saturatedNanoseconds.saturatingMultiplied(by: multiplier)))
+    }
+
+    public var longest: Duration? {
+        switch growth {
+        case .linear: cap
+        case .exponential(let limit): duration(multipliedBy: Int64(limit))
+        }
     }
 
     public var description: String {
         switch growth {
-        case .linear: "for \(base) × n up to \(cap)"
-        case .exponential: "for \(base) × 2ⁿ up to \(cap)"
+        case .linear: "for \(base.text) × n up to \(cap.text)"
+        case .exponential: "for \(base.text) × 2ⁿ up to \(cap.text)"
         }
     }
 }
@@ -72,7 +91,9 @@ public struct RetryAfterBreak: BreakDuration {
         return min(asked, cap)
     }
 
-    public var description: String { "for as long as asked, up to \(cap), else \(otherwise)" }
+    public var longest: Duration? { otherwise.longest.map { max($0, cap) } }
+
+    public var description: String { "for as long as asked, up to \(cap.text), else \(otherwise)" }
 }
 
 /// Another break, give or take a share of it, so that many clients do not come back at once.
@@ -87,23 +108,30 @@ public struct JitteredBreak: BreakDuration {
         return .nanoseconds(Int64.random(in: plain - spread...plain.saturatingAdding(spread), using: &chance))
     }
 
+    public var longest: Duration? {
+        length.longest.map { longest in
+            let plain = max(0, longest.saturatedNanoseconds)
+            return .nanoseconds(plain.saturatingAdding(min(plain, Int64(saturating: Double(plain) * share))))
+        }
+    }
+
     public var description: String { "\(length) ± \(share)" }
 }
+
+private let breakChecks = SettingChecks("BreakDuration")
 
 extension BreakDuration {
     /// This one, give or take up to this share of it.
     /// - Parameter share: 0…1. The cap of a growing break holds before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
-        precondition((0...1).contains(share), "BreakDuration: jitter share is \(share), and must lie in 0...1")
-        return JitteredBreak(length: self, share: share)
+        JitteredBreak(length: self, share: breakChecks.share(share, "jitter share"))
     }
 }
 
 extension BreakDuration where Self == ConstantBreak {
     /// - Parameter length: zero or more.
     public static func constant(_ length: Duration) -> Self {
-        precondition(length >= .zero, "BreakDuration: length is \(length), and must not be negative")
-        return ConstantBreak(length: length)
+        ConstantBreak(length: breakChecks.notNegative(length, "length"))
     }
 }
 
@@ -112,7 +140,7 @@ extension BreakDuration where Self == GrowingBreak {
     public static func exponential(
         from base: Duration = .seconds(30), maxMultiplier: Int = 10, cap: Duration = .seconds(300)
     ) -> Self {
-        precondition(maxMultiplier >= 1, "BreakDuration: maxMultiplier is \(maxMultiplier), and must be at least 1")
+        let maxMultiplier = breakChecks.atLeast(1, maxMultiplier, "maxMultiplier")
         return growing(from: base, .exponential(maxMultiplier: maxMultiplier), cap: cap)
     }
 
@@ -122,9 +150,8 @@ extension BreakDuration where Self == GrowingBreak {
     }
 
     private static func growing(from base: Duration, _ growth: GrowingBreak.Growth, cap: Duration) -> Self {
-        precondition(base >= .zero, "BreakDuration: base is \(base), and must not be negative")
-        precondition(cap >= .zero, "BreakDuration: cap is \(cap), and must not be negative")
-        return GrowingBreak(base: base, growth: growth, cap: cap)
+        GrowingBreak(
+            base: breakChecks.notNegative(base, "base"), growth: growth, cap: breakChecks.notNegative(cap, "cap"))
     }
 }
 
@@ -135,7 +162,6 @@ extension BreakDuration where Self == RetryAfterBreak {
     public static func retryAfter(
         otherwise: some BreakDuration = .exponential(), cap: Duration = .seconds(3600)
     ) -> Self {
-        precondition(cap >= .zero, "BreakDuration: cap is \(cap), and must not be negative")
-        return RetryAfterBreak(otherwise: otherwise, cap: cap)
+        RetryAfterBreak(otherwise: otherwise, cap: breakChecks.notNegative(cap, "cap"))
     }
 }

@@ -9,6 +9,9 @@ struct Circuit: Sendable {
     private let checksHealth: Bool
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
     var latest = Instant.distantPast
+    /// When it came into its state, and when it was last closed: see ``CircuitStatus``.
+    private var since: Instant?
+    private var lastClosed: Instant?
 
     init(_ machine: any CircuitStateMachine, checksHealth: Bool = false) {
         self.machine = machine
@@ -21,8 +24,8 @@ struct Circuit: Sendable {
     }
 
     enum Admission: Equatable {
-        /// `began` is there for a machine that watches calls.
-        case allow(generation: UInt64, ticket: UInt64, began: Instant? = nil, Transition?)
+        /// `began` is there for a machine that watches calls. `wouldOpen`: it would have opened, were it not only observing.
+        case allow(generation: UInt64, ticket: UInt64, began: Instant? = nil, wouldOpen: Bool = false, Transition?)
         case refuse(retryAfter: Duration?, Transition?)
         case wait(upTo: Duration, leaseEnds: Instant)
     }
@@ -30,25 +33,43 @@ struct Circuit: Sendable {
     enum Recording: Equatable {
         /// The call was admitted in an earlier generation: nothing changed.
         case late
-        case recorded(Transition?)
+        /// `failure`: a failure was counted.
+        case recorded(failure: Bool = false, Transition?)
         /// It would have opened, were it not only observing.
         case wouldOpen
+    }
+
+    /// The state that callers find: an isolated circuit is open for them.
+    var state: CircuitState { mode == .isolated ? .open : machine.state }
+
+    /// When the state changes by itself; nil if never.
+    var changesAt: Instant? { mode == .automatic ? machine.changesAt : nil }
+
+    /// What the state changes to by itself is known without waiting for a call.
+    mutating func timePassed(at now: Instant) -> Transition? {
+        guard mode == .automatic else { return nil }
+        return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
     }
 
     mutating func admit(at now: Instant, using chance: SplitMix64 = .shared, asCheck: Bool = false) -> Admission {
         switch mode {
         case .isolated: return .refuse(retryAfter: nil, nil)
-        case .disabled, .observing: return .allow(generation: generation, ticket: 0, nil)
+        case .disabled: return .allow(generation: generation, ticket: 0, nil)
+        case .observing where !machine.needs.contains(.calls): return .allow(generation: generation, ticket: 0, nil)
+        case .observing:
+            latest = max(latest, now)
+            let wouldOpen = machine.observe(beginAt: latest)
+            return .allow(generation: generation, ticket: 0, began: latest, wouldOpen: wouldOpen, nil)
         case .automatic: break
         }
         // As without the lock: a circuit that need not be asked is not told the time either.
         let needs = machine.needs
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
-        let before = machine.state
-        latest = max(latest, now)
-        if checksHealth, !asCheck, machine.wantsProbe(at: latest) { return .refuse(retryAfter: nil, nil) }
-        let admission = machine.admit(at: latest, using: chance)
-        let transition = transition(from: before)
+        if checksHealth, !asCheck, machine.wantsProbe(at: max(latest, now)) {
+            latest = max(latest, now)
+            return .refuse(retryAfter: nil, nil)
+        }
+        let (admission, transition) = change(at: now) { machine, now in machine.admit(at: now, using: chance) }
         return switch admission {
         case .allow(let ticket):
             .allow(
@@ -74,12 +95,16 @@ struct Circuit: Sendable {
             machine.succeeded(1, at: latest)
             return .recorded(nil)
         }
-        let before = machine.state
-        latest = max(latest, now)
-        let end = CallEnd(verdict, at: latest, began: began, evidence: evidence)
-        if mode == .observing { return machine.observe(end) ? .wouldOpen : .recorded(nil) }
-        machine.record(end, ticket: ticket, using: chance)
-        return .recorded(transition(from: before))
+        if mode == .observing {
+            latest = max(latest, now)
+            let end = CallEnd(verdict, at: latest, began: began, evidence: evidence)
+            return machine.observe(end) ? .wouldOpen : .recorded(nil)
+        }
+        let (failure, transition) = change(at: now) { machine, now in
+            let end = CallEnd(verdict, at: now, began: began, evidence: evidence)
+            return machine.record(end, ticket: ticket, using: chance)
+        }
+        return .recorded(failure: failure, transition)
     }
 
     /// So many calls went well since it was told anything: see ``FreePass``.
@@ -88,45 +113,64 @@ struct Circuit: Sendable {
         machine.succeeded(count, at: latest)
     }
 
-    mutating func reset(keepingGrowth: Bool) -> Transition? {
-        let before = machine.state
-        machine.reset(keepingGrowth: keepingGrowth)
-        return anew(from: before)
+    mutating func reset(keepingGrowth: Bool, at now: Instant) -> Transition? {
+        change(at: now, beginsAnew: true) { machine, _ in machine.reset(keepingGrowth: keepingGrowth) }.transition
+    }
+
+    /// Somebody opens it by hand; nil is for as long as it would by itself.
+    /// - Returns: false if it can't be opened so, or somebody has set another mode.
+    mutating func trip(
+        for length: Duration?, at now: Instant, using chance: SplitMix64 = .shared
+    ) -> (isDone: Bool, Transition?) {
+        guard mode == .automatic else { return (false, nil) }
+        let (isDone, transition) = change(at: now, beginsAnew: true) { machine, now in
+            machine.trip(for: length, at: now, using: chance)
+        }
+        return (isDone, transition)
     }
 
     /// Sets by hand who decides. What was admitted before no longer counts.
-    mutating func set(_ mode: CircuitBreaker.Mode) -> Transition? {
+    mutating func set(_ mode: CircuitBreaker.Mode, at now: Instant) -> Transition? {
         guard mode != self.mode else { return nil }
-        let before = machine.state
+        let before = state
+        let machineChange = change(at: now, beginsAnew: true) { machine, _ in
+            // One that only observes never is open.
+            if mode == .observing, machine.state != .closed { machine.reset(keepingGrowth: true) }
+            machine.forgetCalls()
+        }.transition
         self.mode = mode
-        // One that only observes never is open.
-        if mode == .observing, before != .closed { machine.reset(keepingGrowth: true) }
-        return anew(from: before)
+        note(before, changedAt: latest)
+        return machineChange
     }
 
     /// Puts another machine in this one's place, which goes on from where this one stands.
     /// - Returns: false if nothing could be taken over; then nothing has changed.
     mutating func replace(with machine: any CircuitStateMachine, at now: Instant) -> Bool {
         latest = max(latest, now)
-        var machine = machine
-        let before = self.machine.state
-        guard let memory = self.machine.memory(at: latest), machine.restore(memory, takenAt: latest) else {
-            return false
-        }
-        self.machine = machine
-        _ = transition(from: before)
+        guard var next = self.machine.replacement(machine, at: latest) else { return false }
+        let knowsCalls = next.takeCalls(from: self.machine)
+        if !knowsCalls { next.forgetCalls() }
+        _ = change(at: now, beginsAnew: !knowsCalls) { machine, _ in machine = next }
         return true
+    }
+
+    /// Whether ``replace(with:at:)`` would.
+    func canBeReplaced(with machine: any CircuitStateMachine, at now: Instant) -> Bool {
+        self.machine.replacement(machine, at: max(latest, now)) != nil
     }
 
     /// - Returns: false if the memory makes no sense; then nothing has changed.
     mutating func restore(
         _ memory: CircuitMemory, _ mode: CircuitBreaker.Mode, age: Duration, at now: Instant
     ) -> Bool {
-        latest = max(latest, now)
-        let before = machine.state
-        guard machine.restore(memory, takenAt: latest + (.zero - age)) else { return false }
+        var memory = memory
+        if let longest = machine.longestBreak { memory.remaining = min(memory.remaining, longest) }
+        var restored = machine
+        guard restored.restore(memory, takenAt: max(latest, now) + (.zero - age)) else { return false }
+        restored.forgetCalls()
+        _ = change(at: now, beginsAnew: true) { machine, _ in machine = restored }
         self.mode = mode
-        _ = anew(from: before)
+        (since, lastClosed) = (nil, nil)
         return true
     }
 
@@ -134,20 +178,24 @@ struct Circuit: Sendable {
 
     func status(at now: Instant) -> CircuitStatus {
         let now = max(latest, now)
-        let status = machine.status(at: now)
+        if let changesAt, changesAt <= now {
+            var then = self
+            // Unless it does not do what it says.
+            if then.timePassed(at: now) != nil { return then.status(at: now) }
+        }
+        var status = machine.status(at: now)
         switch mode {
         case .automatic:
-            guard checksHealth, machine.wantsProbe(at: now) else { return status }
-            return status.with(mode, isAllowed: false)
-        case .isolated: return CircuitStatus(state: .open, failureCount: status.failureCount, mode: mode)
-        case .disabled, .observing: return status.with(mode, isAllowed: true)
+            if checksHealth, machine.wantsProbe(at: now) { status = status.with(mode, isAllowed: false) }
+        case .isolated: status = CircuitStatus(state: .open, failureCount: status.failureCount, mode: mode)
+        case .disabled, .observing: status = status.with(mode, isAllowed: true)
         }
+        (status.since, status.lastClosed) = (since, lastClosed)
+        return status
     }
 
     /// Whether forgetting it would lose nothing but successes.
     func isAtRest(at now: Instant) -> Bool { mode == .automatic && machine.isAtRest(at: max(latest, now)) }
-
-    var state: CircuitState { machine.state }
 
     /// What it must be told of.
     var needs: CircuitNeeds {
@@ -164,15 +212,37 @@ struct Circuit: Sendable {
         return end > latest ? end : .distantPast
     }
 
-    private mutating func transition(from before: CircuitState) -> Transition? {
-        guard before != machine.state else { return nil }
-        return anew(from: before)
+    /// Changes the machine. If its state changes, or if asked to, a new generation begins: what was admitted before must not
+    /// count from there on.
+    private mutating func change<R>(
+        at now: Instant, beginsAnew: Bool = false, _ body: (inout any CircuitStateMachine, Instant) -> R
+    ) -> (result: R, transition: Transition?) {
+        let (before, seen) = (machine.state, state)
+        let changesAt = before == .closed ? nil : machine.changesAt
+        latest = max(latest, now)
+        let result = body(&machine, latest)
+        let after = machine.state
+        if beginsAnew || after != before { generation &+= 1 }
+        // A break that ended by itself did so at its time, whenever somebody came to know of it.
+        note(seen, changedAt: changesAt.map { min($0, latest) } ?? latest)
+        return (result, after == before ? nil : Transition(from: before, to: after))
     }
 
-    /// A new generation: what was admitted before must not count from here on.
-    private mutating func anew(from before: CircuitState) -> Transition? {
-        generation &+= 1
-        return before == machine.state ? nil : Transition(from: before, to: machine.state)
+    private mutating func note(_ before: CircuitState, changedAt time: Instant) {
+        let after = state
+        guard after != before else { return }
+        since = time
+        if before == .closed { lastClosed = time }
+        if after == .closed { lastClosed = nil }
+    }
+}
+
+extension CircuitStateMachine {
+    /// Another machine that goes on from where this one stands; nil if it can't.
+    fileprivate func replacement(_ other: any CircuitStateMachine, at now: Instant) -> (any CircuitStateMachine)? {
+        var other = other
+        guard let memory = memory(at: now), other.restore(memory, takenAt: now) else { return nil }
+        return other
     }
 }
 

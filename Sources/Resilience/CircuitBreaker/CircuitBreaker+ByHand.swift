@@ -21,21 +21,50 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let isNew = change(at: now) { state in
             let isNew = state.circuit.mode != mode
-            _ = state.circuit.set(mode)
+            _ = state.circuit.set(mode, at: now)
             state.refusal = nil
             return isNew
         }
         guard isNew else { return }
         resumeParked()
-        planCheck(at: now)
+        plan(at: now)
         tell(.modeChanged(mode))
     }
 
     /// Back to closed with nothing counted, whatever the state; the mode stays. Calls under way no longer count.
     /// - Parameter keepingGrowth: whether a next break is as long as if this reset had not been.
     public func reset(keepingGrowth: Bool = false) {
-        let transition = change(at: ownCore.timeBase.now) { $0.circuit.reset(keepingGrowth: keepingGrowth) }
+        let now = ownCore.timeBase.now
+        let transition = change(at: now) { $0.circuit.reset(keepingGrowth: keepingGrowth, at: now) }
         if transition != nil { tell(.reset) }
+    }
+
+    /// Opens it now, whatever the state, as a trip of its own: for as long as it would open by itself, or, if it is open
+    /// already, from now on. Calls in flight no longer count.
+    /// - Returns: false if nothing has changed, since the mode is not ``Mode/automatic``, or the circuit is of a kind that
+    ///   can't be opened by hand.
+    @discardableResult
+    public func trip() -> Bool { trip(length: nil) }
+
+    /// Opens it now, whatever the state, for this time. See ``trip()``.
+    ///
+    /// To keep it shut until somebody says otherwise, set ``Mode/isolated``.
+    /// - Parameter length: zero or more; less is taken for zero. In a snapshot it is cut to the longest break of the circuit.
+    @discardableResult
+    public func trip(for length: Duration) -> Bool { trip(length: length) }
+
+    private func trip(length: Duration?) -> Bool {
+        let now = ownCore.timeBase.now
+        let (isDone, remaining) = change(at: now) { state in
+            let (isDone, _) = state.circuit.trip(for: length, at: now)
+            if isDone { state.refusal = nil }
+            return (isDone, state.circuit.status(at: now).timeRemaining)
+        }
+        guard isDone else { return false }
+        // Also if it was open, and the break is another now.
+        plan(at: now)
+        tell(.tripped(for: remaining))
+        return true
     }
 
     /// Puts other settings in the place of the present ones: the state, the counts and the time remaining go on.

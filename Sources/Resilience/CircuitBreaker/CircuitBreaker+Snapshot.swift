@@ -35,7 +35,8 @@ extension CircuitBreaker {
     /// Goes on from a snapshot: an open circuit stays open for what remains, a half-open one is due to be tested, what was
     /// counted counts. Calls under way no longer count.
     ///
-    /// The time in between is taken from the wall clock. One that was set back makes the break no longer than it was.
+    /// The time in between is taken from the wall clock. One that was set back makes the break no longer than it was. A break
+    /// longer than any that this circuit takes by itself is cut to the longest of those.
     /// - Parameter wallClock: milliseconds since 1970.
     /// - Throws: ``UnusableSnapshot`` if it makes no sense, or is of a breaker with other rules; nothing has changed then.
     public func restore(_ snapshot: CircuitSnapshot, wallClock: Int64 = WallClock.milliseconds) throws {
@@ -46,6 +47,6 @@ extension CircuitBreaker {
             return state.circuit.restore(snapshot.memory, snapshot.mode, age: age, at: now)
         }
         guard isDone else { throw UnusableSnapshot(breaker: name) }
-        planCheck(at: now)
+        plan(at: now)
     }
 }

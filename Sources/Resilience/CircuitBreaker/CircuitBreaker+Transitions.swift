@@ -16,6 +16,8 @@ public struct CircuitTransition: Sendable, Hashable {
 
 extension CircuitBreaker {
     /// The changes of state from now on, in order. Costs calls that change none nothing.
+    ///
+    /// The end of a break is told when it comes, also if no call does: while somebody watches, an alarm is set for it.
     /// - Parameter limit: changes kept for a reader that lags behind; the oldest are dropped first.
     public func transitions(bufferingNewest limit: Int = 100) -> AsyncStream<CircuitTransition> {
         let (stream, continuation) = AsyncStream.makeStream(
@@ -29,6 +31,7 @@ extension CircuitBreaker {
     /// Tells of every change of state from now on, in order, outside every lock.
     func watch(_ id: UInt64, _ watcher: @escaping @Sendable (CircuitTransition) -> Void) {
         inner.withLock { $0.watchers.add(id, watcher) }
+        plan()
     }
 
     private static let lastWatcherID = Atomic<UInt64>(0)
@@ -39,6 +42,7 @@ extension CircuitBreaker {
     func unwatch(_ id: UInt64) {
         // What is removed is let go of after the lock: its deinit may be a user's code.
         _ = inner.withLock { $0.watchers.remove(id) }
+        plan()
     }
 
     /// Whoever finds transitions to be told of tells them, one at a time: so their order is kept.
@@ -53,11 +57,11 @@ extension CircuitBreaker {
     struct Watchers {
         typealias Watcher = @Sendable (CircuitTransition) -> Void
 
-        private var all: [(id: UInt64, watcher: Watcher)] = []
+        private(set) var all: [(id: UInt64, watcher: Watcher)] = []
         private var news: [CircuitTransition] = []
         var isDelivering = false
 
-        var count: Int { all.count }
+        var isEmpty: Bool { all.isEmpty }
 
         mutating func add(_ id: UInt64, _ watcher: @escaping Watcher) { all.append((id, watcher)) }
 

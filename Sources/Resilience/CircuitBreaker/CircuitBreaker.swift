@@ -31,6 +31,7 @@ public final class CircuitBreaker: Policy {
         var parked: [UInt64: Waiter] = [:]
         var lastParked: UInt64 = 0
         var watchers = Watchers()
+        var plan = Plan()
         var check = Check()
         /// The last refusal, made once for all callers that it holds for. Gone when anything changes.
         var refusal: Refusal?
@@ -110,34 +111,42 @@ public final class CircuitBreaker: Policy {
         }
         let (wasParked, latest) = (slot.first == Stage.parked, Instant(nanoseconds: Int64(bitPattern: slot.third)))
         let number = slot.second
+        let isObserved = call.isObserved(by: observers)
         let answer = change(at: now) { state -> Answer in
             if wasParked { state.parked[number] = nil }
-            let admission = state.circuit.admit(at: now)
-            guard case .wait(let limit, let leaseEnds) = admission else {
-                return Answer(admission, state.circuit.state, refusal(of: admission, at: now, &state))
+            var admission = state.circuit.admit(at: now)
+            var parked: (number: UInt64, waiter: Waiter, latest: Instant)?
+            if case .wait(let limit, let leaseEnds) = admission {
+                let latest = wasParked ? latest : min(now + limit, deadline)
+                if now < latest, state.parked.count < Self.maxParked {
+                    state.lastParked += 1
+                    let waiter = Waiter()
+                    state.parked[state.lastParked] = waiter
+                    parked = (state.lastParked, waiter, latest)
+                } else {
+                    admission = .refuse(retryAfter: now.duration(to: leaseEnds), nil)
+                }
             }
-            let latest = wasParked ? latest : min(now + limit, deadline)
-            guard now < latest, state.parked.count < Self.maxParked else {
-                let refused = Circuit.Admission.refuse(retryAfter: now.duration(to: leaseEnds), nil)
-                return Answer(refused, .halfOpen, refusal(of: refused, at: now, &state))
-            }
-            state.lastParked += 1
-            let waiter = Waiter()
-            state.parked[state.lastParked] = waiter
-            return Answer(admission, .halfOpen, parked: (state.lastParked, waiter, latest))
+            return Answer(
+                admission: admission, error: refusal(of: admission, at: now, &state), parked: parked,
+                status: isObserved ? state.circuit.status(at: now) : nil)
         }
         switch answer.admission {
-        case .allow(let generation, let ticket, let began, let transition):
+        case .allow(let generation, let ticket, let began, let wouldOpen, let transition):
             slot.first = generation
             slot.second = ticket << 1 | (began == nil ? 0 : 1)
             slot.third = UInt64(bitPattern: began?.nanoseconds ?? 0)
-            tell(transition, nil, &call)
-            call.emit(Event.allowed(answer.state), from: name, to: observers)
+            guard let status = answer.status else { return .proceed }
+            tell(transition, status, &call)
+            if wouldOpen { call.emit(Event.wouldOpen, from: name, to: observers) }
+            call.emit(Event.allowed(status.state), from: name, to: observers)
             return .proceed
         case .refuse(let retryAfter, let transition):
             slot = Slot()
-            tell(transition, retryAfter, &call)
-            call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
+            if let status = answer.status {
+                tell(transition, status, &call)
+                call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
+            }
             // Present with every refusal.
             return .refuse(answer.error!)
         case .wait(_, let leaseEnds):
@@ -155,19 +164,10 @@ public final class CircuitBreaker: Policy {
 
     private struct Answer {
         let admission: Circuit.Admission
-        let state: CircuitState
         let error: (any Error)?
         let parked: (number: UInt64, waiter: Waiter, latest: Instant)?
-
-        init(
-            _ admission: Circuit.Admission, _ state: CircuitState, _ error: (any Error)? = nil,
-            parked: (number: UInt64, waiter: Waiter, latest: Instant)? = nil
-        ) {
-            self.admission = admission
-            self.state = state
-            self.error = error
-            self.parked = parked
-        }
+        /// If somebody listens.
+        let status: CircuitStatus?
     }
 
     /// The last refusal, if the circuit has been open ever since and still is.
@@ -209,46 +209,54 @@ public final class CircuitBreaker: Policy {
         let (generation, ticket) = (slot.first, slot.second >> 1)
         let began = slot.second & 1 == 1 ? Instant(nanoseconds: Int64(bitPattern: slot.third)) : nil
         let isObserved = call.isObserved(by: observers)
-        let (recording, failure, status) = change(at: now) { state in
-            let before = isObserved ? state.circuit.status(at: now).failureCount : 0
+        let (recording, status) = change(at: now) { state in
             let recording = state.circuit.record(
                 verdict, generation: generation, ticket: ticket, began: began, at: now)
-            let status = isObserved ? state.circuit.status(at: now) : nil
-            return (recording, (status?.failureCount ?? 0) > before, status)
+            return (recording, isObserved ? state.circuit.status(at: now) : nil)
         }
         if ticket > 0 { resumeParked() }
         guard let status else { return }
         switch recording {
         case .late:
             call.emit(Event.late(verdict), from: name, to: observers)
-        case .recorded(let transition):
+        case .recorded(let failure, let transition):
             if failure {
                 call.emit(Event.failure(status.failureCount, of: status.failureLimit), from: name, to: observers)
             }
-            tell(transition, status.timeRemaining, &call)
+            tell(transition, status, &call)
         case .wouldOpen:
             call.emit(Event.wouldOpen, from: name, to: observers)
         }
     }
 
+    private enum News {
+        case none
+        case state
+        /// The same state ends at another time.
+        case time
+    }
+
     /// Changes the circuit, and says to whoever watches what became of it.
     func change<R: Sendable>(at now: Instant, _ body: (inout State) -> R) -> R {
-        let (result, hasNews) = inner.withLock { state in
+        let (result, news) = inner.withLock { state -> (R, News) in
             state.circuit.succeeded(freePass.takeTally())
             let before = state.circuit.state
+            let plannedBefore = planned(state)
             let result = body(&state)
             freePass.update(
                 state.circuit.generation, needs: state.circuit.needs, tallyEnds: state.circuit.tallyEnds)
             let after = state.circuit.state
-            guard after != before else { return (result, false) }
+            guard after != before else { return (result, planned(state) == plannedBefore ? .none : .time) }
             state.refusal = nil
             state.watchers.note(CircuitTransition(from: before, to: after, time: now))
-            return (result, true)
+            return (result, .state)
         }
-        guard hasNews else { return result }
-        deliverTransitions()
-        resumeParked()
-        planCheck(at: now)
+        guard news != .none else { return result }
+        if news == .state {
+            deliverTransitions()
+            resumeParked()
+        }
+        plan(at: now)
         return result
     }
 
@@ -262,9 +270,9 @@ public final class CircuitBreaker: Policy {
         for (_, waiter) in parked.sorted(by: { $0.key < $1.key }) { waiter.resume() }
     }
 
-    private func tell(_ transition: Circuit.Transition?, _ remaining: Duration?, _ call: inout Call) {
+    private func tell(_ transition: Circuit.Transition?, _ status: CircuitStatus, _ call: inout Call) {
         guard let transition else { return }
-        call.emit(Event(transition, remaining), from: name, to: observers)
+        call.emit(Event(transition, status), from: name, to: observers)
     }
 
     /// Tells the breaker's own observers of something that no call did.

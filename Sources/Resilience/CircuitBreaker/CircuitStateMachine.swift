@@ -12,7 +12,19 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// An admitted call ended.
     /// - Parameter ticket: as given at its admission.
-    mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64)
+    /// - Returns: whether a failure was counted by which the circuit may open, to be told to observers.
+    mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool
+
+    /// When ``state`` changes by itself, if nothing happens before; nil if never.
+    var changesAt: Instant? { get }
+
+    /// Changes ``state`` if its time has come. ``admit(at:using:)`` does so, too.
+    mutating func timePassed(at now: Instant)
+
+    /// Somebody opens the circuit by hand, whatever its state: as a trip of its own, for this time, or, if nil, for as long
+    /// as it would by itself.
+    /// - Returns: false if it can't be opened by hand.
+    mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool
 
     /// So many calls that were admitted with ticket 0 went well, all between `now` and the end of its ``tallyEnds(after:)``.
     mutating func succeeded(_ count: Int, at now: Instant)
@@ -42,6 +54,20 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: whether it would have opened.
     mutating func observe(_ end: CallEnd) -> Bool
 
+    /// Counts the beginning of a call, and stays closed. Asked only of one that needs ``CircuitNeeds/calls``.
+    /// - Returns: whether it would have opened.
+    mutating func observe(beginAt now: Instant) -> Bool
+
+    /// None of the calls in flight will be reported: forgets them. At a change of ``state`` it does so by itself.
+    mutating func forgetCalls()
+
+    /// Takes over the calls in flight from a machine that this one takes the place of. They will be reported to this one.
+    /// - Returns: false if it can't tell which these are; then none of them will be reported.
+    mutating func takeCalls(from other: any CircuitStateMachine) -> Bool
+
+    /// The longest break that it can take by itself; nil if nobody can tell. A restored break is no longer.
+    var longestBreak: Duration? { get }
+
     /// All that it should still know after a restart; nil if it can't be stored.
     func memory(at now: Instant) -> CircuitMemory?
 
@@ -51,10 +77,17 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 }
 
 extension CircuitStateMachine {
-    public var needs: CircuitNeeds { .all }
+    public var changesAt: Instant? { nil }
+    public mutating func timePassed(at now: Instant) {}
+    public mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool { false }
+    public mutating func observe(beginAt now: Instant) -> Bool { false }
+    public mutating func forgetCalls() {}
+    public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool { !needs.contains(.calls) }
+    public var longestBreak: Duration? { nil }
+    public var needs: CircuitNeeds { [.admissions, .successes] }
     public func tallyEnds(after now: Instant) -> Instant { now }
     public mutating func succeeded(_ count: Int, at now: Instant) {
-        for _ in 0..<count { record(CallEnd(.success, at: now), ticket: 0, using: .shared) }
+        for _ in 0..<count { _ = record(CallEnd(.success, at: now), ticket: 0, using: .shared) }
     }
 
     public func isAtRest(at now: Instant) -> Bool { needs.isDisjoint(with: [.admissions, .successes]) }
@@ -64,7 +97,7 @@ extension CircuitStateMachine {
 
     public mutating func observe(_ end: CallEnd) -> Bool {
         var next = self
-        next.record(end, ticket: 0, using: SplitMix64(seed: 0))
+        _ = next.record(end, ticket: 0, using: SplitMix64(seed: 0))
         guard next.state == .closed else { return true }
         self = next
         return false
@@ -84,8 +117,8 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
     /// When a call began, and every end of it, cancelled or refused further in too.
     public static let calls = CircuitNeeds(rawValue: 1 << 2)
 
-    /// Everything but ``calls``.
-    public static let all: CircuitNeeds = [.admissions, .successes]
+    /// Everything.
+    public static let all: CircuitNeeds = [.admissions, .successes, .calls]
 }
 
 public enum CircuitState: String, Sendable, Hashable, Codable {
@@ -107,10 +140,12 @@ public enum CircuitAdmission: Sendable, Hashable {
 /// A circuit as seen from outside.
 public struct CircuitStatus: Sendable, Hashable {
     public let state: CircuitState
+    /// The failures that count: of the rule, or, while half-open, of the probes of this round.
     public let failureCount: Int
-    /// The count that opens the circuit, if its rule is as simple as that.
+    /// The count that opens the circuit, if it is as simple as that.
     public let failureLimit: Int?
-    /// The calls that count, failures among them; nil where the rule doesn't ask how many there were.
+    /// The calls that count, failures among them; nil where the rule doesn't ask how many there were. While half-open, the
+    /// probes of this round.
     public let callCount: Int?
     /// How long until it may be tested; nil when it is not open.
     public let timeRemaining: Duration?
@@ -118,11 +153,17 @@ public struct CircuitStatus: Sendable, Hashable {
     public let isAllowed: Bool
     /// Who decides: the circuit itself, or somebody who has set it by hand.
     public let mode: CircuitBreaker.Mode
+    /// When it came into this state, on the breaker's time base; nil if it was made or restored in it.
+    public internal(set) var since: Instant?
+    /// When it was last closed, on the breaker's time base: how long an outage has lasted, probes and further breaks
+    /// included. nil while it is closed, and if it was not closed when it was made or restored.
+    public internal(set) var lastClosed: Instant?
 
     /// - Parameter isAllowed: by default whatever is not open.
     public init(
         state: CircuitState, failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil,
-        timeRemaining: Duration? = nil, isAllowed: Bool? = nil, mode: CircuitBreaker.Mode = .automatic
+        timeRemaining: Duration? = nil, isAllowed: Bool? = nil, mode: CircuitBreaker.Mode = .automatic,
+        since: Instant? = nil, lastClosed: Instant? = nil
     ) {
         self.state = state
         self.failureCount = failureCount
@@ -131,6 +172,8 @@ public struct CircuitStatus: Sendable, Hashable {
         self.timeRemaining = timeRemaining
         self.isAllowed = isAllowed ?? (state != .open)
         self.mode = mode
+        self.since = since
+        self.lastClosed = lastClosed
     }
 
     init(state: CircuitState, _ counts: TripCounts, timeRemaining: Duration?, isAllowed: Bool) {

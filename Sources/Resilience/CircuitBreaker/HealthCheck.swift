@@ -15,57 +15,37 @@ public struct HealthCheck: Sendable {
     ///   - timeout: above zero.
     ///   - body: returns if the endpoint is well.
     public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
-        precondition(timeout > .zero, "HealthCheck: timeout is \(timeout), and must be above zero")
-        self.timeout = timeout
+        self.timeout = SettingChecks("HealthCheck").aboveZero(timeout, "timeout")
         self.body = body
     }
 }
 
 extension CircuitBreaker {
-    /// The check that is planned or under way. One at a time.
+    /// The check that is under way. One at a time.
     struct Check {
-        /// When the next begins.
-        var plan: Alarm?
         /// The probe that is under way; 0 if none is.
         var ticket: UInt64 = 0
         /// When that one has taken too long.
         var timeout: Alarm?
     }
 
-    /// After any change: plans the check that the circuit now wants, if it wants one.
-    func planCheck(at now: Instant) {
-        guard healthCheck != nil else { return }
-        let instant = inner.withLock { state -> Instant? in
-            let machine = state.circuit.machine
-            guard state.circuit.mode == .automatic, state.check.ticket == 0 else { return nil }
-            if machine.wantsProbe(at: now) { return now }
-            return machine.status(at: now).timeRemaining.map { now + $0 }
-        }
-        guard let instant else { return }
-        let alarm = ownCore.timeBase.schedule(at: instant) { [weak self] in self?.checkHealth() }
-        let replaced = inner.withLock { state in
-            defer { state.check.plan = alarm }
-            return state.check.plan
-        }
-        if let replaced { ownCore.timeBase.cancel(replaced) }
-    }
-
-    private func checkHealth() {
+    /// Begins a check, if the circuit wants one now.
+    func checkHealth() {
         // Planned only with a check.
         let healthCheck = healthCheck!
         let now = ownCore.timeBase.now
         let admission = change(at: now) { state -> Circuit.Admission? in
-            // One that is planned after a mode was set by hand, or after a reset, finds nothing to do.
+            // An alarm that rang while a mode was set by hand, or after a reset, finds nothing to do.
             guard state.circuit.mode == .automatic, state.check.ticket == 0, state.circuit.machine.wantsProbe(at: now)
             else { return nil }
             let admission = state.circuit.admit(at: now, asCheck: true)
-            if case .allow(_, let ticket, _, _) = admission { state.check.ticket = ticket }
+            if case .allow(_, let ticket, _, _, _) = admission { state.check.ticket = ticket }
             return admission
         }
-        guard case .allow(let generation, let ticket, let began, let transition)? = admission else {
-            return planCheck(at: now)
+        guard case .allow(let generation, let ticket, let began, _, let transition)? = admission else {
+            return plan(at: now)
         }
-        if let transition { tell(Event(transition, nil)) }
+        if let transition { tell(Event(transition, status)) }
         let end: @Sendable (Evidence) -> Void = { [weak self] evidence in
             self?.checkEnded(evidence, generation: generation, ticket: ticket, began: began)
         }
@@ -102,8 +82,8 @@ extension CircuitBreaker {
         }
         guard let (recording, status, timeout) = ended else { return }
         if let timeout { ownCore.timeBase.cancel(timeout) }
-        if case .recorded(let transition?) = recording { tell(Event(transition, status.timeRemaining)) }
+        if case .recorded(_, let transition?) = recording { tell(Event(transition, status)) }
         // Another success may be asked for.
-        planCheck(at: now)
+        plan(at: now)
     }
 }

@@ -1,18 +1,19 @@
 /// Closed, open, half-open: an open circuit is tested by a few probes before everybody may call again.
 ///
 /// ```
-/// closed ──rule trips──▶ open ──break over, next call──▶ half-open ──enough probes succeed──▶ closed
-///                          ▲                                  │                                 ▲
-///                          └───────────a probe fails──────────┤                                 │
-///                          └────────rule trips────────── a growing share ──────ramp over────────┘
+/// closed ──rule trips──▶ open ──break over──▶ half-open ──enough probes succeed──▶ closed
+///                          ▲                      │                                  ▲
+///                          └───too many fail──────┤                                  │
+///                          └────rule trips─── a growing share ──────ramp over────────┘
 /// ```
 ///
-/// A probe holds a lease: one that never reports back frees its place when the lease ends. A probe that was cancelled, or
-/// whose end says nothing about the endpoint, frees its place and decides nothing.
+/// While half-open, a ``ProbeRule`` decides by the ends of a round of probes. A probe holds a lease: one that never reports back
+/// frees its place when the lease ends. A probe that was cancelled, or whose end says nothing about the endpoint, frees its
+/// place and decides nothing.
 ///
 /// With a `ramp`, enough good probes do not close the circuit: it lets a growing share of the calls in, evenly spread,
 /// `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. Meanwhile the rule counts as in a closed
-/// circuit, from nothing.
+/// circuit, from nothing. Calls that are in flight when the ramp ends no longer count, as at every change of state.
 public struct ThreeStateCircuit: CircuitStateMachine {
     /// What becomes of calls that come while all probes are out.
     public enum Excess: Sendable, Hashable {
@@ -26,21 +27,30 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         let leaseEnds: Instant
     }
 
+    /// The probes that are out, and how those ended that said something.
+    struct Round: Sendable {
+        var probes: [Probe] = []
+        var successes = 0
+        var failures = 0
+
+        var decided: Int { successes + failures }
+    }
+
     enum Phase: Sendable {
         case closed
-        /// → half-open, at the first call after `until`.
+        /// → half-open, at `until`.
         case open(until: Instant)
-        /// → closed or ramp by success, → open by failure.
-        case halfOpen(probes: [Probe], successes: Int)
+        /// → closed or ramp by enough successes, → open by enough failures.
+        case halfOpen(Round)
         /// → closed when it is over, → open when the rule trips. `credit` is what is let in, in nanoseconds of the ramp: a
         /// call costs the whole of it.
         case ramp(since: Instant, credit: Int64)
     }
 
-    private var rule: any TripRule
+    private(set) var rule: any TripRule
     private let openFor: any BreakDuration
     private let maxProbes: Int
-    private let successesToClose: Int
+    private let closing: ProbeRule
     private let probeLease: Duration
     private let excess: Excess
     private let ramp: Int64
@@ -51,33 +61,29 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     /// - Parameters:
     ///   - rule: when to open.
     ///   - openFor: for how long.
-    ///   - probes: calls let through at the same time while half-open; 1 or more.
-    ///   - successesToClose: probes that must succeed before the circuit closes; 1 or more.
+    ///   - probes: calls let through at the same time while half-open; 1 to the probes of a round.
+    ///   - closing: which ends of the probes close the circuit, and which open it again.
     ///   - probeLease: how long a probe may take before its place is given to another; above zero.
     ///   - excess: what becomes of calls beyond the probes.
     ///   - ramp: how long a growing share is let in before all are; zero for all at once.
     public init(
         tripping rule: some TripRule = .consecutiveFailures(5),
         openFor: some BreakDuration = .constant(.seconds(60)),
-        probes: Int = 1, successesToClose: Int = 1, probeLease: Duration = .seconds(60), excess: Excess = .refused,
-        ramp: Duration = .zero
+        probes: Int = 1, closing: ProbeRule = .successes(1), probeLease: Duration = .seconds(60),
+        excess: Excess = .refused, ramp: Duration = .zero
     ) {
-        precondition(probes >= 1, "ThreeStateCircuit: probes is \(probes), and must be at least 1")
-        precondition(
-            successesToClose >= 1,
-            "ThreeStateCircuit: successesToClose is \(successesToClose), and must be at least 1")
-        precondition(probeLease > .zero, "ThreeStateCircuit: probeLease is \(probeLease), and must be above zero")
-        precondition(ramp >= .zero, "ThreeStateCircuit: ramp is \(ramp), and must not be negative")
-        if case .waits(let limit) = excess {
-            precondition(limit > .zero, "ThreeStateCircuit: excess waits up to \(limit), and must be above zero")
-        }
+        let checks = SettingChecks("ThreeStateCircuit")
         self.rule = rule
         self.openFor = openFor
-        maxProbes = probes
-        self.successesToClose = successesToClose
-        self.probeLease = probeLease
-        self.excess = excess
-        self.ramp = ramp.saturatedNanoseconds
+        maxProbes = checks.within(1...closing.probes, probes, "probes")
+        self.closing = closing
+        self.probeLease = checks.aboveZero(probeLease, "probeLease")
+        self.excess =
+            switch excess {
+            case .refused: .refused
+            case .waits(let limit): .waits(upTo: checks.aboveZero(limit, "excess"))
+            }
+        self.ramp = checks.notNegative(ramp, "ramp").saturatedNanoseconds
     }
 
     public var state: CircuitState {
@@ -88,99 +94,135 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
+    public var changesAt: Instant? {
+        switch phase {
+        case .open(let until): until
+        case .ramp(let start, _): start + .nanoseconds(ramp)
+        case .closed, .halfOpen: nil
+        }
+    }
+
+    public mutating func timePassed(at now: Instant) {
+        guard let changesAt, changesAt <= now else { return }
+        if case .open = phase { phase = .halfOpen(Round()) } else { close() }
+    }
+
     public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+        timePassed(at: now)
         switch phase {
         case .closed:
             return admitWatched(at: now, using: chance)
         case .open(let until):
-            guard until <= now else { return .refuse(retryAfter: now.duration(to: until)) }
-            return startProbe(beside: [], successes: 0, at: now)
-        case .halfOpen(let probes, let successes):
-            let alive = probes.filter { now < $0.leaseEnds }
-            guard alive.count < maxProbes else {
-                // There is one at least, since there is room for one.
-                let leaseEnds = alive.map(\.leaseEnds).min()!
+            return .refuse(retryAfter: now.duration(to: until))
+        case .halfOpen(var round):
+            round.probes.removeAll { $0.leaseEnds <= now }
+            guard hasRoom(for: round) else {
+                // There is one at least: a round that is not decided has room for one.
+                let leaseEnds = round.probes.map(\.leaseEnds).min()!
                 return switch excess {
                 case .refused: .refuse(retryAfter: now.duration(to: leaseEnds))
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: leaseEnds)
                 }
             }
-            return startProbe(beside: alive, successes: successes, at: now)
+            lastTicket &+= 1
+            round.probes.append(Probe(ticket: lastTicket, leaseEnds: now + probeLease))
+            phase = .halfOpen(round)
+            return .allow(ticket: lastTicket)
         case .ramp(let start, let credit):
             let elapsed = start.duration(to: now).saturatedNanoseconds
-            guard elapsed < ramp else {
-                close()
-                return admitWatched(at: now, using: chance)
-            }
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             phase = .ramp(since: start, credit: more < ramp ? more : more - ramp)
             return more < ramp ? .refuse(retryAfter: nil) : admitWatched(at: now, using: chance)
         }
     }
 
-    /// Lets the call in; unless calls under way that are slow make this the moment to open.
+    /// No more than may be out at once, and no more than the round counts.
+    private func hasRoom(for round: Round) -> Bool {
+        round.probes.count < min(maxProbes, closing.probes - round.decided)
+    }
+
+    /// Lets the call in; unless calls in flight that are slow make this the moment to open.
     private mutating func admitWatched(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
-        guard rule.needs.contains(.calls) else { return .allow(ticket: 0) }
-        rule.began(at: now)
-        guard rule.isMet(at: now) else { return .allow(ticket: 0) }
-        open(after: nil, at: now, using: chance)
+        guard observe(beginAt: now) else { return .allow(ticket: 0) }
+        open(for: nil, after: nil, at: now, using: chance)
         return admit(at: now, using: chance)
     }
 
-    private mutating func startProbe(beside others: [Probe], successes: Int, at now: Instant) -> CircuitAdmission {
-        lastTicket &+= 1
-        let probe = Probe(ticket: lastTicket, leaseEnds: now + probeLease)
-        phase = .halfOpen(probes: others + [probe], successes: successes)
-        return .allow(ticket: lastTicket)
+    public mutating func observe(beginAt now: Instant) -> Bool {
+        guard rule.needs.contains(.calls) else { return false }
+        rule.began(at: now)
+        return rule.isMet(at: now)
     }
 
-    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
+    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
         switch phase {
         case .ramp where ticket > 0:
             // A probe whose fellows were enough.
-            break
-        case .closed, .ramp:
-            if count(end) { open(after: end.verdict, at: end.time, using: chance) }
-        case .open:
-            break
-        case .halfOpen(var probes, let successes):
-            guard let index = probes.firstIndex(where: { $0.ticket == ticket }) else { return }
-            probes.remove(at: index)
-            switch end.evidence ?? (end.verdict.saysNothing ? .none : rule.evidence(of: end)) {
-            case .healthy where successes + 1 >= successesToClose:
-                rule.reset()
-                if ramp > 0 { phase = .ramp(since: end.time, credit: 0) } else { close() }
-            case .healthy: phase = .halfOpen(probes: probes, successes: successes + 1)
-            case .failing: open(after: end.verdict, at: end.time, using: chance)
-            case .none: phase = .halfOpen(probes: probes, successes: successes)
-            }
-        }
-    }
-
-    /// - Returns: whether to open. Only a failure opens.
-    private mutating func count(_ end: CallEnd) -> Bool {
-        rule.ended(end)
-        switch end.verdict.saysNothing ? .none : rule.evidence(of: end) {
-        case .healthy:
-            // In a ramp the recovery is not over.
-            if case .closed = phase { trips = 0 }
             return false
-        case .failing: return rule.isMet(at: end.time)
-        case .none: return false
+        case .closed, .ramp:
+            guard count(end) == .failing else { return false }
+            // Only a failure opens.
+            if rule.isMet(at: end.time) { open(for: nil, after: end.verdict, at: end.time, using: chance) }
+            return true
+        case .open:
+            return false
+        case .halfOpen(let round):
+            return record(probe: end, ticket: ticket, in: round, using: chance)
         }
     }
 
-    public mutating func observe(_ end: CallEnd) -> Bool { count(end) }
+    private mutating func record(
+        probe end: CallEnd, ticket: UInt64, in round: Round, using chance: SplitMix64
+    ) -> Bool {
+        var round = round
+        guard let index = round.probes.firstIndex(where: { $0.ticket == ticket }) else { return false }
+        round.probes.remove(at: index)
+        let evidence = end.evidence ?? (end.verdict.saysNothing ? .none : rule.evidence(ofProbe: end))
+        switch evidence {
+        case .healthy: round.successes += 1
+        case .failing: round.failures += 1
+        case .none: break
+        }
+        phase = .halfOpen(round)
+        if round.failures == closing.failures {
+            open(for: nil, after: end.verdict, at: end.time, using: chance)
+            return false
+        }
+        if round.successes == closing.successes {
+            rule.reset()
+            if ramp > 0 { phase = .ramp(since: end.time, credit: 0) } else { close() }
+        }
+        return evidence == .failing
+    }
 
-    private mutating func open(after verdict: Verdict?, at now: Instant, using chance: SplitMix64) {
-        let length = openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: chance)
+    private mutating func count(_ end: CallEnd) -> Evidence {
+        rule.ended(end)
+        let evidence = end.verdict.saysNothing ? .none : rule.evidence(of: end)
+        // In a ramp the recovery is not over.
+        if evidence == .healthy, case .closed = phase { trips = 0 }
+        return evidence
+    }
+
+    public mutating func observe(_ end: CallEnd) -> Bool { count(end) == .failing && rule.isMet(at: end.time) }
+
+    private mutating func open(
+        for length: Duration?, after verdict: Verdict?, at now: Instant, using chance: SplitMix64
+    ) {
+        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: chance)
         phase = .open(until: now + max(.zero, length))
         trips = trips.saturatingAdding(1)
+        rule.forgetCalls()
+    }
+
+    public mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool {
+        open(for: length, after: nil, at: now, using: chance)
+        return true
     }
 
     private mutating func close() {
         phase = .closed
         trips = 0
+        rule.forgetCalls()
     }
 
     public mutating func reset(keepingGrowth: Bool) {
@@ -189,24 +231,38 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         if !keepingGrowth { trips = 0 }
     }
 
+    public mutating func forgetCalls() { rule.forgetCalls() }
+
+    public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool {
+        guard let other = other as? ThreeStateCircuit else { return !needs.contains(.calls) }
+        return rule.takeCalls(from: other.rule)
+    }
+
     public func status(at now: Instant) -> CircuitStatus {
-        var state = self.state
-        var remaining: Duration?
-        var isAllowed = true
-        switch phase {
+        var then = self
+        then.timePassed(at: now)
+        switch then.phase {
         case .closed, .ramp:
-            break
+            return CircuitStatus(state: then.state, rule.counts(at: now), timeRemaining: nil, isAllowed: true)
         case .open(let until):
-            isAllowed = until <= now
-            if isAllowed { state = .halfOpen } else { remaining = now.duration(to: until) }
-        case .halfOpen(let probes, _):
-            isAllowed = probes.count { now < $0.leaseEnds } < maxProbes
+            return CircuitStatus(
+                state: .open, rule.counts(at: now), timeRemaining: now.duration(to: until), isAllowed: false)
+        case .halfOpen(var round):
+            round.probes.removeAll { $0.leaseEnds <= now }
+            return CircuitStatus(
+                state: .halfOpen, counts(of: round), timeRemaining: nil, isAllowed: hasRoom(for: round))
         }
-        return CircuitStatus(state: state, rule.counts(at: now), timeRemaining: remaining, isAllowed: isAllowed)
+    }
+
+    private func counts(of round: Round) -> TripCounts {
+        TripCounts(failures: round.failures, failureLimit: closing.failures, calls: round.decided)
     }
 
     public func isAtRest(at now: Instant) -> Bool {
-        if case .closed = phase { trips == 0 && rule.counts(at: now).failures == 0 } else { false }
+        var then = self
+        then.timePassed(at: now)
+        guard case .closed = then.phase else { return false }
+        return then.trips == 0 && rule.counts(at: now).failures == 0
     }
 
     public func wantsProbe(at now: Instant) -> Bool {
@@ -219,7 +275,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public var needs: CircuitNeeds {
         let rule = rule.needs
-        guard case .closed = phase else { return rule.contains(.calls) ? [.all, .calls] : .all }
+        guard case .closed = phase else { return rule.contains(.calls) ? .all : [.admissions, .successes] }
         var needs: CircuitNeeds = []
         if rule.contains(.calls) { needs.formUnion([.admissions, .calls]) }
         if rule.contains(.successes) || trips > 0 { needs.insert(.successes) }
@@ -230,10 +286,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func succeeded(_ count: Int, at now: Instant) { rule.succeeded(count, at: now) }
 
+    public var longestBreak: Duration? { openFor.longest }
+
     /// Of a ramp as of an open circuit: after a restart it begins anew, with a probe.
     public func memory(at now: Instant) -> CircuitMemory? {
-        var memory = CircuitMemory(state: state, trips: trips, counted: rule.memory(at: now))
-        if case .open(let until) = phase { memory.remaining = max(.zero, now.duration(to: until)) }
+        var then = self
+        then.timePassed(at: now)
+        var memory = CircuitMemory(state: then.state, trips: then.trips, counted: rule.memory(at: now))
+        if case .open(let until) = then.phase { memory.remaining = now.duration(to: until) }
         return memory
     }
 
@@ -247,7 +307,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     public var description: String {
-        let recovery = ramp == 0 ? "" : ", then a growing share for \(Duration.nanoseconds(ramp))"
-        return "\(rule), \(openFor), then \(maxProbes) probe\(maxProbes == 1 ? "" : "s") at a time\(recovery)"
+        let recovery = ramp == 0 ? "" : ", then a growing share for \(Duration.nanoseconds(ramp).text)"
+        let probes = "\(maxProbes) probe\(maxProbes == 1 ? "" : "s") at a time, \(closing)"
+        return "\(rule), \(openFor), then \(probes)\(recovery)"
     }
 }

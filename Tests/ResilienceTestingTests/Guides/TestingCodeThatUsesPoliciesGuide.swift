@@ -70,10 +70,10 @@ struct Activities: Sendable {
         #expect(
             recorder.contains(
                 inOrder: [
-                    CircuitBreaker.Event.failure(3, of: 3), .opened(for: .seconds(60)),
+                    CircuitBreaker.Event.failure(3, of: 3), .opened(3, of: 3, for: .seconds(60)),
                     .refused(retryAfter: .seconds(60)),
                 ]))
-        #expect(recorder.count { $0 == CircuitBreaker.Event.opened(for: .seconds(60)) } == 1)
+        #expect(recorder.count { $0 == CircuitBreaker.Event.opened(3, of: 3, for: .seconds(60)) } == 1)
     }
 
     @Test(

@@ -145,7 +145,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = BackoffGate(tripping: .slowCalls(0.5, longerThan: .seconds(8)))
         }
-        #expect(errorText(result).contains("taking 8.0 seconds or longer, of at least 10\" watches calls"))
+        #expect(errorText(result).contains("taking longer than 8 s, of at least 10, and must not watch calls"))
     }
 
     @Test("a break of less than no time is over at once, not before")

@@ -130,13 +130,13 @@ import Testing
 
     @Test("each break says how long it is")
     func descriptions() {
-        #expect("\(ConstantBreak.constant(.seconds(60)))" == "for 60.0 seconds")
-        #expect("\(GrowingBreak.exponential())" == "for 30.0 seconds × 2ⁿ up to 300.0 seconds")
-        #expect("\(GrowingBreak.linear())" == "for 30.0 seconds × n up to 300.0 seconds")
-        #expect("\(ConstantBreak.constant(.seconds(60)).jittered())" == "for 60.0 seconds ± 0.2")
+        #expect("\(ConstantBreak.constant(.seconds(60)))" == "for 60 s")
+        #expect("\(GrowingBreak.exponential())" == "for 30 s × 2ⁿ up to 300 s")
+        #expect("\(GrowingBreak.linear())" == "for 30 s × n up to 300 s")
+        #expect("\(ConstantBreak.constant(.seconds(60)).jittered())" == "for 60 s ± 0.2")
         #expect(
             "\(RetryAfterBreak.retryAfter(otherwise: .constant(.seconds(60))))"
-                == "for as long as asked, up to 3600.0 seconds, else for 60.0 seconds")
+                == "for as long as asked, up to 3600 s, else for 60 s")
     }
 
     @Test("a share of jitter outside 0...1 is refused with a message that names it")
@@ -156,7 +156,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RetryAfterBreak.retryAfter(cap: .seconds(-4))
         }
-        #expect(errorText(result).contains("cap is -4.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("cap is -4 s, and must not be negative"))
     }
 
     @Test("a negative length is refused with a message that names it")
@@ -164,7 +164,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ConstantBreak.constant(.seconds(-1))
         }
-        #expect(errorText(result).contains("length is -1.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("length is -1 s, and must not be negative"))
     }
 
     @Test("a negative base is refused with a message that names it")
@@ -172,7 +172,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = GrowingBreak.exponential(from: .seconds(-2))
         }
-        #expect(errorText(result).contains("base is -2.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("base is -2 s, and must not be negative"))
     }
 
     @Test("a negative cap is refused with a message that names it")
@@ -180,7 +180,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = GrowingBreak.exponential(cap: .seconds(-3))
         }
-        #expect(errorText(result).contains("cap is -3.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("cap is -3 s, and must not be negative"))
     }
 
     @Test("a multiplier of zero is refused with a message that names it")

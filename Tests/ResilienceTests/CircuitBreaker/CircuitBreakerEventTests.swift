@@ -29,7 +29,7 @@ import Testing
                 "[activities] failure 1/2",
                 "[activities] closed, allowing call",
                 "[activities] failure 2/2",
-                "[activities] threshold reached → open for 60 s",
+                "[activities] threshold reached (2/2) → open for 60 s",
                 "[activities] open, refusing call (retry in 60 s)",
                 "[activities] break over → half-open",
                 "[activities] half-open, allowing a probe",
@@ -63,6 +63,41 @@ import Testing
         #expect(lines == ["[activities] reset → closed"])
     }
 
+    @Test("a failure that pushes another out of a full window is told like any other (P36)")
+    func fullWindow() throws {
+        let breaker = CircuitBreaker(
+            tripping: .failures(3, over: .calls(3)), timeBase: clock, observers: Observers(recorder))
+        for verdict in [Verdict.transient, .success, .success, .transient, .transient] {
+            try breaker.acquire().complete(verdict)
+        }
+        let failures = recorder.events(of: CircuitBreaker.Event.self).filter { $0.kind == "failure" }
+        #expect(failures == [.failure(1, of: 3), .failure(1, of: 3), .failure(2, of: 3)])
+    }
+
+    @Test("the line that opens says how many failures of how many it were, as the seed's does (A9)")
+    func threshold() throws {
+        let breaker = CircuitBreaker("/api/activities", timeBase: clock, observers: Observers(recorder))
+        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        #expect(
+            lines.suffix(2) == [
+                "[/api/activities] failure 5/5", "[/api/activities] threshold reached (5/5) → open for 60 s",
+            ])
+    }
+
+    @Test("calls that hang and open the circuit are counted in the line that says so")
+    func slow() throws {
+        let breaker = CircuitBreaker(
+            tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(4), minimumCalls: 2), timeBase: clock,
+            observers: Observers(recorder))
+        let first = try breaker.acquire()
+        let second = try breaker.acquire()
+        clock.advance(by: .seconds(3))
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(lines.dropLast().last == "[breaker] threshold reached (2) → open for 60 s")
+        first.complete(.success)
+        second.complete(.success)
+    }
+
     @Test("a gate tells of its breaks too, without any probe")
     func gate() throws {
         let breaker = CircuitBreaker(
@@ -70,7 +105,7 @@ import Testing
         for _ in 0..<3 { try breaker.acquire().complete(.throttled) }
         clock.advance(by: .seconds(30))
         try breaker.acquire().complete(.success)
-        #expect(recorder.contains(inOrder: [CircuitBreaker.Event.opened(for: .seconds(30)), .breakEnded]))
+        #expect(recorder.contains(inOrder: [CircuitBreaker.Event.opened(3, of: 3, for: .seconds(30)), .breakEnded]))
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }
 
@@ -87,7 +122,8 @@ import Testing
         "every event has a line of its own",
         arguments: [
             (.failure(3, of: nil), "failure 3"), (.refused(retryAfter: nil), "open, refusing call"),
-            (.opened(for: nil), "threshold reached → open"), (.reopened(for: nil), "probe failed → open"),
+            (.opened(3, of: 3, for: nil), "threshold reached (3/3) → open"),
+            (.reopened(for: nil), "probe failed → open"),
             (.breakEnded, "break over → closed"), (.late(.success), "late success from an earlier state, not counted"),
             (.refused(retryAfter: .milliseconds(1)), "open, refusing call (retry in 1 s)"),
         ] as [(CircuitBreaker.Event, String)])

@@ -9,7 +9,7 @@ extension Linearizability {
             /// One thread has one call at a time.
             case acquire(thread: Int, at: Int)
             case complete(thread: Int, Verdict, at: Int)
-            case reset(keepingGrowth: Bool)
+            case reset(keepingGrowth: Bool, at: Int)
             case status(at: Int)
         }
 
@@ -37,7 +37,7 @@ extension Linearizability {
                 switch input {
                 case .acquire(let thread, let now):
                     switch circuit.value.admit(at: .second(Int64(now))) {
-                    case .allow(let generation, let ticket, let began, _):
+                    case .allow(let generation, let ticket, let began, _, _):
                         admissions[thread] = Admission(generation: generation, ticket: ticket, began: began)
                         return .allowed
                     case .refuse(let retryAfter, _):
@@ -61,8 +61,8 @@ extension Linearizability {
                         verdict, generation: admission.generation, ticket: admission.ticket, began: admission.began,
                         at: .second(Int64(now)))
                     return .done
-                case .reset(let keepingGrowth):
-                    _ = circuit.value.reset(keepingGrowth: keepingGrowth)
+                case .reset(let keepingGrowth, let now):
+                    _ = circuit.value.reset(keepingGrowth: keepingGrowth, at: .second(Int64(now)))
                     return .done
                 case .status(let now):
                     return .status(circuit.value.status(at: .second(Int64(now))))
@@ -94,7 +94,7 @@ extension Linearizability {
                         switch random.below(16) {
                         case 0:
                             let keepingGrowth = random.below(2) == 0
-                            history.record(.reset(keepingGrowth: keepingGrowth), onThread: thread) {
+                            history.record(.reset(keepingGrowth: keepingGrowth, at: now), onThread: thread) {
                                 breaker.reset(keepingGrowth: keepingGrowth)
                                 return .done
                             }
@@ -130,7 +130,7 @@ extension Linearizability {
             await expectLinearizable(
                 ThreeStateCircuit(
                     tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(10)), probes: 2,
-                    successesToClose: 2, probeLease: .seconds(30)),
+                    closing: .successes(2), probeLease: .seconds(30)),
                 failure: .transient)
         }
 

@@ -77,7 +77,7 @@ import Testing
         clock.advance(by: .seconds(60))
         endpoint.enqueue(.success(7))
         #expect(try await call() == 7)
-        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
+        #expect(breaker.status.timeless == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
         await fail(4)
         #expect(breaker.state == .closed)
     }
@@ -97,7 +97,9 @@ import Testing
         await fail(5)
         #expect(!breaker.isAllowed && breaker.isTripped && breaker.timeRemaining == .seconds(60))
         clock.advance(by: .seconds(60))
-        #expect(breaker.isAllowed && !breaker.isTripped && breaker.timeRemaining == nil && breaker.failureCount == 5)
+        #expect(breaker.isAllowed && !breaker.isTripped && breaker.timeRemaining == nil)
+        // While half-open, of the probes.
+        #expect(breaker.failureCount == 0)
     }
 
     @Test("asking changes nothing: the first call after the break is still the probe")
@@ -115,7 +117,7 @@ import Testing
         let early = try breaker.acquire()
         await fail(5)
         breaker.reset()
-        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
+        #expect(breaker.status.timeless == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 5))
         early.complete(.transient)
         #expect(breaker.failureCount == 0)
     }
@@ -183,7 +185,7 @@ import Testing
 
     @Test("the description names it and says when it opens and for how long")
     func description() {
-        let rule = "opens on 5 in a row of transient+uncertain, for 60.0 seconds, then 1 probe at a time"
+        let rule = "opens on 5 in a row of transient+uncertain, for 60 s, then 1 probe at a time, closing on 1 success"
         #expect("\(breaker)" == "activities: \(rule)")
     }
 }

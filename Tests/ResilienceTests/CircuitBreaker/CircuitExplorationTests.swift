@@ -78,11 +78,11 @@ private struct WitnessedCircuit: ExplorableMachine {
         switch circuit.phase {
         case .closed, .ramp: return values + [-1]
         case .open(let until): return values + [-2, left(until)]
-        case .halfOpen(let probes, let successes):
-            return values + [-3, Int64(successes)]
-                + probes.flatMap { probe in
-                    [left(probe.leaseEnds), Int64(outside.firstIndex { $0.ticket == probe.ticket } ?? -1)]
-                }
+        case .halfOpen(let round):
+            let probes = round.probes.flatMap { probe -> [Int64] in
+                [left(probe.leaseEnds), Int64(outside.firstIndex { $0.ticket == probe.ticket } ?? -1)]
+            }
+            return values + [-3, Int64(round.successes), Int64(round.failures)] + probes
         }
     }
 
@@ -139,8 +139,11 @@ private struct WitnessedCircuit: ExplorableMachine {
                 try require(recording, is: wouldOpen ? .wouldOpen : .recorded(nil), "what an observing circuit says")
             } else {
                 // A machine that gave no ticket is not told of calls that say nothing.
-                if call.ticket > 0 || verdict != .cancelled { witness.record(verdict, ticket: call.ticket, at: now) }
-                try require(recording, is: .recorded(noteChange(from: before)))
+                var failure = false
+                if call.ticket > 0 || verdict != .cancelled {
+                    failure = witness.record(CallEnd(verdict, at: now), ticket: call.ticket, using: .shared)
+                }
+                try require(recording, is: .recorded(failure: failure, noteChange(from: before)))
             }
         }
         try require(circuit.generation, is: UInt64(changes.count + 1), "the generation")
@@ -183,7 +186,7 @@ private struct WitnessedCircuit: ExplorableMachine {
         ThreeStateCircuit(
             tripping: .consecutiveFailures(2),
             openFor: .exponential(from: .nanoseconds(1), maxMultiplier: 2, cap: .nanoseconds(2)), probes: probes,
-            successesToClose: probes, probeLease: .nanoseconds(2))
+            closing: .successes(probes), probeLease: .nanoseconds(2))
     }
 
     private static func window() -> ThreeStateCircuit {

@@ -92,6 +92,43 @@ import Testing
         #expect(after.timeRemaining == (seconds < 0 ? .seconds(60) : nil))
     }
 
+    @Test(
+        "a break longer than any that the circuit takes by itself is cut to the longest of those",
+        arguments: [
+            (ThreeStateCircuit(openFor: .constant(.seconds(60))), 60),
+            (ThreeStateCircuit(openFor: .exponential()), 300),
+            (ThreeStateCircuit(openFor: .exponential(from: .seconds(5), cap: .seconds(300))), 50),
+            (ThreeStateCircuit(openFor: .linear(from: .seconds(5), cap: .seconds(20))), 20),
+            (ThreeStateCircuit(openFor: .constant(.seconds(60)).jittered(by: 0.5)), 90),
+            (ThreeStateCircuit(openFor: .retryAfter(otherwise: .constant(.seconds(60)), cap: .seconds(900))), 900),
+            (ThreeStateCircuit(openFor: .retryAfter(otherwise: .constant(.seconds(60)), cap: .seconds(9))), 60),
+            (BackoffGate(openFor: .constant(.seconds(7))), 7),
+        ] as [(any CircuitStateMachine, Int)])
+    func longest(machine: any CircuitStateMachine, seconds: Int) throws {
+        for remaining in [Duration.seconds(seconds), .seconds(seconds) + .nanoseconds(1), .nanoseconds(Int64.max)] {
+            var circuit = Circuit(machine)
+            let memory = CircuitMemory(
+                state: .open, remaining: remaining, trips: 1,
+                counted: try #require(machine.memory(at: clock.now)).counted)
+            #expect(circuit.restore(memory, .automatic, age: .zero, at: clock.now) == true)
+            #expect(circuit.status(at: clock.now).timeRemaining == .seconds(seconds))
+        }
+        var circuit = Circuit(machine)
+        let short = CircuitMemory(
+            state: .open, remaining: .seconds(1), trips: 1, counted: try #require(machine.memory(at: clock.now)).counted
+        )
+        #expect(circuit.restore(short, .automatic, age: .zero, at: clock.now) == true)
+        #expect(circuit.status(at: clock.now).timeRemaining == .seconds(1))
+    }
+
+    @Test("a break of one's own that names no longest is restored as it was")
+    func ownBreak() {
+        var circuit = Circuit(ThreeStateCircuit(openFor: NegativeBreak()))
+        let memory = CircuitMemory(state: .open, remaining: .seconds(1_000_000), trips: 1, counted: [1, 5])
+        #expect(circuit.restore(memory, .automatic, age: .zero, at: clock.now) == true)
+        #expect(circuit.status(at: clock.now).timeRemaining == .seconds(1_000_000))
+    }
+
     @Test("who was set by hand stays so")
     func mode() throws {
         let before = breaker(clock)

@@ -13,7 +13,7 @@ private let now = Instant.second(0)
         #expect(circuit.admit(at: now) == .allow(generation: 1, ticket: 0, nil))
         #expect(
             circuit.record(.transient, generation: 1, ticket: 0, at: now)
-                == .recorded(Circuit.Transition(from: .closed, to: .open)))
+                == .recorded(failure: true, Circuit.Transition(from: .closed, to: .open)))
         #expect(circuit.admit(at: now) == .refuse(retryAfter: .seconds(60), nil))
         #expect(
             circuit.admit(at: .second(60))
@@ -95,7 +95,10 @@ private let now = Instant.second(0)
             var state: CircuitState { .closed }
             var description: String { "plain" }
             func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
-            mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) { successes += 1 }
+            mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+                successes += 1
+                return false
+            }
             func reset(keepingGrowth: Bool) {}
             func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
         }
@@ -141,8 +144,9 @@ private let now = Instant.second(0)
             var state: CircuitState { .closed }
             var description: String { "strict" }
             func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
-            func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) {
+            func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
                 Issue.record("told of \(end.verdict)")
+                return false
             }
             func reset(keepingGrowth: Bool) {}
             func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
@@ -284,14 +288,14 @@ private let now = Instant.second(0)
         var circuit = Circuit(
             ThreeStateCircuit(
                 tripping: .consecutiveFailures(1 + random.below(3)), openFor: .exponential(from: .seconds(2)),
-                probes: limit, successesToClose: 1 + random.below(3), probeLease: .seconds(5)))
+                probes: limit, closing: .successes(1 + random.below(limit), of: limit), probeLease: .seconds(5)))
         var (now, open) = (Instant.second(0), [Admitted]())
         for _ in 0..<20_000 {
             now = now + .milliseconds(random.below(1500))
             switch random.below(20) {
             case 0..<11:
                 let wasOpen = circuit.machine.status(at: now).state == .open
-                guard case .allow(let generation, let ticket, _, _) = circuit.admit(at: now) else { continue }
+                guard case .allow(let generation, let ticket, _, _, _) = circuit.admit(at: now) else { continue }
                 try #require(!wasOpen && generation == circuit.generation)
                 open.append(Admitted(generation: generation, ticket: ticket, leaseEnds: now + .seconds(5)))
             case 19 where random.below(50) == 0:
@@ -318,19 +322,21 @@ private let now = Instant.second(0)
     @Test("from any history, a circuit whose calls end well again is closed before long", arguments: 1...8)
     func recovers(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
-        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .exponential(), probes: 2))
+        var circuit = Circuit(
+            ThreeStateCircuit(
+                tripping: .consecutiveFailures(2), openFor: .exponential(), probes: 2, closing: .successes(1, of: 2)))
         var now = Instant.second(0)
         for _ in 0..<500 {
             now = now + .seconds(random.below(200))
             // Every third one is never heard of again.
-            guard case .allow(let generation, let ticket, _, _) = circuit.admit(at: now), random.below(3) > 0 else {
+            guard case .allow(let generation, let ticket, _, _, _) = circuit.admit(at: now), random.below(3) > 0 else {
                 continue
             }
             _ = circuit.record(random.pick(verdicts), generation: generation, ticket: ticket, at: now)
         }
         for wait in [300, 60, 0] {
             now = now + .seconds(wait)
-            guard case .allow(let generation, let ticket, _, _) = circuit.admit(at: now) else { continue }
+            guard case .allow(let generation, let ticket, _, _, _) = circuit.admit(at: now) else { continue }
             _ = circuit.record(.success, generation: generation, ticket: ticket, at: now)
         }
         #expect(circuit.machine.state == .closed && circuit.restingGeneration != 0)

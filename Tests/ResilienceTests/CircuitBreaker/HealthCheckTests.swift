@@ -7,11 +7,11 @@ import Testing
     let clock = ManualClock()
     let check = ScriptedOperation<Void, Void>(fallback: .success(()))
 
-    private func breaker(successesToClose: Int = 1, ramp: Duration = .zero) -> CircuitBreaker {
+    private func breaker(closing: ProbeRule = .successes(1), ramp: Duration = .zero) -> CircuitBreaker {
         CircuitBreaker(
             circuit: ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(60)),
-                successesToClose: successesToClose, ramp: ramp),
+                closing: closing, ramp: ramp),
             healthCheck: HealthCheck(timeout: .seconds(10)) { [check] in try await check() }, timeBase: clock)
     }
 
@@ -81,7 +81,7 @@ import Testing
     @Test("where several successes are asked for, the checks follow each other")
     func several() throws {
         try clock.run { [self] in
-            let breaker = breaker(successesToClose: 3)
+            let breaker = breaker(closing: .successes(3))
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(61))
             #expect(check.callCount == 3 && breaker.state == .closed)
@@ -165,6 +165,6 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = HealthCheck(timeout: .zero) {}
         }
-        #expect(errorText(result).contains("timeout is 0.0 seconds, and must be above zero"))
+        #expect(errorText(result).contains("timeout is 0 s, and must be above zero"))
     }
 }

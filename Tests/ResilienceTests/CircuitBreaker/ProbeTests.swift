@@ -3,11 +3,11 @@ import Testing
 
 /// A circuit that has just become half-open at second 60, its first probe admitted with ticket 1.
 private func halfOpen(
-    probes: Int = 1, successesToClose: Int = 1, probeLease: Duration = .seconds(60)
+    probes: Int = 1, closing: ProbeRule? = nil, probeLease: Duration = .seconds(60)
 ) -> ThreeStateCircuit {
     var circuit = ThreeStateCircuit(
         tripping: .consecutiveFailures(1), openFor: .constant(.seconds(60)), probes: probes,
-        successesToClose: successesToClose, probeLease: probeLease)
+        closing: closing ?? .successes(probes), probeLease: probeLease)
     circuit.record(.transient, ticket: 0, at: .second(0))
     _ = circuit.admit(at: .second(60))
     return circuit
@@ -63,7 +63,7 @@ private func halfOpen(
 
     @Test("as many probes must succeed as asked for")
     func successesToClose() {
-        var circuit = halfOpen(successesToClose: 3)
+        var circuit = halfOpen(closing: .successes(3))
         for ticket: UInt64 in 1...3 {
             #expect(circuit.state == .halfOpen)
             circuit.record(.success, ticket: ticket, at: .second(61))
@@ -74,7 +74,7 @@ private func halfOpen(
 
     @Test("one success counted twice does not close a circuit that wants two")
     func doubleSuccess() {
-        var circuit = halfOpen(successesToClose: 2)
+        var circuit = halfOpen(closing: .successes(2))
         circuit.record(.success, ticket: 1, at: .second(61))
         circuit.record(.success, ticket: 1, at: .second(61))
         #expect(circuit.state == .halfOpen)
@@ -82,7 +82,7 @@ private func halfOpen(
 
     @Test("one failing probe opens it again, whatever the others did before")
     func oneFailure() {
-        var circuit = halfOpen(probes: 3, successesToClose: 3)
+        var circuit = halfOpen(probes: 3, closing: .successes(3))
         _ = circuit.admit(at: .second(60))
         circuit.record(.success, ticket: 1, at: .second(61))
         circuit.record(.transient, ticket: 2, at: .second(62))
@@ -91,7 +91,7 @@ private func halfOpen(
 
     @Test("successes before a new break do not count after it")
     func successesForgotten() {
-        var circuit = halfOpen(successesToClose: 2)
+        var circuit = halfOpen(closing: .successes(2))
         circuit.record(.success, ticket: 1, at: .second(61))
         _ = circuit.admit(at: .second(61))
         circuit.record(.transient, ticket: 2, at: .second(62))

@@ -62,7 +62,8 @@ import Testing
 
     @Test("the end of a probe whose fellows were enough decides nothing in the ramp")
     func lateProbe() {
-        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), probes: 2, ramp: .seconds(10))
+        var circuit = ThreeStateCircuit(
+            tripping: .consecutiveFailures(1), probes: 2, closing: .successes(1, of: 2), ramp: .seconds(10))
         circuit.record(.transient, at: .second(0))
         for _ in 0..<2 { _ = circuit.admit(at: .second(60)) }
         circuit.record(.success, ticket: 1, at: .second(60))
@@ -85,10 +86,10 @@ import Testing
         var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(ramp: .seconds(-1))
         }
-        #expect(errorText(result).contains("ramp is -1.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("ramp is -1 s, and must not be negative"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(excess: .waits(upTo: .zero))
         }
-        #expect(errorText(result).contains("excess waits up to 0.0 seconds, and must be above zero"))
+        #expect(errorText(result).contains("excess is 0 s, and must be above zero"))
     }
 }

@@ -100,10 +100,20 @@ private struct CircuitHistory {
         return events[start...]
     }
 
+    /// Of the probes of the present half-open time.
     var successes: Int {
         trial.count { event in
             switch event {
             case .probeEnded(_, .success), .probeEnded(_, .permanent): true
+            default: false
+            }
+        }
+    }
+
+    var failedProbes: Int {
+        trial.count { event in
+            switch event {
+            case .probeEnded(_, .transient), .probeEnded(_, .uncertain): true
             default: false
             }
         }
@@ -148,7 +158,7 @@ private struct RecordedCircuit: ExplorableMachine {
     private var history: CircuitHistory
     private let openFor: GrowingBreak
     private let maxProbes: Int
-    private let successesToClose: Int
+    private let closing: ProbeRule
     private let excess: ThreeStateCircuit.Excess
     private let ramp: Int64
     private let waits: [Int64]
@@ -159,19 +169,19 @@ private struct RecordedCircuit: ExplorableMachine {
     private var lastTicket: UInt64 = 0
 
     init(
-        limit: Int, base: Int64 = 1, cap: Int64 = 2, probes: Int, successes: Int, lease: Int64 = 2,
+        limit: Int, base: Int64 = 1, cap: Int64 = 2, probes: Int, closing: ProbeRule, lease: Int64 = 2,
         excess: ThreeStateCircuit.Excess = .refused, ramp: Int64 = 0, start: Int64 = 0, waits: [Int64] = [1],
         outside: Int = 2
     ) {
         openFor = .exponential(from: .nanoseconds(base), maxMultiplier: 4, cap: .nanoseconds(cap))
         machine = ThreeStateCircuit(
-            tripping: .consecutiveFailures(limit), openFor: openFor, probes: probes, successesToClose: successes,
+            tripping: .consecutiveFailures(limit), openFor: openFor, probes: probes, closing: closing,
             probeLease: .nanoseconds(lease), excess: excess, ramp: .nanoseconds(ramp))
         history = CircuitHistory(limit: limit, lease: lease, ramp: ramp)
         self.excess = excess
         self.ramp = ramp
         maxProbes = probes
-        successesToClose = successes
+        self.closing = closing
         self.waits = waits
         maxOutside = outside
         now = Instant(nanoseconds: start)
@@ -197,6 +207,7 @@ private struct RecordedCircuit: ExplorableMachine {
         let probes: [Int64] = history.probes.flatMap { [place($0.ticket), left($0.leaseEnds)] }
         let inRamp: [Int64] = history.rampStart.map { start in [since(start), history.rampCredit] } ?? [-1]
         var model = [Int64(history.failures), Int64(min(history.trips, 6)), Int64(history.successes)]
+        model.append(Int64(history.failedProbes))
         model += [history.state == .open ? left(history.openUntil) : -1, Int64(history.probes.count)]
         return [snapshot, model, inRamp, probes, outsideNow].reduce([]) { $0 + [-7] + $1 }
     }
@@ -208,9 +219,9 @@ private struct RecordedCircuit: ExplorableMachine {
         case .closed: values.append(-1)
         case .ramp(let start, let credit): values += [-4, since(start), credit]
         case .open(let until): values += [-2, left(until)]
-        case .halfOpen(let probes, let successes):
-            values += [-3, Int64(successes)]
-            for probe in probes { values += [place(probe.ticket), left(probe.leaseEnds)] }
+        case .halfOpen(let round):
+            values += [-3, Int64(round.successes), Int64(round.failures)]
+            for probe in round.probes { values += [place(probe.ticket), left(probe.leaseEnds)] }
         }
         return values
     }
@@ -268,7 +279,8 @@ private struct RecordedCircuit: ExplorableMachine {
                 return before + max(ramp / 10, since(start)) >= ramp ? .allow(ticket: 0) : .refuse(retryAfter: nil)
             }
             let alive = history.probes.filter { now < $0.leaseEnds }
-            if let next = alive.map(\.leaseEnds).min(), alive.count >= maxProbes {
+            let room = self.room
+            if let next = alive.map(\.leaseEnds).min(), alive.count >= room {
                 return switch excess {
                 case .refused: .refuse(retryAfter: .nanoseconds(left(next)))
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: next)
@@ -293,13 +305,16 @@ private struct RecordedCircuit: ExplorableMachine {
         case .halfOpen:
             guard history.probes.contains(where: { $0.ticket == ticket }) else { return }
             history.events.append(.probeEnded(ticket: ticket, verdict))
-            if verdict == .transient {
+            if history.failedProbes > closing.probes - closing.successes {
                 trip()
-            } else if history.successes >= successesToClose {
+            } else if history.successes >= closing.successes {
                 history.events.append(ramp > 0 ? .rampBegan(at: now) : .recovered)
             }
         }
     }
+
+    /// How many probes may be out: so that no more than the round's ever say something.
+    private var room: Int { min(maxProbes, closing.probes - history.successes - history.failedProbes) }
 
     private mutating func trip() {
         var length = Int128(openFor.base.saturatedNanoseconds)
@@ -313,10 +328,15 @@ private struct RecordedCircuit: ExplorableMachine {
         let isOver = history.state == .open && history.openUntil <= now
         let alive = history.probes.count { now < $0.leaseEnds }
         try require(alive <= maxProbes, "\(alive) probes are out")
-        let isAllowed = history.state == .open ? isOver : history.state == .closed || alive < maxProbes
         let inRamp = history.rampStart != nil
+        let isAllowed = history.state == .open ? isOver : history.state == .closed || inRamp || alive < room
+        let rampIsOver = history.rampStart.map { since($0) >= ramp } ?? false
+        let isRound = isOver || history.state == .halfOpen && !inRamp
         let expected = CircuitStatus(
-            state: isOver ? .halfOpen : history.state, failureCount: history.failures, failureLimit: history.limit,
+            state: isOver ? .halfOpen : rampIsOver ? .closed : history.state,
+            failureCount: isRound ? isOver ? 0 : history.failedProbes : history.failures,
+            failureLimit: isRound ? closing.failures : history.limit,
+            callCount: isRound ? isOver ? 0 : history.failedProbes + history.successes : nil,
             timeRemaining: history.state == .open && !isOver ? .nanoseconds(left(history.openUntil)) : nil,
             isAllowed: isAllowed)
         try require(machine.status(at: now), is: expected, "the status")
@@ -351,11 +371,14 @@ private struct RecordedCircuit: ExplorableMachine {
 @Suite struct ThreeStateCircuitExplorationTests {
     @Test(
         "in every state it can be in, a circuit does what its whole history says",
-        arguments: [(1, 1, 1), (2, 1, 1), (1, 1, 2), (1, 2, 1)])
-    func complete(limit: Int, probes: Int, successes: Int) throws {
+        arguments: [
+            (1, 1, .successes(1)), (2, 1, .successes(1)), (1, 1, .successes(2)), (1, 2, .successes(1, of: 2)),
+            (1, 1, .successes(2, of: 3)), (1, 2, .failureRatio(0.5, of: 2)),
+        ] as [(Int, Int, ProbeRule)])
+    func complete(limit: Int, probes: Int, closing: ProbeRule) throws {
         let explorer = Explorer(
-            RecordedCircuit(limit: limit, probes: probes, successes: successes),
-            code: "RecordedCircuit(limit: \(limit), probes: \(probes), successes: \(successes))")
+            RecordedCircuit(limit: limit, probes: probes, closing: closing),
+            code: "RecordedCircuit(limit: \(limit), probes: \(probes), closing: \(closing))")
         let exploration = try explorer.explore()
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }
@@ -363,13 +386,13 @@ private struct RecordedCircuit: ExplorableMachine {
     @Test("in every state it can be in, a circuit with a ramp does what its whole history says", arguments: [1, 2])
     func ramp(limit: Int) throws {
         let explorer = Explorer(
-            RecordedCircuit(limit: limit, probes: 1, successes: 1, ramp: 3),
-            code: "RecordedCircuit(limit: \(limit), probes: 1, successes: 1, ramp: 3)")
+            RecordedCircuit(limit: limit, probes: 1, closing: .successes(1), ramp: 3),
+            code: "RecordedCircuit(limit: \(limit), probes: 1, closing: .successes(1), ramp: 3)")
         let exploration = try explorer.explore()
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
         let long = Explorer(
-            RecordedCircuit(limit: 2, probes: 2, successes: 2, ramp: 25, waits: [1, 7], outside: 4),
-            code: "RecordedCircuit(limit: 2, probes: 2, successes: 2, ramp: 25, waits: [1, 7], outside: 4)")
+            RecordedCircuit(limit: 2, probes: 2, closing: .successes(2), ramp: 25, waits: [1, 7], outside: 4),
+            code: "RecordedCircuit(limit: 2, probes: 2, closing: .successes(2), ramp: 25, waits: [1, 7], outside: 4)")
         #expect(try long.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
         try long.exploreRandomly(length: 2_000, seed: 8)
     }
@@ -377,8 +400,10 @@ private struct RecordedCircuit: ExplorableMachine {
     @Test("in every state it can be in, a circuit whose excess calls wait does what its whole history says")
     func waits() throws {
         let explorer = Explorer(
-            RecordedCircuit(limit: 1, probes: 2, successes: 1, excess: .waits(upTo: .seconds(1))),
-            code: "RecordedCircuit(limit: 1, probes: 2, successes: 1, excess: .waits(upTo: .seconds(1)))")
+            RecordedCircuit(limit: 1, probes: 2, closing: .successes(1, of: 2), excess: .waits(upTo: .seconds(1))),
+            code:
+                "RecordedCircuit(limit: 1, probes: 2, closing: .successes(1, of: 2), excess: .waits(upTo: .seconds(1)))"
+        )
         let exploration = try explorer.explore()
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }
@@ -386,8 +411,10 @@ private struct RecordedCircuit: ExplorableMachine {
     @Test("as far as the effort goes, a circuit with several probes and longer times does what its whole history says")
     func far() throws {
         let explorer = Explorer(
-            RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, successes: 3, lease: 5, outside: 5),
-            code: "RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, successes: 3, lease: 5, outside: 5)")
+            RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, closing: .successes(3, of: 4), lease: 5, outside: 5),
+            code:
+                "RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, closing: .successes(3, of: 4), lease: 5, outside: 5)"
+        )
         #expect(try explorer.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
     }
 
@@ -397,7 +424,7 @@ private struct RecordedCircuit: ExplorableMachine {
     func walks(start: Int64, wait: Int64) throws {
         let explorer = Explorer(
             RecordedCircuit(
-                limit: 2, base: wait, cap: .max, probes: 2, successes: 2, lease: 1 + wait / 2, start: start,
+                limit: 2, base: wait, cap: .max, probes: 2, closing: .successes(2), lease: 1 + wait / 2, start: start,
                 waits: [0, 1, wait], outside: 9),
             code: "RecordedCircuit(start: \(start), wait: \(wait))")
         try explorer.exploreRandomly(length: 3_000, seed: 2)

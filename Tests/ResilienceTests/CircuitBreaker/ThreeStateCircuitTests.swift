@@ -49,8 +49,8 @@ private let now = Instant.second(100)
             (.oneShort, .uncertain, .open, 2),
             (.open, .success, .open, 2), (.open, .transient, .open, 2), (.open, .cancelled, .open, 2),
             (.halfOpen, .success, .closed, 0), (.halfOpen, .permanent, .closed, 0), (.halfOpen, .transient, .open, 2),
-            (.halfOpen, .uncertain, .open, 2), (.halfOpen, .throttled, .halfOpen, 2),
-            (.halfOpen, .cancelled, .halfOpen, 2), (.halfOpen, .rejected, .halfOpen, 2),
+            (.halfOpen, .uncertain, .open, 2), (.halfOpen, .throttled, .halfOpen, 0),
+            (.halfOpen, .cancelled, .halfOpen, 0), (.halfOpen, .rejected, .halfOpen, 0),
         ] as [(CircuitStart, Verdict, CircuitState, Int)])
     func recording(start: CircuitStart, verdict: Verdict, state: CircuitState, failures: Int) {
         var circuit = start.circuit
@@ -71,12 +71,13 @@ private let now = Instant.second(100)
         "asking for the status in each state, which changes nothing",
         arguments: [
             (.closed, .closed, 0, nil), (.oneShort, .closed, 1, nil), (.open, .open, 2, .seconds(30)),
-            (.breakOver, .halfOpen, 2, nil), (.halfOpen, .halfOpen, 2, nil),
+            (.breakOver, .halfOpen, 0, nil), (.halfOpen, .halfOpen, 0, nil),
         ] as [(CircuitStart, CircuitState, Int, Duration?)])
     func status(start: CircuitStart, state: CircuitState, failures: Int, remaining: Duration?) {
         // In the half-open one, the only probe is out.
         let expected = CircuitStatus(
-            state: state, failureCount: failures, failureLimit: 2, timeRemaining: remaining,
+            state: state, failureCount: failures, failureLimit: state == .halfOpen ? 1 : 2,
+            callCount: state == .halfOpen ? 0 : nil, timeRemaining: remaining,
             isAllowed: start != .open && start != .halfOpen)
         #expect(start.circuit.status(at: now) == expected)
         #expect(start.circuit.isAtRest == (start == .closed))
@@ -176,7 +177,7 @@ private let now = Instant.second(100)
 
     @Test("the description says when it opens, for how long, and what tests it")
     func description() {
-        let text = "opens on 5 in a row of transient+uncertain, for 60.0 seconds, then 1 probe at a time"
+        let text = "opens on 5 in a row of transient+uncertain, for 60 s, then 1 probe at a time, closing on 1 success"
         #expect("\(ThreeStateCircuit())" == text)
     }
 }
@@ -187,15 +188,15 @@ private let now = Instant.second(100)
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(probes: 0)
         }
-        #expect(errorText(result).contains("probes is 0, and must be at least 1"))
+        #expect(errorText(result).contains("probes is 0, and must lie in 1...1"))
     }
 
     @Test("a number of successes below one is refused with a message that names it")
     func successesToClose() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ThreeStateCircuit(successesToClose: -3)
+            _ = ThreeStateCircuit(closing: .successes(-3))
         }
-        #expect(errorText(result).contains("successesToClose is -3, and must be at least 1"))
+        #expect(errorText(result).contains("successes is -3, and must be at least 1"))
     }
 
     @Test("a lease of no time is refused with a message that names it")
@@ -203,6 +204,6 @@ private let now = Instant.second(100)
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(probeLease: .zero)
         }
-        #expect(errorText(result).contains("probeLease is 0.0 seconds, and must be above zero"))
+        #expect(errorText(result).contains("probeLease is 0 s, and must be above zero"))
     }
 }

@@ -6,14 +6,26 @@ extension CircuitStateMachine {
     mutating func admit(at now: Instant) -> CircuitAdmission { admit(at: now, using: SplitMix64(seed: 1)) }
 
     mutating func record(_ verdict: Verdict, ticket: UInt64 = 0, at now: Instant) {
-        record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
+        _ = record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
     }
 
     /// Whether neither a call that comes nor one more success would change anything.
     var isAtRest: Bool { needs.isDisjoint(with: [.admissions, .successes]) }
 }
 
+extension CircuitStatus {
+    /// Without when it came into its state.
+    var timeless: CircuitStatus {
+        CircuitStatus(
+            state: state, failureCount: failureCount, failureLimit: failureLimit, callCount: callCount,
+            timeRemaining: timeRemaining, isAllowed: isAllowed, mode: mode)
+    }
+}
+
 extension Circuit {
+    mutating func set(_ mode: CircuitBreaker.Mode) -> Transition? { set(mode, at: latest) }
+    mutating func reset(keepingGrowth: Bool) -> Transition? { reset(keepingGrowth: keepingGrowth, at: latest) }
+
     /// The generation while neither a call that comes nor one more success would change anything, else 0.
     var restingGeneration: UInt64 { needs.isEmpty ? generation : 0 }
 }

@@ -37,6 +37,132 @@ import Testing
         )
     }
 
+    @Test("the end of a break is told when it comes, though nobody calls (P50)")
+    func breakEnds() async {
+        var transitions = breaker.transitions().makeAsyncIterator()
+        end(.transient)
+        #expect(await transitions.next()?.to == .open)
+        clock.advance(by: .seconds(60))
+        #expect(
+            await transitions.next() == CircuitTransition(from: .open, to: .halfOpen, time: clock.now))
+        #expect(breaker.state == .halfOpen && breaker.isAllowed)
+    }
+
+    @Test("the end of a ramp, and of a gate's break, is told when it comes")
+    func rampAndGate() async {
+        let ramped = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock)
+        var transitions = ramped.transitions().makeAsyncIterator()
+        try? ramped.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+        try? ramped.acquire().complete(.success)
+        clock.advance(by: .seconds(10))
+        var states: [CircuitState?] = []
+        for _ in 0..<3 { states.append(await transitions.next()?.to) }
+        #expect(states == [.open, .halfOpen, .closed])
+
+        let gate = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
+        transitions = gate.transitions().makeAsyncIterator()
+        gate.trip()
+        clock.advance(by: .seconds(30))
+        states = []
+        for _ in 0..<2 { states.append(await transitions.next()?.to) }
+        #expect(states == [.open, .closed])
+    }
+
+    @Test("without anybody who watches no alarm is set; the last one who leaves takes it back")
+    func alarms() async {
+        end(.transient)
+        #expect(clock.sleepers.isEmpty)
+        var streams = [breaker.transitions(), breaker.transitions()]
+        #expect(clock.sleepers == [clock.now + .seconds(60)])
+        for isLast in [false, true] {
+            let task = Task { [stream = streams.removeLast()] in for await _ in stream {} }
+            task.cancel()
+            await task.value
+            #expect(clock.sleepers.isEmpty == isLast)
+        }
+    }
+
+    @Test("one who begins to watch when the break is over already is told of its end")
+    func late() async {
+        end(.transient)
+        clock.advance(by: .seconds(61))
+        var transitions = breaker.transitions().makeAsyncIterator()
+        #expect(await transitions.next()?.to == .halfOpen)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("who watches is told of an isolation as of an open circuit, and of its end")
+    func isolated() async {
+        var transitions = breaker.transitions().makeAsyncIterator()
+        for mode in [CircuitBreaker.Mode.isolated, .automatic, .disabled, .observing, .automatic] {
+            breaker.setMode(mode)
+        }
+        breaker.trip()
+        var states: [CircuitState?] = []
+        for _ in 0..<3 { states.append(await transitions.next()?.to) }
+        #expect(states == [.open, .closed, .open])
+    }
+
+    @Test("a watched breaker lets the same calls through as one that is not (P36)")
+    func decidesAlike() throws {
+        for ramp in [Duration.zero, .seconds(3)] {
+            let both = (0..<2).map { _ in
+                CircuitBreaker(
+                    circuit: ThreeStateCircuit(
+                        tripping: .consecutiveFailures(2), openFor: .exponential(from: .seconds(2)),
+                        closing: .successes(2, of: 3), ramp: ramp),
+                    timeBase: clock)
+            }
+            let stream = both[0].transitions()
+            var random = SeededGenerator(seed: 7)
+            for _ in 0..<2_000 {
+                clock.advance(by: .milliseconds(Int.random(in: 0..<900, using: &random)))
+                let verdict = [Verdict.success, .transient, .cancelled].randomElement(using: &random)!
+                let admitted = both.map { breaker in
+                    do {
+                        try breaker.acquire().complete(verdict)
+                        return true
+                    } catch {
+                        return false
+                    }
+                }
+                try #require(admitted[0] == admitted[1])
+                try #require(both[0].status.timeless == both[1].status.timeless)
+            }
+            _ = stream
+        }
+    }
+
+    @Test("the status says since when the circuit is in its state, and when it was last closed")
+    func since() throws {
+        func at(_ seconds: Int) -> Instant { start + .seconds(seconds) }
+        let start = clock.now
+        #expect(breaker.status.since == nil && breaker.status.lastClosed == nil)
+        clock.advance(to: at(5))
+        end(.transient)
+        for second in [5, 64] {
+            clock.advance(to: at(second))
+            #expect(breaker.status.since == at(5) && breaker.status.lastClosed == at(5))
+        }
+        clock.advance(to: at(70))
+        #expect(breaker.status.state == .halfOpen && breaker.status.since == at(65))
+        end(.transient)
+        #expect(breaker.status.since == at(70) && breaker.status.lastClosed == at(5))
+        clock.advance(to: at(150))
+        end(.success)
+        #expect(breaker.status.since == at(150) && breaker.status.lastClosed == nil)
+        breaker.setMode(.isolated)
+        clock.advance(to: at(200))
+        #expect(breaker.status.since == at(150) && breaker.status.lastClosed == at(150))
+        breaker.setMode(.automatic)
+        #expect(breaker.status.since == at(200) && breaker.status.lastClosed == nil)
+        breaker.trip()
+        try breaker.restore(try #require(breaker.snapshot()))
+        #expect(breaker.status.state == .open && breaker.status.since == nil && breaker.status.lastClosed == nil)
+    }
+
     @Test(
         "each reader has its own stream, a reader that lags loses the oldest, and one that ends leaves nothing behind")
     func readers() async {
@@ -60,7 +186,7 @@ import Testing
         }
         task.cancel()
         await task.value
-        #expect(breaker.inner.withLock { $0.watchers.count } == 2)
+        #expect(breaker.inner.withLock { $0.watchers.all.count } == 2)
         _ = (all, two)
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// Half of the last 4 calls, of 2 at least, take 8 s or longer.
+/// Half of the last 4 calls, of 2 at least, take longer than 8 s.
 private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(4), minimumCalls: 2)
 
 @Suite struct WatchedCallsTests {
@@ -22,7 +22,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         var circuit = ThreeStateCircuit(tripping: slow, ramp: .seconds(100))
         _ = circuit.restore(CircuitMemory(state: .open, counted: [4, 2]), takenAt: .second(0))
         _ = circuit.admit(at: .second(0))
-        circuit.record(CallEnd(.success, at: .second(1), began: .second(0)), ticket: 1, using: .shared)
+        _ = circuit.record(CallEnd(.success, at: .second(1), began: .second(0)), ticket: 1, using: .shared)
         let admitted = (0..<30).count { _ in circuit.admit(at: .second(2)) == .allow(ticket: 0) }
         #expect(admitted == 3 && circuit.state == .halfOpen)
         for _ in 0..<10 where circuit.state == .halfOpen { _ = circuit.admit(at: .second(20)) }
@@ -57,12 +57,175 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         clock.advance(by: .seconds(7))
         try breaker.acquire().complete(.cancelled)
         #expect(breaker.status.callCount == 0)
-        clock.advance(by: .seconds(1))
+        clock.advance(by: .milliseconds(1_500))
         first.complete(.cancelled)
         #expect(breaker.status.callCount == 1 && breaker.failureCount == 1)
-        clock.advance(by: .seconds(2))
+        clock.advance(by: .milliseconds(1_500))
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
         second.complete(.success)
         #expect(breaker.state == .open)
+    }
+
+    // MARK: Calls in flight while the state changes around them
+
+    /// Opens when half of the last 10 calls, of 3 at least, take longer than a second.
+    private func watching(_ clock: ManualClock) -> CircuitBreaker {
+        CircuitBreaker(
+            tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3), timeBase: clock)
+    }
+
+    @Test("a healthy circuit stays closed though calls were in flight when its ramp ended (P32)")
+    func rampEnds() throws {
+        let clock = ManualClock()
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(
+                tripping: .anyOf(
+                    .consecutiveFailures(1),
+                    .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3)),
+                openFor: .constant(.seconds(5)), ramp: .seconds(10)),
+            timeBase: clock)
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(5))
+        try breaker.acquire().complete(.success)
+        clock.advance(by: .milliseconds(9_900))
+        let permits = Permits()
+        // Nine of ten are let in.
+        for _ in 0..<3 {
+            do { permits.add(try breaker.acquire()) } catch { permits.add(try breaker.acquire()) }
+        }
+        clock.advance(by: .milliseconds(200))
+        #expect(breaker.state == .closed)
+        permits.completeAll()
+        clock.advance(by: .seconds(2))
+        for _ in 0..<5 { try breaker.acquire().complete(.success) }
+        #expect(breaker.state == .closed && breaker.failureCount == 0)
+    }
+
+    @Test(
+        "calls in flight while a mode is set and taken back, or a snapshot is restored, are neither counted nor remembered (P32)",
+        arguments: ["disabled", "observing", "isolated", "restored", "reset", "tripped"])
+    func around(change: String) throws {
+        let clock = ManualClock()
+        let breaker = watching(clock)
+        let permits = Permits()
+        for _ in 0..<4 { permits.add(try breaker.acquire()) }
+        switch change {
+        case "restored": try breaker.restore(try #require(breaker.snapshot()))
+        case "reset": breaker.reset()
+        case "tripped":
+            breaker.trip(for: .zero)
+            try breaker.acquire().complete(.success)
+        default:
+            breaker.setMode(try #require(CircuitBreaker.Mode(rawValue: change)))
+            breaker.setMode(.automatic)
+        }
+        clock.advance(by: .milliseconds(200))
+        permits.completeAll()
+        clock.advance(by: .seconds(5))
+        for _ in 0..<3 { try breaker.acquire().complete(.success) }
+        #expect(breaker.status.callCount == 3 && breaker.failureCount == 0 && breaker.state == .closed)
+    }
+
+    @Test("after a change to equal settings calls in flight count as before: those that hang open it (P32)")
+    func reconfiguredAlike() throws {
+        let clock = ManualClock()
+        let breaker = watching(clock)
+        let permits = Permits()
+        for _ in 0..<4 { permits.add(try breaker.acquire()) }
+        clock.advance(by: .milliseconds(500))
+        #expect(
+            breaker.reconfigure(
+                tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3)))
+        clock.advance(by: .seconds(10))
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        permits.completeAll()
+    }
+
+    @Test(
+        "after a change to another limit calls in flight count no more, and take no other's place (P32)",
+        arguments: [500, 5_000])
+    func reconfiguredOtherwise(milliseconds: Int) throws {
+        let clock = ManualClock()
+        let breaker = watching(clock)
+        let permits = Permits()
+        for _ in 0..<4 { permits.add(try breaker.acquire()) }
+        #expect(
+            breaker.reconfigure(
+                tripping: .slowCalls(
+                    0.5, longerThan: .milliseconds(milliseconds), over: .calls(10), minimumCalls: 3)))
+        let later = Permits()
+        for _ in 0..<3 { later.add(try breaker.acquire()) }
+        permits.completeAll()
+        clock.advance(by: .seconds(20))
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(breaker.failureCount == 3)
+        later.completeAll()
+    }
+
+    @Test("several rules as one take over calls in flight only if each of them can (P32)")
+    func takeOver() {
+        let one = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(4), minimumCalls: 2)
+        let other = SlowCalls.slowCalls(0.5, longerThan: .seconds(9), over: .calls(4), minimumCalls: 2)
+        let plain = ConsecutiveFailures.consecutiveFailures(5)
+        for (old, new, isTaken) in [
+            ([one, plain], [one, plain], true), ([one, plain], [other, plain], false),
+            ([one, plain], [plain, one], false), ([one], [one, plain], false), ([one], [plain], true),
+            ([plain, one], [plain, plain], true),
+        ] as [([any TripRule], [any TripRule], Bool)] {
+            var before = CombinedRule(.any, of: old)
+            before.began(at: .second(0))
+            var after = CombinedRule(.any, of: new)
+            let taken = after.takeCalls(from: before)
+            #expect(taken == isTaken, "\(after)")
+        }
+        var rule = one
+        let isTaken = rule.takeCalls(from: plain)
+        #expect(!isTaken)
+    }
+
+    @Test("while it only observes, slow calls are seen, also those that never come back")
+    func observing() throws {
+        let clock = ManualClock()
+        let recorder = EventRecorder()
+        let breaker = watching(clock)
+        breaker.observers.add(recorder)
+        breaker.setMode(.observing)
+        for _ in 0..<3 {
+            let permit = try breaker.acquire()
+            clock.advance(by: .seconds(2))
+            permit.complete(.success)
+        }
+        #expect(breaker.failureCount == 3)
+        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 1)
+        breaker.reset()
+        recorder.reset()
+        let permits = Permits()
+        for _ in 0..<3 { permits.add(try breaker.acquire()) }
+        clock.advance(by: .seconds(2))
+        try breaker.acquire().complete(.success)
+        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 1)
+        #expect(breaker.state == .closed)
+        permits.completeAll()
+    }
+}
+
+/// Permits that are held for a while.
+private final class Permits {
+    private final class Box {
+        private var permit: Permit?
+        init(_ permit: consuming Permit) { self.permit = consume permit }
+        func complete() {
+            let permit = permit.take()
+            permit?.complete(.success)
+        }
+    }
+
+    private var boxes: [Box] = []
+
+    func add(_ permit: consuming Permit) { boxes.append(Box(permit)) }
+
+    func completeAll() {
+        for box in boxes { box.complete() }
+        boxes = []
     }
 }

@@ -35,7 +35,7 @@ import Testing
                 CircuitBreaker(
                     circuit: ThreeStateCircuit(
                         tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(1)), probes: 4,
-                        successesToClose: 2, probeLease: .seconds(5)),
+                        closing: .successes(2, of: 4), probeLease: .seconds(5)),
                     timeBase: clock)
             })
     }

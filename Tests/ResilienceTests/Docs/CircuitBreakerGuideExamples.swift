@@ -48,7 +48,7 @@ import Testing
             circuit: ThreeStateCircuit(
                 tripping: .anyOf(.consecutiveFailures(5), .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))),
                 openFor: .retryAfter(otherwise: .exponential().jittered()),
-                probes: 3, successesToClose: 3, excess: .waits(upTo: .seconds(1)), ramp: .seconds(30)))
+                probes: 3, closing: .successes(3), excess: .waits(upTo: .seconds(1)), ramp: .seconds(30)))
         let sync = CircuitBreaker("sync", circuit: BackoffGate(tripping: .consecutiveThrottles(3)))
         let ledger = CircuitBreaker("ledger", healthCheck: HealthCheck { try await client.ping() })
         for breaker in [search, sync, ledger] { try await breaker.run {} }
@@ -59,15 +59,19 @@ import Testing
         search.setMode(.automatic)
         search.reset()  // closed, nothing counted; the mode stays
         #expect(search.isAllowed)
+        search.trip()  // open, as if its rule were met
+        search.trip(for: .seconds(300))  // open for this time, then a probe
+        #expect(!search.isAllowed)
     }
 
     @Test("every event of a breaker has its log line in the guide")
     func logLines() throws {
         let guide = try Guide("CircuitBreakerGuide")
         let events: [CircuitBreaker.Event] = [
-            .allowed(.closed), .allowed(.halfOpen), .failure(3, of: 5), .opened(for: .seconds(60)),
+            .allowed(.closed), .allowed(.halfOpen), .failure(3, of: 5), .opened(5, of: 5, for: .seconds(60)),
             .refused(retryAfter: .seconds(42)), .halfOpened, .waiting, .recovered, .reopened(for: .seconds(60)),
             .breakEnded, .late(.success), .modeChanged(.isolated), .reset, .wouldOpen,
+            .tripped(for: .seconds(60)),
         ]
         for event in events { #expect(guide.logs(event), "\(event)") }
     }

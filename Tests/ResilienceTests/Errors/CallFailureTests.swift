@@ -133,7 +133,9 @@ import Testing
     // MARK: Nothing is forgotten
 
     /// Errors of the core that no call throws, and who does.
-    private static let elsewhere = ["UnusableSnapshot": "CircuitBreaker.restore"]
+    private static let elsewhere = [
+        "UnusableSnapshot": "CircuitBreaker.restore", "InvalidSettings": "PolicySettings.checked",
+    ]
 
     @Test("every error type of the core has a case, or is one that no call throws")
     func all() throws {

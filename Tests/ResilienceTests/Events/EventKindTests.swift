@@ -11,7 +11,7 @@ import Testing
             [
                 (CircuitBreaker.Event.allowed(.closed), "allowed"),
                 (CircuitBreaker.Event.failure(1, of: 5), "failure"),
-                (CircuitBreaker.Event.opened(for: .seconds(1)), "opened"),
+                (CircuitBreaker.Event.opened(5, of: 5, for: .seconds(1)), "opened"),
                 (CircuitBreaker.Event.refused(retryAfter: nil), "refused"),
                 (CircuitBreaker.Event.waiting, "waiting"),
                 (CircuitBreaker.Event.halfOpened, "halfOpened"),
@@ -19,6 +19,7 @@ import Testing
                 (CircuitBreaker.Event.reopened(for: nil), "reopened"),
                 (CircuitBreaker.Event.breakEnded, "breakEnded"),
                 (CircuitBreaker.Event.reset, "reset"),
+                (CircuitBreaker.Event.tripped(for: nil), "tripped"),
                 (CircuitBreaker.Event.late(.success), "late"),
                 (CircuitBreaker.Event.modeChanged(.isolated), "modeChanged"),
                 (CircuitBreaker.Event.wouldOpen, "wouldOpen"),

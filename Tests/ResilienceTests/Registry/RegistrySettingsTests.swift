@@ -101,8 +101,8 @@ import Testing
         }
         task.cancel()
         await task.value
-        #expect(breakers["/a"].inner.withLock { $0.watchers.count } == 0)
-        #expect(breakers["/b"].inner.withLock { $0.watchers.count } == 0)
+        #expect(breakers["/a"].inner.withLock { $0.watchers.isEmpty })
+        #expect(breakers["/b"].inner.withLock { $0.watchers.isEmpty })
     }
 }
 

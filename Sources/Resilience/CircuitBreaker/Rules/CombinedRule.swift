@@ -10,16 +10,24 @@ public struct CombinedRule: TripRule {
 
     /// - Parameter rules: one or more.
     public init(_ quorum: Quorum, of rules: [any TripRule]) {
-        precondition(!rules.isEmpty, "CombinedRule: there are no rules, and must be at least 1")
         self.quorum = quorum
-        self.rules = rules
+        self.rules = SettingChecks("CombinedRule").require(
+            !rules.isEmpty, rules, "rules", "must be at least 1", else: [ConsecutiveFailures.consecutiveFailures(5)])
     }
 
-    /// Failing if any rule says so, or all; else healthy if any does.
+    /// Failing if any rule says so, whatever the quorum: each counts failures of its own, and the last that one of them was
+    /// waiting for may be none for the others. Else healthy if any says so.
     public func evidence(of end: CallEnd) -> Evidence {
         let evidence = rules.map { $0.evidence(of: end) }
-        let fails = quorum == .any ? evidence.contains(.failing) : evidence.allSatisfy { $0 == .failing }
-        return fails ? .failing : evidence.contains(.healthy) ? .healthy : .none
+        return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
+    }
+
+    /// Failing if the circuit would be open by such calls alone: with ``Quorum/any`` if any rule says so, with
+    /// ``Quorum/all`` if any says so and none says healthy.
+    public func evidence(ofProbe end: CallEnd) -> Evidence {
+        let evidence = rules.map { $0.evidence(ofProbe: end) }
+        if quorum == .all, evidence.contains(.healthy) { return .healthy }
+        return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
     }
 
     public mutating func began(at now: Instant) {
@@ -30,6 +38,15 @@ public struct CombinedRule: TripRule {
         for index in rules.indices where !end.verdict.saysNothing || rules[index].needs.contains(.calls) {
             rules[index].ended(end)
         }
+    }
+
+    public mutating func forgetCalls() { for index in rules.indices { rules[index].forgetCalls() } }
+
+    public mutating func takeCalls(from other: any TripRule) -> Bool {
+        guard let other = other as? CombinedRule, other.rules.count == rules.count else {
+            return !needs.contains(.calls)
+        }
+        return rules.indices.allSatisfy { rules[$0].takeCalls(from: other.rules[$0]) }
     }
 
     public func isMet(at now: Instant) -> Bool {

@@ -10,12 +10,9 @@ public struct ConsecutiveFailures: TripRule, Hashable {
     ///   - failing: what counts.
     ///   - healthy: what sets the count back to 0.
     public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
-        precondition(limit >= 1, "ConsecutiveFailures: limit is \(limit), and must be at least 1")
-        precondition(
-            failing.isDisjoint(with: healthy),
-            "ConsecutiveFailures: \(failing.intersection(healthy)) can't be failing and healthy")
-        self.limit = limit
-        self.failing = failing
+        let checks = SettingChecks("ConsecutiveFailures")
+        self.limit = checks.atLeast(1, limit, "limit")
+        self.failing = checks.failing(failing, healthy)
         self.healthy = healthy
     }
 
@@ -47,6 +44,15 @@ public struct ConsecutiveFailures: TripRule, Hashable {
     }
 
     public var description: String { "opens on \(limit) in a row of \(failing)" }
+}
+
+extension SettingChecks {
+    /// What is failing and not healthy.
+    func failing(_ failing: VerdictSet, _ healthy: VerdictSet) -> VerdictSet {
+        require(
+            failing.isDisjoint(with: healthy), failing, "failing",
+            "must have nothing in common with healthy, which is \(healthy)", else: failing.subtracting(healthy))
+    }
 }
 
 extension Verdict {

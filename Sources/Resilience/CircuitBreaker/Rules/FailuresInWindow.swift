@@ -24,23 +24,15 @@ public struct FailuresInWindow: TripRule, Hashable {
     public init(
         _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
     ) {
-        switch limit {
-        case .ratio(let ratio):
-            precondition(
-                ratio > 0 && ratio <= 1, "FailuresInWindow: ratio is \(ratio), and must be above 0 and at most 1")
-        case .count(let count):
-            precondition(count >= 1, "FailuresInWindow: count is \(count), and must be at least 1")
-            window.mustHold(count, as: "count")
-        }
-        precondition(minimumCalls >= 1, "FailuresInWindow: minimumCalls is \(minimumCalls), and must be at least 1")
-        window.mustHold(minimumCalls, as: "minimumCalls")
-        precondition(
-            failing.isDisjoint(with: healthy),
-            "FailuresInWindow: \(failing.intersection(healthy)) can't be failing and healthy")
-        self.limit = limit
+        let checks = SettingChecks("FailuresInWindow")
+        self.limit =
+            switch limit {
+            case .ratio(let ratio): .ratio(checks.ratio(ratio, "ratio"))
+            case .count(let count): .count(checks.held(by: window, count, "count"))
+            }
+        self.minimumCalls = checks.held(by: window, minimumCalls, "minimumCalls")
         self.window = window
-        self.minimumCalls = minimumCalls
-        self.failing = failing
+        self.failing = checks.failing(failing, healthy)
         self.healthy = healthy
         outcomes = OutcomeWindow(window)
     }
@@ -112,10 +104,16 @@ extension Evidence {
     }
 }
 
-extension CallWindow {
-    func mustHold(_ count: Int, as name: String) {
-        guard case .calls(let size) = kind else { return }
-        precondition(count <= size, "CallWindow: \(name) is \(count), and the window holds \(size) calls")
+extension SettingChecks {
+    func ratio(_ value: Double, _ parameter: String) -> Double {
+        require(value > 0 && value <= 1, value, parameter, "must be above 0 and at most 1", else: 1)
+    }
+
+    /// A number of calls: at least 1, and no more than the window holds.
+    func held(by window: CallWindow, _ value: Int, _ parameter: String) -> Int {
+        let value = atLeast(1, value, parameter)
+        guard case .calls(let size) = window.kind else { return value }
+        return require(value <= size, value, parameter, "must be at most \(size), the calls of the window", else: size)
     }
 }
 

@@ -1,9 +1,10 @@
-/// Opens when too many of the latest calls were slow. A call still under way is slow as soon as the limit has passed.
+/// Opens when too many of the latest calls were slow: took longer than a limit. A call in flight is slow as soon as that has
+/// passed.
 ///
 /// So it opens though nothing ever comes back, and though a timeout further out cancels what is slow.
 public struct SlowCalls: TripRule, Hashable {
     public let limit: FailuresInWindow.Limit
-    /// How long a call may take.
+    /// How long a call may take; one that takes longer is slow.
     public let slowness: Duration
     public let window: CallWindow
     public let minimumCalls: Int
@@ -12,13 +13,13 @@ public struct SlowCalls: TripRule, Hashable {
 
     /// - Parameters:
     ///   - limit: how many slow calls are too many.
-    ///   - slowness: how long a call may take; above zero. A call under way is found slow up to an eighth of it later.
+    ///   - slowness: how long a call may take; above zero. A call in flight is found slow up to an eighth of it later.
     ///   - window: which calls are looked back on.
     ///   - minimumCalls: calls in the window below which it never opens; 1 or more, and no more than the window holds.
     public init(
         _ limit: FailuresInWindow.Limit, longerThan slowness: Duration, over window: CallWindow, minimumCalls: Int
     ) {
-        precondition(slowness > .zero, "SlowCalls: slowness is \(slowness), and must be above zero")
+        let slowness = SettingChecks("SlowCalls").aboveZero(slowness, "slowness")
         // Its checks are this rule's.
         let checked = FailuresInWindow(limit, over: window, minimumCalls: minimumCalls, failing: [], healthy: [])
         self.limit = checked.limit
@@ -34,7 +35,7 @@ public struct SlowCalls: TripRule, Hashable {
         isSlow(end) ? .failing : end.verdict == .success || end.verdict == .permanent ? .healthy : .none
     }
 
-    private func isSlow(_ end: CallEnd) -> Bool { end.began.map { $0.duration(to: end.time) >= slowness } ?? false }
+    private func isSlow(_ end: CallEnd) -> Bool { end.began.map { $0.duration(to: end.time) > slowness } ?? false }
 
     public mutating func began(at now: Instant) {
         noteSlow(at: now)
@@ -57,9 +58,18 @@ public struct SlowCalls: TripRule, Hashable {
         limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
     }
 
+    public mutating func forgetCalls() { underWay = CallsUnderWay(slowness) }
+
+    /// They are known by eighths of their limit, so only a rule with the same limit can take them.
+    public mutating func takeCalls(from other: any TripRule) -> Bool {
+        guard let other = other as? SlowCalls, other.slowness == slowness else { return false }
+        underWay = other.underWay
+        return true
+    }
+
     public mutating func reset() {
         outcomes.reset()
-        underWay = CallsUnderWay(slowness)
+        forgetCalls()
     }
 
     public func counts(at now: Instant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
@@ -71,7 +81,7 @@ public struct SlowCalls: TripRule, Hashable {
     }
 
     public var description: String {
-        "opens on \(limit) of \(window) taking \(slowness) or longer, of at least \(minimumCalls)"
+        "opens on \(limit) of \(window) taking longer than \(slowness.text), of at least \(minimumCalls)"
     }
 }
 

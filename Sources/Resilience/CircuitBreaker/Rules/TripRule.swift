@@ -11,6 +11,9 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// What the end of a call says about the endpoint. Never asked about rejections and cancellations: they say nothing.
     func evidence(of end: CallEnd) -> Evidence
 
+    /// What the end of a probe says, for a half-open circuit to close or to open again by. By default as of any other call.
+    func evidence(ofProbe end: CallEnd) -> Evidence
+
     /// Counts the end of a call. Cancellations and rejections come too, to a rule that needs
     /// ``TripRuleNeeds/calls``.
     mutating func ended(_ end: CallEnd)
@@ -36,7 +39,16 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// A call goes in. Told only to a rule that needs ``TripRuleNeeds/calls``.
     mutating func began(at now: Instant)
 
-    /// What the breaker need not tell it, in its present state.
+    /// None of the calls in flight will be reported: forgets them, and keeps what is counted. For a rule that needs
+    /// ``TripRuleNeeds/calls``.
+    mutating func forgetCalls()
+
+    /// Takes over the calls in flight from a rule that this one takes the place of. They will be reported to this one.
+    /// - Returns: false if it can't tell which these are; then none of them will be reported. By default true of a rule
+    ///   that does not need ``TripRuleNeeds/calls``.
+    mutating func takeCalls(from other: any TripRule) -> Bool
+
+    /// What it must be told in its present state; the rest costs a call nothing.
     var needs: TripRuleNeeds { get }
 
     /// What is counted, to be stored or handed to a rule that takes this one's place. It begins with a mark of its kind, so
@@ -50,7 +62,10 @@ public protocol TripRule: Sendable, CustomStringConvertible {
 }
 
 extension TripRule {
+    public func evidence(ofProbe end: CallEnd) -> Evidence { evidence(of: end) }
     public mutating func began(at now: Instant) {}
+    public mutating func forgetCalls() {}
+    public mutating func takeCalls(from other: any TripRule) -> Bool { !needs.contains(.calls) }
     public var needs: TripRuleNeeds { .successes }
     public func tallyEnds(after now: Instant) -> Instant { now }
 

@@ -250,7 +250,7 @@ import Testing
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = FailuresInWindow.failureRatio(0.5, over: .calls(5), minimumCalls: 6)
         }
-        #expect(errorText(result).contains("minimumCalls is 6, and the window holds 5 calls"))
+        #expect(errorText(result).contains("minimumCalls is 6, and must be at most 5, the calls of the window"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = FailuresInWindow.failureRatio(1.5)
         }
@@ -262,7 +262,7 @@ import Testing
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = FailuresInWindow.failures(6, over: .calls(5))
         }
-        #expect(errorText(result).contains("count is 6, and the window holds 5 calls"))
+        #expect(errorText(result).contains("count is 6, and must be at most 5, the calls of the window"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = FailuresInWindow.failures(0, over: .calls(5))
         }
@@ -270,14 +270,14 @@ import Testing
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CallWindow.calls(0)
         }
-        #expect(errorText(result).contains("count is 0, and must be at least 1"))
+        #expect(errorText(result).contains("count is 0, and must lie in 1...10000000"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CallWindow.time(.zero)
         }
-        #expect(errorText(result).contains("length is 0.0 seconds, and must be above zero"))
+        #expect(errorText(result).contains("length is 0 s, and must be above zero"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CallWindow.time(.seconds(1), buckets: 0)
         }
-        #expect(errorText(result).contains("buckets is 0, and must be at least 1"))
+        #expect(errorText(result).contains("buckets is 0, and must lie in 1...100000"))
     }
 }

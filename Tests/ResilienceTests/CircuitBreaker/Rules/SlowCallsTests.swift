@@ -3,17 +3,17 @@ import Testing
 @testable import Resilience
 
 @Suite struct SlowCallsTests {
-    /// Opens when half of the last 10 calls took 8 s or longer, of 2 at least.
+    /// Opens when half of the last 10 calls took longer than 8 s, of 2 at least.
     private var rule = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(10), minimumCalls: 2)
 
-    @Test("a call is slow if it took as long as the limit, whether it succeeded or failed", arguments: [7, 8, 9, 500])
+    @Test("a call is slow if it took longer than the limit, whether it succeeded or failed", arguments: [7, 8, 9, 500])
     mutating func ended(length: Int64) {
         for verdict in [Verdict.success, .transient] {
             rule.reset()
             for _ in 0..<2 { rule.began(at: .second(0)) }
             for _ in 0..<2 { _ = rule.ended(verdict, at: .second(length), began: .second(0)) }
-            #expect(rule.isMet(at: .second(length)) == (length >= 8))
-            #expect(rule.counts(at: .second(length)) == TripCounts(failures: length >= 8 ? 2 : 0, calls: 2))
+            #expect(rule.isMet(at: .second(length)) == (length > 8))
+            #expect(rule.counts(at: .second(length)) == TripCounts(failures: length > 8 ? 2 : 0, calls: 2))
         }
     }
 
@@ -22,9 +22,9 @@ import Testing
         func evidence(_ verdict: Verdict, _ length: Int64) -> Evidence {
             rule.evidence(of: CallEnd(verdict, at: .second(length), began: .second(0)))
         }
-        #expect(evidence(.success, 7) == .healthy && evidence(.permanent, 7) == .healthy)
-        #expect(evidence(.transient, 7) == .none && evidence(.throttled, 7) == .none)
-        #expect(evidence(.success, 8) == .failing && evidence(.transient, 8) == .failing)
+        #expect(evidence(.success, 8) == .healthy && evidence(.permanent, 8) == .healthy)
+        #expect(evidence(.transient, 8) == .none && evidence(.throttled, 8) == .none)
+        #expect(evidence(.success, 9) == .failing && evidence(.transient, 9) == .failing)
     }
 
     @Test("calls still under way count as slow once the limit has passed, at the latest an eighth of it later")
@@ -53,8 +53,8 @@ import Testing
         _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
         #expect(rule.counts(at: .second(50)).calls == 0)
         rule.began(at: .second(50))
-        _ = rule.ended(.cancelled, at: .second(58), began: .second(50))
-        #expect(rule.counts(at: .second(58)) == TripCounts(failures: 1, calls: 1))
+        _ = rule.ended(.cancelled, at: .second(59), began: .second(50))
+        #expect(rule.counts(at: .second(59)) == TripCounts(failures: 1, calls: 1))
     }
 
     @Test("a call of which nobody knows when it began is not slow")
@@ -110,9 +110,9 @@ import Testing
                 .count(1), longerThan: .nanoseconds(nanoseconds), over: .calls(3), minimumCalls: 1)
             let begin = Instant(nanoseconds: start)
             rule.began(at: begin)
-            let end = begin + .nanoseconds(nanoseconds)
+            let end = begin + .nanoseconds(nanoseconds) + .nanoseconds(1)
             #expect(
-                rule.ended(.success, at: end, began: begin) == (begin.duration(to: end) >= .nanoseconds(nanoseconds)))
+                rule.ended(.success, at: end, began: begin) == (begin.duration(to: end) > .nanoseconds(nanoseconds)))
         }
     }
 
@@ -121,7 +121,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = SlowCalls.slowCalls(0.5, longerThan: .zero)
         }
-        #expect(errorText(result).contains("slowness is 0.0 seconds, and must be above zero"))
+        #expect(errorText(result).contains("slowness is 0 s, and must be above zero"))
     }
 }
 
@@ -142,15 +142,61 @@ import Testing
         #expect(rule.isMet(at: .second(0)) == met)
     }
 
-    @Test("evidence is failing if any rule says so, or all; else healthy if any does")
+    @Test("evidence is failing if any rule says so, else healthy if any does; of a probe, all have to agree on failing")
     func evidence() {
         let (failures, throttles) = (
             ConsecutiveFailures.consecutiveFailures(2), ConsecutiveFailures.consecutiveThrottles(2)
         )
         let (any, all) = (CombinedRule.anyOf(failures, throttles), CombinedRule.allOf(failures, throttles))
         #expect(any.evidence(of: .transient) == .failing && any.evidence(of: .throttled) == .failing)
-        #expect(all.evidence(of: .transient) == .none && all.evidence(of: .success) == .healthy)
+        #expect(all.evidence(of: .transient) == .failing && all.evidence(of: .success) == .healthy)
         #expect(any.evidence(of: .permanent) == .healthy && all.evidence(of: .permanent) == .healthy)
+    }
+
+    @Test("all of: what each counts may be failures of different kinds, no call of which fails for all (P35)")
+    func differentFailures() {
+        let breaker = CircuitBreaker(
+            tripping: .allOf(
+                .failures(3, over: .calls(100), failing: .transient, healthy: .success),
+                .failures(3, over: .calls(100), failing: .throttled, healthy: .success)))
+        for _ in 0..<50 { try? breaker.acquire().complete(.transient) }
+        #expect(breaker.state == .closed)
+        for _ in 0..<2 { try? breaker.acquire().complete(.throttled) }
+        #expect(breaker.state == .closed)
+        try? breaker.acquire().complete(.throttled)
+        #expect(breaker.state == .open)
+    }
+
+    @Test("all of: a failure for one rule that is a success for the other is counted by both, and may open (P35)")
+    func mixedEvidence() {
+        var rule = CombinedRule.allOf(
+            .failures(2, over: .calls(9), failing: .transient, healthy: .throttled),
+            .failures(2, over: .calls(9), failing: .throttled, healthy: .transient))
+        for verdict in [Verdict.transient, .throttled, .transient, .throttled] {
+            #expect(!rule.isMet(at: .second(0)))
+            _ = rule.ended(verdict)
+            #expect(rule.evidence(of: verdict) == .failing)
+        }
+        #expect(rule.isMet(at: .second(0)))
+    }
+
+    @Test("a half-open circuit takes a probe for healthy by the same quorum that opened it")
+    func probes() {
+        let slow = CallEnd(.success, at: .second(9), began: .second(0))
+        let quick = CallEnd(.transient, at: .second(1), began: .second(0))
+        let both = CallEnd(.transient, at: .second(9), began: .second(0))
+        let well = CallEnd(.success, at: .second(1), began: .second(0))
+        let throttled = CallEnd(.throttled, at: .second(1), began: .second(0))
+        let rules: [any TripRule] = [
+            ConsecutiveFailures.consecutiveFailures(2), SlowCalls.slowCalls(0.5, longerThan: .seconds(8)),
+        ]
+        let (any, all) = (CombinedRule(.any, of: rules), CombinedRule(.all, of: rules))
+        #expect([slow, quick, both].allSatisfy { any.evidence(ofProbe: $0) == .failing })
+        #expect(all.evidence(ofProbe: slow) == .healthy)
+        #expect(all.evidence(ofProbe: quick) == .failing && all.evidence(ofProbe: both) == .failing)
+        for rule in [any, all] {
+            #expect(rule.evidence(ofProbe: well) == .healthy && rule.evidence(ofProbe: throttled) == .none)
+        }
     }
 
     @Test("a rule that watches calls is told of them, the others only of ends that say something")

@@ -162,7 +162,7 @@ private struct ListedSpans: ExplorableMachine {
             rule.ended(CallEnd(verdict, at: instant, began: Instant(nanoseconds: began)))
             find()
             spans[index].ended = (now, verdict)
-            let isSlow = now - began >= slowness
+            let isSlow = now - began > slowness
             if !spans[index].wasFound, isSlow || verdict != .cancelled { outcomes.append(isSlow) }
         }
         let counted = outcomes.suffix(size)

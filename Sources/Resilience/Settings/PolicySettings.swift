@@ -1,0 +1,112 @@
+/// The way in for settings that come from outside: a file, an environment, a reloaded configuration.
+///
+/// A policy that is made with a setting that can't be traps: in source code that is a mistake to be seen at once. Settings from
+/// outside must not end the process. Make such policies in here:
+///
+/// ```swift
+/// let bulkhead = try PolicySettings.checked { Bulkhead(limit: loaded.limit, queue: loaded.queue) }
+/// ```
+///
+/// Whole pipelines and registries can be made so, too.
+public enum PolicySettings {
+    /// Calls `make`, and throws instead of trapping if it makes anything with a setting that can't be.
+    ///
+    /// It covers what `make` does by itself, not what it leaves for later: of a registry the values that exist when it
+    /// returns. See ``Registry/reconfigure(make:)`` for those.
+    /// - Returns: what `make` returned.
+    /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if its settings were valid.
+    public static func checked<T>(_ make: () throws -> T) throws -> T {
+        let problems = Locked<[InvalidSetting]>([])
+        let made = Result {
+            try Problems.$current.withValue(
+                Problems { problem in problems.withLock { $0.append(problem) } }, operation: make)
+        }
+        let found = problems.withLock { $0 }
+        guard found.isEmpty else { throw InvalidSettings(problems: found) }
+        return try made.get()
+    }
+}
+
+/// A setting that can't be.
+public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
+    /// What was to be made with it: "Bulkhead".
+    public let subject: String
+    /// The parameter's name: "limit".
+    public let parameter: String
+    /// What it was: "0".
+    public let value: String
+    /// What it must be: "must be at least 1".
+    public let requirement: String
+
+    public init(subject: String, parameter: String, value: String, requirement: String) {
+        self.subject = subject
+        self.parameter = parameter
+        self.value = value
+        self.requirement = requirement
+    }
+
+    public var description: String { "\(subject): \(parameter) is \(value), and \(requirement)" }
+}
+
+/// Settings that can't be, thrown by ``PolicySettings/checked(_:)``.
+public struct InvalidSettings: Error, Hashable, CustomStringConvertible {
+    /// All that were found, in the order in which they were; one at least.
+    public let problems: [InvalidSetting]
+
+    public init(problems: [InvalidSetting]) { self.problems = problems }
+
+    public var description: String { problems.map(\.description).joined(separator: "\n") }
+}
+
+/// Where invalid settings are noted while somebody asks for them.
+struct Problems: Sendable {
+    let note: @Sendable (InvalidSetting) -> Void
+
+    @TaskLocal static var current: Problems?
+}
+
+/// The checks of one type's settings. Each returns a valid value: the one given, or, where problems are noted, one to go on
+/// with until they are thrown.
+package struct SettingChecks: Sendable {
+    let subject: String
+
+    package init(_ subject: String) { self.subject = subject }
+
+    /// - Parameter requirement: what follows "and": "must be …".
+    package func require<Value>(
+        _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String,
+        else valid: @autoclosure () -> Value
+    ) -> Value {
+        if isValid { return value }
+        let problem = InvalidSetting(
+            subject: subject, parameter: parameter, value: (value as? Duration)?.text ?? "\(value)",
+            requirement: requirement())
+        guard let problems = Problems.current else { preconditionFailure("\(problem)") }
+        problems.note(problem)
+        return valid()
+    }
+
+    package func atLeast(_ least: Int, _ value: Int, _ parameter: String) -> Int {
+        require(
+            value >= least, value, parameter, least == 0 ? "must not be negative" : "must be at least \(least)",
+            else: least)
+    }
+
+    package func notNegative(_ value: Duration, _ parameter: String) -> Duration {
+        require(value >= .zero, value, parameter, "must not be negative", else: .zero)
+    }
+
+    package func aboveZero(_ value: Duration, _ parameter: String) -> Duration {
+        require(value > .zero, value, parameter, "must be above zero", else: .seconds(1))
+    }
+
+    package func within<Value: Comparable>(_ range: ClosedRange<Value>, _ value: Value, _ parameter: String) -> Value {
+        require(
+            range.contains(value), value, parameter, "must lie in \(range.lowerBound)...\(range.upperBound)",
+            else: range.lowerBound)
+    }
+
+    package func share(_ value: Double, _ parameter: String) -> Double {
+        require((0...1).contains(value), value, parameter, "must lie in 0...1", else: 0)
+    }
+}

@@ -1,0 +1,117 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct ProbeRuleTests {
+    /// A circuit that is half-open at second 60, with this many probes out at once, and what becomes of it when its probes
+    /// end one after the other: + a success, - a failure, o nothing said.
+    private func state(after ends: String, closing: ProbeRule, probes: Int) -> CircuitState {
+        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), probes: probes, closing: closing)
+        circuit.record(.transient, at: .second(0))
+        circuit.timePassed(at: .second(60))
+        for end in ends {
+            guard case .allow(let ticket) = circuit.admit(at: .second(60)) else { return .open }
+            circuit.record(
+                end == "+" ? .success : end == "-" ? .transient : .cancelled, ticket: ticket, at: .second(60))
+        }
+        return circuit.state
+    }
+
+    @Test(
+        "a round is decided as soon as no later probe can change it",
+        arguments: [
+            (.successes(1), "", .halfOpen), (.successes(1), "+", .closed), (.successes(1), "-", .open),
+            (.successes(3), "++", .halfOpen), (.successes(3), "+++", .closed), (.successes(3), "++-", .open),
+            (.successes(2, of: 3), "-", .halfOpen), (.successes(2, of: 3), "-+", .halfOpen),
+            (.successes(2, of: 3), "-++", .closed), (.successes(2, of: 3), "+-+", .closed),
+            (.successes(2, of: 3), "--", .open), (.successes(2, of: 3), "+--", .open),
+            (.failureRatio(0.5, of: 10), "----", .halfOpen), (.failureRatio(0.5, of: 10), "-----", .open),
+            (.failureRatio(0.5, of: 10), "++++-----", .open), (.failureRatio(0.5, of: 10), "----+++++", .halfOpen),
+            (.failureRatio(0.5, of: 10), "----++++++", .closed), (.failureRatio(1, of: 3), "--+", .closed),
+            (.failureRatio(1, of: 3), "---", .open), (.failureRatio(0.001, of: 3), "-", .open),
+            (.successes(2, of: 3), "oo-o+ooo+", .closed),
+        ] as [(ProbeRule, String, CircuitState)])
+    func rounds(closing: ProbeRule, ends: String, state: CircuitState) {
+        #expect(self.state(after: ends, closing: closing, probes: 1) == state)
+        #expect(self.state(after: ends, closing: closing, probes: closing.probes) == state)
+    }
+
+    @Test("a share of failures is the number of them that reaches it, also where it is no binary fraction")
+    func ratios() {
+        for (ratio, probes, failures) in [(0.1, 30, 3), (0.5, 10, 5), (0.5, 5, 3), (1, 7, 7), (0.29, 100, 29)] {
+            #expect(ProbeRule.failureRatio(ratio, of: probes).failures == failures)
+        }
+    }
+
+    @Test(
+        "a round lets in no more probes than it counts, and another for each that says nothing",
+        arguments: [1, 2, 3, 5])
+    func admissions(probes: Int) {
+        var circuit = ThreeStateCircuit(
+            tripping: .consecutiveFailures(1), probes: probes, closing: .successes(4, of: 5))
+        circuit.record(.transient, at: .second(0))
+        var out: [UInt64] = []
+        func admitAll() {
+            while case .allow(let ticket) = circuit.admit(at: .second(60)) { out.append(ticket) }
+        }
+        admitAll()
+        #expect(out.count == probes)
+        for ticket in out { circuit.record(.cancelled, ticket: ticket, at: .second(61)) }
+        out = []
+        admitAll()
+        #expect(out.count == probes)
+        circuit.record(.success, ticket: out.removeFirst(), at: .second(61))
+        admitAll()
+        #expect(out.count == min(probes, 4))
+        circuit.record(.success, ticket: out.removeFirst(), at: .second(61))
+        circuit.record(.success, ticket: circuit.oneMore(&out), at: .second(61))
+        admitAll()
+        #expect(out.count == min(probes, 2))
+        #expect(circuit.state == .halfOpen)
+    }
+
+    @Test("while half-open the status counts the probes of the round, and each that fails is told with its number")
+    func seen() throws {
+        let clock = ManualClock()
+        let recorder = EventRecorder()
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(5), closing: .successes(3, of: 5)),
+            timeBase: clock, observers: Observers(recorder))
+        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        #expect(breaker.status.failureCount == 5 && breaker.status.failureLimit == 5)
+        clock.advance(by: .seconds(60))
+        #expect(breaker.status.failureCount == 0 && breaker.status.failureLimit == 3 && breaker.status.callCount == 0)
+        recorder.reset()
+        for verdict in [Verdict.transient, .success, .transient] { try breaker.acquire().complete(verdict) }
+        #expect(breaker.status.failureCount == 2 && breaker.status.callCount == 3)
+        try breaker.acquire().complete(.transient)
+        #expect(breaker.status.failureCount == 5 && breaker.state == .open)
+        let events = recorder.events().filter { (event: CircuitBreaker.Event) in event != .allowed(.halfOpen) }
+        #expect(
+            events == [.halfOpened, .failure(1, of: 3), .failure(2, of: 3), .reopened(for: .seconds(60))])
+    }
+
+    @Test("rules that can't be are refused with a message that names the setting")
+    func nonsense() {
+        for (make, text) in [
+            ({ ProbeRule.successes(0) }, "ProbeRule: successes is 0, and must be at least 1"),
+            ({ ProbeRule.successes(4, of: 3) }, "ProbeRule: successes is 4, and must lie in 1...3"),
+            ({ ProbeRule.successes(1, of: 0) }, "ProbeRule: probes is 0, and must be at least 1"),
+            ({ ProbeRule.failureRatio(.nan, of: 3) }, "ProbeRule: ratio is nan, and must be above 0 and at most 1"),
+        ] as [(() -> ProbeRule, String)] {
+            let error = #expect(throws: InvalidSettings.self) { _ = try PolicySettings.checked(make) }
+            #expect(error.map { "\($0)" } == text)
+        }
+    }
+}
+
+extension ThreeStateCircuit {
+    /// A probe that is out: of those, or a new one.
+    fileprivate mutating func oneMore(_ out: inout [UInt64]) -> UInt64 {
+        if !out.isEmpty { return out.removeFirst() }
+        guard case .allow(let ticket) = admit(at: .second(60)) else { return 0 }
+        return ticket
+    }
+}

@@ -1,0 +1,118 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct TrippedByHandTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let breaker: CircuitBreaker
+
+    init() {
+        breaker = CircuitBreaker(
+            openFor: .exponential(from: .seconds(30)), timeBase: clock, observers: Observers(recorder))
+    }
+
+    private var lines: [String] { recorder.events(of: CircuitBreaker.Event.self).map { "\($0)" } }
+
+    @Test("opened by hand it refuses for as long as a trip of its own would, and recovers by a probe")
+    func trip() throws {
+        #expect(breaker.trip())
+        #expect(breaker.timeRemaining == .seconds(30))
+        #expect(throws: CircuitOpen(breaker: "breaker", retryAfter: .seconds(30))) { _ = try breaker.acquire() }
+        clock.advance(by: .seconds(30))
+        try breaker.acquire().complete(.transient)
+        #expect(breaker.timeRemaining == .seconds(60))
+        clock.advance(by: .seconds(60))
+        try breaker.acquire().complete(.success)
+        #expect(breaker.state == .closed)
+        #expect(lines.first == "opened by hand for 30 s")
+    }
+
+    @Test("opened for a time it refuses for just that, also if it is open already: longer or shorter")
+    func length() {
+        for length in [Duration.seconds(3600), .seconds(5), .nanoseconds(1), .zero, .seconds(-1)] {
+            #expect(breaker.trip(for: length))
+            #expect(breaker.timeRemaining == (length > .zero ? length : nil))
+            #expect(breaker.isAllowed == (length <= .zero))
+        }
+        #expect(breaker.trip(for: .seconds(Int64.max)))
+        clock.advance(by: .seconds(Int64.max / 1_000_000_000 / 2))
+        #expect(breaker.state == .open)
+    }
+
+    @Test("a caller refused before is told of the new time, and a probe under way decides nothing")
+    func afterwards() throws {
+        breaker.trip(for: .seconds(5))
+        _ = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        breaker.trip(for: .seconds(50))
+        #expect(throws: CircuitOpen(breaker: "breaker", retryAfter: .seconds(50))) { _ = try breaker.acquire() }
+        clock.advance(by: .seconds(50))
+        let probe = try breaker.acquire()
+        breaker.trip(for: .seconds(7))
+        probe.complete(.success)
+        #expect(breaker.timeRemaining == .seconds(7))
+    }
+
+    @Test(
+        "a breaker set by hand is not opened, and one of a kind that can't be says so",
+        arguments: [CircuitBreaker.Mode.isolated, .disabled, .observing])
+    func refused(mode: CircuitBreaker.Mode) {
+        breaker.setMode(mode)
+        recorder.reset()
+        #expect(!breaker.trip() && !breaker.trip(for: .seconds(9)))
+        breaker.setMode(.automatic)
+        #expect(breaker.state == .closed && breaker.isAllowed)
+        #expect(lines == ["set by hand → automatic"])
+    }
+
+    @Test("a gate opened by hand refuses, and lets everybody in afterwards")
+    func gate() throws {
+        let gate = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
+        #expect(gate.trip())
+        #expect(gate.timeRemaining == .seconds(30))
+        gate.trip(for: .seconds(3))
+        clock.advance(by: .seconds(3))
+        for _ in 0..<3 { try gate.acquire().complete(.success) }
+        #expect(gate.state == .closed)
+    }
+
+    @Test("callers that wait for a probe are told at once")
+    func parked() throws {
+        let clock = clock
+        try clock.run {
+            let breaker = CircuitBreaker(
+                circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), excess: .waits(upTo: .seconds(100))),
+                timeBase: clock)
+            try breaker.acquire().complete(.transient)
+            clock.advance(by: .seconds(60))
+            let probe = try breaker.acquire()
+            let waiting = Task(executorPreference: clock.taskExecutor) { try await breaker.run {} }
+            await clock.runUntilIdle()
+            let start = clock.now
+            breaker.trip(for: .seconds(9))
+            await #expect(throws: CircuitOpen.self) { try await waiting.value }
+            #expect(clock.now == start)
+            probe.complete(.success)
+        }
+    }
+
+    @Test("a health check comes at the end of the new break, not of the old one")
+    func healthCheck() throws {
+        let clock = clock
+        let check = ScriptedOperation<Void, Void>(fallback: .success(()))
+        try clock.run {
+            let breaker = CircuitBreaker(
+                healthCheck: HealthCheck { try await check() }, timeBase: clock)
+            breaker.trip(for: .seconds(10))
+            breaker.trip(for: .seconds(100))
+            let start = clock.now
+            #expect(clock.sleepers == [start + .seconds(100)])
+            breaker.trip(for: .seconds(20))
+            #expect(clock.sleepers == [start + .seconds(20)])
+            clock.advance(by: .seconds(20))
+            await clock.runUntilIdle()
+            #expect(check.callCount == 1 && breaker.state == .closed)
+        }
+    }
+}

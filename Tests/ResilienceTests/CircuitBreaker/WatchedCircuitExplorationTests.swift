@@ -1,0 +1,154 @@
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// A circuit that watches its calls, beside the list of all calls in flight: whatever happens around them, nobody is forgotten
+/// who will be reported, and nobody is remembered who will not be.
+private struct WatchedCircuit: ExplorableMachine {
+    enum Input: Hashable {
+        case admit
+        case end(Int, Verdict)
+        case wait(Int64)
+        case set(CircuitBreaker.Mode)
+        case reset
+        case trip
+        /// Its own memory, as after a restart, but with the calls still in flight.
+        case restore
+        /// Settings in its place: with the same limit, or another.
+        case replace(slowness: Int64)
+        case timePasses
+    }
+
+    private struct Flight {
+        let generation: UInt64
+        let ticket: UInt64
+        let began: Instant?
+        let isWatched: Bool
+    }
+
+    private var circuit: Circuit
+    private var slowness: Int64
+    private let ramp: Int64
+    private let isCombined: Bool
+    private var flights: [Flight] = []
+    private let maxFlights: Int
+    private var now = Instant(nanoseconds: 0)
+
+    init(slowness: Int64, ramp: Int64, isCombined: Bool = false, flights: Int) {
+        self.slowness = slowness
+        self.ramp = ramp
+        self.isCombined = isCombined
+        maxFlights = flights
+        circuit = Circuit(Self.machine(slowness, ramp, isCombined))
+    }
+
+    private static func machine(_ slowness: Int64, _ ramp: Int64, _ isCombined: Bool) -> ThreeStateCircuit {
+        let slow = SlowCalls(.ratio(0.5), longerThan: .nanoseconds(slowness), over: .calls(3), minimumCalls: 2)
+        let rule: any TripRule = isCombined ? CombinedRule.anyOf(.consecutiveFailures(2), slow) : slow
+        return machine(rule, ramp)
+    }
+
+    private static func machine(_ rule: some TripRule, _ ramp: Int64) -> ThreeStateCircuit {
+        ThreeStateCircuit(tripping: rule, openFor: .constant(.nanoseconds(2)), ramp: .nanoseconds(ramp))
+    }
+
+    private var slow: SlowCalls? {
+        let rule = (circuit.machine as? ThreeStateCircuit)?.rule
+        return rule as? SlowCalls ?? (rule as? CombinedRule)?.rules.last as? SlowCalls
+    }
+
+    /// Readings counted from now, generations by whether they are the present one.
+    var identity: [Int64]? {
+        func left(_ instant: Instant) -> Int64 {
+            min(20, max(-20, instant.nanoseconds.saturatingSubtracting(now.nanoseconds)))
+        }
+        guard let machine = circuit.machine as? ThreeStateCircuit else { return nil }
+        let modes: [CircuitBreaker.Mode] = [.automatic, .isolated, .disabled, .observing]
+        var values = [Int64(modes.firstIndex(of: circuit.mode) ?? -1), slowness, left(circuit.latest)]
+        values += (machine.memory(at: now)?.counted ?? []).map { Int64($0) } + [-7]
+        switch machine.phase {
+        case .closed: values.append(0)
+        case .open(let until): values += [1, left(until)]
+        case .halfOpen(let round): values += [2] + round.probes.map { left($0.leaseEnds) }
+        case .ramp(let since, let credit): values += [3, left(since), credit]
+        }
+        for flight in flights {
+            values += [
+                flight.generation == circuit.generation ? 1 : 0, flight.ticket > 0 ? 1 : 0,
+                flight.began.map(left) ?? -99,
+            ]
+        }
+        return values
+    }
+
+    var inputs: [Input] {
+        var inputs: [Input] = [.wait(1), .wait(slowness + 1), .reset, .trip, .restore, .timePasses]
+        inputs += [.replace(slowness: 3), .replace(slowness: 5)]
+        inputs += [.set(.automatic), .set(.isolated), .set(.disabled), .set(.observing)].filter {
+            $0 != .set(circuit.mode)
+        }
+        if flights.count < maxFlights { inputs.append(.admit) }
+        for index in flights.indices { inputs += [.end(index, .success), .end(index, .cancelled)] }
+        return inputs
+    }
+
+    mutating func apply(_ input: Input) throws {
+        let generation = circuit.generation
+        var isCarried = false
+        switch input {
+        case .wait(let length): now = now + .nanoseconds(length)
+        case .set(let mode): _ = circuit.set(mode, at: now)
+        case .reset: _ = circuit.reset(keepingGrowth: false, at: now)
+        case .trip: _ = circuit.trip(for: nil, at: now)
+        case .timePasses: _ = circuit.timePassed(at: now)
+        case .restore:
+            let memory = try #require(circuit.memory(at: now))
+            try require(circuit.restore(memory, circuit.mode, age: .zero, at: now), "its own memory is refused")
+        case .replace(let slowness):
+            isCarried = slowness == self.slowness
+            self.slowness = slowness
+            try require(
+                circuit.replace(with: Self.machine(slowness, ramp, isCombined), at: now), "its own kind is refused")
+        case .admit:
+            if case .allow(let generation, let ticket, let began, _, _) = circuit.admit(at: now) {
+                flights.append(
+                    Flight(
+                        generation: generation, ticket: ticket, began: began, isWatched: began != nil && ticket == 0))
+            }
+        case .end(let index, let verdict):
+            let flight = flights.remove(at: index)
+            let recording = circuit.record(
+                verdict, generation: flight.generation, ticket: flight.ticket, began: flight.began, at: now)
+            try require((recording == .late) == (flight.generation != generation), "late, or not")
+        }
+        if isCarried, circuit.generation != generation {
+            let state = circuit.machine.state
+            try require(state != .closed, "calls in flight are late after a change to equal settings, \(state)")
+        }
+        // Of an earlier generation nothing will be reported.
+        let watched = flights.count { $0.isWatched && $0.generation == circuit.generation }
+        let remembered = try #require(slow).underWay.count
+        try require(remembered <= watched, "\(remembered) calls are remembered, and \(watched) will be reported")
+        // Those that took too long have been found and are remembered no more; the others all are.
+        let young = flights.count {
+            guard $0.isWatched, $0.generation == circuit.generation, let began = $0.began else { return false }
+            return began.nanoseconds + slowness >= circuit.latest.nanoseconds
+        }
+        try require(remembered >= young, "\(remembered) calls are remembered of \(young) that may yet end in time")
+    }
+}
+
+@Suite struct WatchedCircuitExplorationTests {
+    @Test(
+        "whatever happens around calls in flight, those are remembered that will be reported, and no others (P32)",
+        arguments: [(0, false), (6, false), (6, true)])
+    func far(ramp: Int64, isCombined: Bool) throws {
+        let explorer = Explorer(
+            WatchedCircuit(slowness: 3, ramp: ramp, isCombined: isCombined, flights: 3),
+            code: "WatchedCircuit(slowness: 3, ramp: \(ramp), isCombined: \(isCombined), flights: 3)")
+        #expect(try explorer.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
+        try explorer.exploreRandomly(length: 3_000, seed: 11)
+    }
+}
