@@ -31,8 +31,8 @@ struct Circuit: Sendable {
     }
 
     enum Recording: Equatable {
-        /// The call was admitted in an earlier generation: nothing changed.
-        case late
+        /// The call was admitted in an earlier generation, or in a ramp that had just ended: its end changed nothing.
+        case late(Transition? = nil)
         /// `failure`: a failure was counted.
         case recorded(failure: Bool = false, Transition?)
         /// It would have opened, were it not only observing.
@@ -47,7 +47,7 @@ struct Circuit: Sendable {
 
     /// What the state changes to by itself is known without waiting for a call.
     mutating func timePassed(at now: Instant) -> Transition? {
-        guard mode == .automatic else { return nil }
+        guard let changesAt, changesAt <= max(latest, now) else { return nil }
         return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
     }
 
@@ -84,7 +84,9 @@ struct Circuit: Sendable {
         _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: Instant? = nil,
         evidence: Evidence? = nil, at now: Instant, using chance: SplitMix64 = .shared
     ) -> Recording {
-        guard admitted == generation else { return .late }
+        guard admitted == generation else { return .late() }
+        // A ramp that is over ends now, and not with the next call: so whether somebody watches makes no difference.
+        if let transition = timePassed(at: now) { return .late(transition) }
         guard mode != .disabled else { return .recorded(nil) }
         let needs = machine.needs
         // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket.

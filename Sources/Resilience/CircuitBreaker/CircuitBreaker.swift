@@ -217,7 +217,8 @@ public final class CircuitBreaker: Policy {
         if ticket > 0 { resumeParked() }
         guard let status else { return }
         switch recording {
-        case .late:
+        case .late(let transition):
+            tell(transition, status, &call)
             call.emit(Event.late(verdict), from: name, to: observers)
         case .recorded(let failure, let transition):
             if failure {

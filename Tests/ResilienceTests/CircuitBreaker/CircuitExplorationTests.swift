@@ -131,7 +131,7 @@ private struct WitnessedCircuit: ExplorableMachine {
             let call = outside.remove(at: index)
             let recording = circuit.record(verdict, generation: call.generation, ticket: call.ticket, at: now)
             if isLate(call) {
-                try require(recording, is: .late)
+                try require(recording, is: .late())
             } else if circuit.mode == .disabled {
                 try require(recording, is: .recorded(nil), "what a disabled circuit records")
             } else if circuit.mode == .observing {

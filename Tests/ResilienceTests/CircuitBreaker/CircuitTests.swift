@@ -32,7 +32,7 @@ private let now = Instant.second(0)
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
         _ = circuit.admit(at: .second(60))
         for stale: UInt64 in [0, 1, 2, 4] {
-            #expect(circuit.record(verdict, generation: stale, ticket: 1, at: .second(61)) == .late)
+            #expect(circuit.record(verdict, generation: stale, ticket: 1, at: .second(61)) == .late())
         }
         #expect(circuit.machine.state == .halfOpen && circuit.generation == 3)
     }
@@ -132,7 +132,7 @@ private let now = Instant.second(0)
     @Test("a reset begins a new generation even when it changes no state")
     mutating func reset() {
         #expect(circuit.reset(keepingGrowth: false) == nil)
-        #expect(circuit.record(.transient, generation: 1, ticket: 0, at: now) == .late)
+        #expect(circuit.record(.transient, generation: 1, ticket: 0, at: now) == .late())
         #expect(circuit.machine.state == .closed)
     }
 
@@ -310,8 +310,8 @@ private let now = Instant.second(0)
                 let before = (circuit.generation, circuit.machine.status(at: now))
                 let recording = circuit.record(
                     random.pick(verdicts), generation: call.generation, ticket: call.ticket, at: now)
-                try #require((recording == .late) == (call.generation != before.0))
-                if recording == .late { try #require(circuit.machine.status(at: now) == before.1) }
+                try #require((recording == .late()) == (call.generation != before.0))
+                if recording == .late() { try #require(circuit.machine.status(at: now) == before.1) }
             }
             let probes = open.count { $0.generation == circuit.generation && $0.ticket != 0 && now < $0.leaseEnds }
             try #require(circuit.machine.state != .halfOpen || probes <= limit)

@@ -115,14 +115,18 @@ import Testing
                         closing: .successes(2, of: 3), ramp: ramp),
                     timeBase: clock)
             }
+            let held = [HeldPermits(), HeldPermits()]
             let stream = both[0].transitions()
             var random = SeededGenerator(seed: 7)
             for _ in 0..<2_000 {
                 clock.advance(by: .milliseconds(Int.random(in: 0..<900, using: &random)))
                 let verdict = [Verdict.success, .transient, .cancelled].randomElement(using: &random)!
-                let admitted = both.map { breaker in
+                // One is in flight while the other comes and goes.
+                if Bool.random(using: &random) { for permits in held { permits.completeFirst(verdict) } }
+                let admitted = both.indices.map { place in
                     do {
-                        try breaker.acquire().complete(verdict)
+                        let permit = try both[place].acquire()
+                        if held[place].isEmpty { held[place].add(permit) } else { permit.complete(verdict) }
                         return true
                     } catch {
                         return false

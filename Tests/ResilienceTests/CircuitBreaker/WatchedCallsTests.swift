@@ -88,12 +88,13 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         clock.advance(by: .seconds(5))
         try breaker.acquire().complete(.success)
         clock.advance(by: .milliseconds(9_900))
-        let permits = Permits()
+        let permits = HeldPermits()
         // Nine of ten are let in.
         for _ in 0..<3 {
             do { permits.add(try breaker.acquire()) } catch { permits.add(try breaker.acquire()) }
         }
         clock.advance(by: .milliseconds(200))
+        try breaker.acquire().complete(.success)
         #expect(breaker.state == .closed)
         permits.completeAll()
         clock.advance(by: .seconds(2))
@@ -107,7 +108,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     func around(change: String) throws {
         let clock = ManualClock()
         let breaker = watching(clock)
-        let permits = Permits()
+        let permits = HeldPermits()
         for _ in 0..<4 { permits.add(try breaker.acquire()) }
         switch change {
         case "restored": try breaker.restore(try #require(breaker.snapshot()))
@@ -130,7 +131,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     func reconfiguredAlike() throws {
         let clock = ManualClock()
         let breaker = watching(clock)
-        let permits = Permits()
+        let permits = HeldPermits()
         for _ in 0..<4 { permits.add(try breaker.acquire()) }
         clock.advance(by: .milliseconds(500))
         #expect(
@@ -147,13 +148,13 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     func reconfiguredOtherwise(milliseconds: Int) throws {
         let clock = ManualClock()
         let breaker = watching(clock)
-        let permits = Permits()
+        let permits = HeldPermits()
         for _ in 0..<4 { permits.add(try breaker.acquire()) }
         #expect(
             breaker.reconfigure(
                 tripping: .slowCalls(
                     0.5, longerThan: .milliseconds(milliseconds), over: .calls(10), minimumCalls: 3)))
-        let later = Permits()
+        let later = HeldPermits()
         for _ in 0..<3 { later.add(try breaker.acquire()) }
         permits.completeAll()
         clock.advance(by: .seconds(20))
@@ -199,33 +200,12 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 1)
         breaker.reset()
         recorder.reset()
-        let permits = Permits()
+        let permits = HeldPermits()
         for _ in 0..<3 { permits.add(try breaker.acquire()) }
         clock.advance(by: .seconds(2))
         try breaker.acquire().complete(.success)
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 1)
         #expect(breaker.state == .closed)
         permits.completeAll()
-    }
-}
-
-/// Permits that are held for a while.
-private final class Permits {
-    private final class Box {
-        private var permit: Permit?
-        init(_ permit: consuming Permit) { self.permit = consume permit }
-        func complete() {
-            let permit = permit.take()
-            permit?.complete(.success)
-        }
-    }
-
-    private var boxes: [Box] = []
-
-    func add(_ permit: consuming Permit) { boxes.append(Box(permit)) }
-
-    func completeAll() {
-        for box in boxes { box.complete() }
-        boxes = []
     }
 }

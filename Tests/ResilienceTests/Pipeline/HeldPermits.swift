@@ -1,0 +1,25 @@
+import Resilience
+
+/// Permits that are held for a while, and reported in the order in which they were taken.
+final class HeldPermits {
+    private final class Box {
+        private var permit: Permit?
+
+        init(_ permit: consuming Permit) { self.permit = consume permit }
+
+        func complete(_ verdict: Verdict) {
+            let permit = permit.take()
+            permit?.complete(verdict)
+        }
+    }
+
+    private var boxes: [Box] = []
+
+    var isEmpty: Bool { boxes.isEmpty }
+
+    func add(_ permit: consuming Permit) { boxes.append(Box(permit)) }
+
+    func completeFirst(_ verdict: Verdict) { if !boxes.isEmpty { boxes.removeFirst().complete(verdict) } }
+
+    func completeAll(_ verdict: Verdict = .success) { while !isEmpty { completeFirst(verdict) } }
+}
