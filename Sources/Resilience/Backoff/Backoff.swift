@@ -40,16 +40,19 @@ public struct Backoff: Sendable, Hashable {
     let jitter: Jitter
     @usableFromInline let isJittered: Bool
 
+    private static let checks = SettingChecks("Backoff")
+
     private init(base: Duration, cap: Duration, growth: Growth, jitter: Jitter) {
-        precondition(base >= .zero, "Backoff: base is \(base), and must not be negative")
-        precondition(cap >= .zero, "Backoff: cap is \(cap), and must not be negative")
-        if case .proportional(let share) = jitter {
-            precondition((0...1).contains(share), "Backoff: jitter share is \(share), and must lie in 0...1")
-        }
-        self.base = base.saturatedNanoseconds
-        self.cap = cap.saturatedNanoseconds
+        let checks = Self.checks
+        self.base = checks.notNegative(base, "base").saturatedNanoseconds
+        self.cap = checks.notNegative(cap, "cap").saturatedNanoseconds
         self.growth = growth
-        self.jitter = jitter
+        self.jitter =
+            if case .proportional(let share) = jitter {
+                .proportional(checks.share(share, "jitter share"))
+            } else {
+                jitter
+            }
         isJittered = jitter != .none
     }
 
@@ -72,8 +75,8 @@ public struct Backoff: Sendable, Hashable {
         from base: Duration = .milliseconds(50), factor: Double = 2, cap: Duration = .seconds(20),
         jitter: Jitter = .full
     ) -> Backoff {
-        precondition(
-            factor >= 1 && factor.isFinite, "Backoff: factor is \(factor), and must be finite and at least 1")
+        let factor = checks.require(
+            factor >= 1 && factor.isFinite, factor, "factor", "must be finite and at least 1", else: 1)
         return Backoff(base: base, cap: cap, growth: .exponential(factor: factor), jitter: jitter)
     }
 
@@ -82,8 +85,9 @@ public struct Backoff: Sendable, Hashable {
     public static func sequence(
         _ delays: [Duration], atEnd end: SequenceEnd = .repeatLast, jitter: Jitter = .none
     ) -> Backoff {
-        precondition(!delays.isEmpty, "Backoff: the sequence is empty")
-        precondition(delays.allSatisfy { $0 >= .zero }, "Backoff: the sequence has a negative delay")
+        let delays = checks.require(
+            !delays.isEmpty && delays.allSatisfy { $0 >= .zero }, delays, "sequence",
+            "must have one delay at least, and none that is negative", else: [.zero])
         return Backoff(
             base: delays[0], cap: delays.max() ?? .zero,
             growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter)
@@ -96,7 +100,9 @@ public struct Backoff: Sendable, Hashable {
         cap: Duration = .seconds(20), jitter: Jitter = .none,
         _ delay: @escaping @Sendable (_ retry: Int, _ previous: Duration) -> Duration
     ) -> Backoff {
-        precondition(jitter != .decorrelated, "Backoff: jitter is decorrelated, which would replace a custom delay")
+        let jitter = checks.require(
+            jitter != .decorrelated, jitter, "jitter", "must not be, since it would replace the custom delay",
+            else: .none)
         return Backoff(base: .zero, cap: cap, growth: .custom(CustomDelay(delay)), jitter: jitter)
     }
 
@@ -211,13 +217,13 @@ extension Backoff: CustomStringConvertible {
     public var description: String {
         let shape: String =
             switch growth {
-            case .constant: "constant \(Duration.nanoseconds(base))"
-            case .linear: "linear \(Duration.nanoseconds(base)) up to \(Duration.nanoseconds(cap))"
+            case .constant: "constant \(Duration.nanoseconds(base).text)"
+            case .linear: "linear \(Duration.nanoseconds(base).text) up to \(Duration.nanoseconds(cap).text)"
             case .exponential(let factor):
-                "exponential \(Duration.nanoseconds(base)) × \(factor)ⁿ up to \(Duration.nanoseconds(cap))"
+                "exponential \(Duration.nanoseconds(base).text) × \(factor)ⁿ up to \(Duration.nanoseconds(cap).text)"
             case .sequence(let delays, let end):
-                "\(delays.map { Duration.nanoseconds($0) })\(end == .stop ? " and no more" : "")"
-            case .custom: "custom up to \(Duration.nanoseconds(cap))"
+                "\(delays.map { Duration.nanoseconds($0).text }.joined(separator: ", "))\(end == .stop ? " and no more" : "")"
+            case .custom: "custom up to \(Duration.nanoseconds(cap).text)"
             }
         return jitter == .none ? shape : "\(shape), \(jitter) jitter"
     }

@@ -35,6 +35,8 @@ public final class Bulkhead: Policy {
         var waiters: [UInt64: Waiter] = [:]
     }
 
+    private static let checks = SettingChecks("Bulkhead")
+
     private let base: any TimeBase
     private let maxWait: Duration
     private let predictsWait: Bool
@@ -55,7 +57,9 @@ public final class Bulkhead: Policy {
         maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
         observers: Observers = Observers()
     ) {
-        precondition(maxWait.map { $0 >= .zero } ?? true, "Bulkhead: maxWait is \(maxWait!), and must not be negative")
+        let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
+        let limit = Self.checks.atLeast(1, limit, "limit")
+        let queue = Self.checks.atLeast(0, queue, "queue")
         self.name = name
         self.observers = observers
         self.order = order
@@ -66,6 +70,9 @@ public final class Bulkhead: Policy {
         state = Locked(State(machine: machine, made: (limit, queue)))
         freePermits = FreePermits(limit)
     }
+
+    /// A call that holds a permit would wait for another, for ever if that is the last.
+    public var canNestInItself: Bool { false }
 
     // The slot's first word is where the call stands; the second its ticket; the third when a measured one came inside.
     private enum Stage {
@@ -187,6 +194,9 @@ public final class Bulkhead: Policy {
     /// Calls at the same time from now on; 1 or more. New permits go to those who wait, at once. When it is lowered,
     /// those inside finish, and nobody gets in before fewer are inside than the new limit.
     public func setLimit(_ limit: Int) {
+        guard Self.checks.allows(limit >= 1, limit, "limit", "must be at least 1"), SettingChecks.mayChange else {
+            return
+        }
         let (old, next) = ask { state in
             let old = state.machine.limit
             return (old, state.machine.setLimit(limit).compactMap { state.waiters.removeValue(forKey: $0) })
@@ -197,6 +207,9 @@ public final class Bulkhead: Policy {
 
     /// Calls that may wait from now on; 0 or more. Those who wait already keep their places.
     public func setQueue(_ queue: Int) {
+        guard Self.checks.allows(queue >= 0, queue, "queue", "must not be negative"), SettingChecks.mayChange else {
+            return
+        }
         let old = ask { state in
             let old = state.machine.queueLimit
             state.machine.setQueueLimit(queue)
@@ -240,7 +253,7 @@ public final class Bulkhead: Policy {
             case .lastInFirstOut: ", newest first"
             case .byPriority: ", by priority"
             }
-        let wait = maxWait == .infinite ? "" : " for at most \(maxWait)"
+        let wait = maxWait == .infinite ? "" : " for at most \(maxWait.text)"
         return "\(name): \(limit) at a time, \(queue) queued\(wait)\(turn)"
     }
 }

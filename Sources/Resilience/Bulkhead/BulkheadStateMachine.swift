@@ -15,19 +15,9 @@ struct BulkheadStateMachine: Sendable {
     private(set) var displaced: Set<UInt64> = []
 
     init(limit: Int, queueLimit: Int, order: Bulkhead.Order = .firstInFirstOut) {
-        Self.check(limit: limit)
-        Self.check(queueLimit: queueLimit)
         self.limit = limit
         self.queueLimit = queueLimit
         self.order = order
-    }
-
-    private static func check(limit: Int) {
-        precondition(limit >= 1, "Bulkhead: limit is \(limit), and must be at least 1")
-    }
-
-    private static func check(queueLimit: Int) {
-        precondition(queueLimit >= 0, "Bulkhead: queue is \(queueLimit), and must not be negative")
     }
 
     var queued: Int { lines.reduce(0) { $0 + $1.count } }
@@ -96,7 +86,6 @@ struct BulkheadStateMachine: Sendable {
 
     /// - Returns: the tickets that are handed the new permits.
     mutating func setLimit(_ limit: Int) -> [UInt64] {
-        Self.check(limit: limit)
         self.limit = limit
         var next: [UInt64] = []
         while inUse < limit, let ticket = popFirst() {
@@ -109,7 +98,6 @@ struct BulkheadStateMachine: Sendable {
 
     /// Those who wait keep their places, even if there are more of them now.
     mutating func setQueueLimit(_ queueLimit: Int) {
-        Self.check(queueLimit: queueLimit)
         self.queueLimit = queueLimit
     }
 

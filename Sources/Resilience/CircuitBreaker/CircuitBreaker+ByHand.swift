@@ -78,6 +78,7 @@ extension CircuitBreaker {
     }
 
     func reconfigure(machine: any CircuitStateMachine) -> Bool {
+        guard SettingChecks.mayChange else { return false }
         let now = ownCore.timeBase.now
         return change(at: now) { state in
             state.refusal = nil

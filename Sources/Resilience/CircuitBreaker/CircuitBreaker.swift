@@ -82,10 +82,20 @@ public final class CircuitBreaker: Policy {
     @inlinable public nonisolated(nonsending) func run<R>(
         options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
-        defer { withExtendedLifetime(self) {} }
-        var call = Call(ownCore, options)
-        return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
+        try await run(on: ownCore, options, judging: { _ in .success }, operation)
     }
+
+    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
+    /// - Parameter judge: what a result means.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await run(on: ownCore, options, judging: judge, operation)
+    }
+
+    /// A call that holds the probe's place would ask for another.
+    public var canNestInItself: Bool { false }
 
     /// What the slot of a call holds: first the generation that it was admitted in; then its ticket, and whether its
     /// beginning is known; then that beginning. While it waits for the probes, a mark, its number and how long it may.

@@ -1,5 +1,5 @@
 /// What one attempt's end means, for every policy alike. One ``Classifier`` makes it, at the innermost edge.
-public enum Verdict: Sendable, Hashable {
+public enum Verdict: Sendable, Hashable, CustomStringConvertible {
     /// It worked.
     case success
     /// It failed in a way that may pass: a lost connection, a 503.
@@ -17,6 +17,19 @@ public enum Verdict: Sendable, Hashable {
     case cancelled
 
     public static var throttled: Verdict { .throttled(retryAfter: nil) }
+
+    public var description: String {
+        switch self {
+        case .success: "success"
+        case .transient: "transient"
+        case .throttled(let wait?): "throttled (retry in \(wait.text))"
+        case .throttled(nil): "throttled"
+        case .uncertain: "uncertain"
+        case .permanent: "permanent"
+        case .rejected: "rejected"
+        case .cancelled: "cancelled"
+        }
+    }
 
     /// The wait the other side named; nil unless throttled.
     public var retryAfter: Duration? {

@@ -17,6 +17,8 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     case bulkheadFull(BulkheadFull)
     /// Only of ``Policy/acquire(options:)``.
     case wouldWait(WouldWait)
+    /// The deadline came before the operation could begin.
+    case deadlinePassed(DeadlinePassed)
     /// A policy that is not this package's refused the call.
     case rejected(any Rejection)
     case timedOut(TimedOut)
@@ -35,6 +37,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
             case let error as Throttled: .throttled(error)
             case let error as BulkheadFull: .bulkheadFull(error)
             case let error as WouldWait: .wouldWait(error)
+            case let error as DeadlinePassed: .deadlinePassed(error)
             case let error as any Rejection: .rejected(error)
             case let error as TimedOut: .timedOut(error)
             case let error as RetriesExhausted: .retriesExhausted(error)
@@ -51,6 +54,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         case .throttled(let error): error
         case .bulkheadFull(let error): error
         case .wouldWait(let error): error
+        case .deadlinePassed(let error): error
         case .rejected(let error): error
         case .timedOut(let error): error
         case .retriesExhausted(let error): error
@@ -60,15 +64,17 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the last attempt reached the other side: false if a policy refused it, true if the other side answered, nil
-    /// if nobody can tell.
+    /// Whether the call reached the other side, with any of its attempts: false if policies refused them all, true if the
+    /// other side answered one, nil if nobody can tell.
     ///
-    /// Of a call with retries it says nothing of the attempts before.
+    /// Of the attempts before the last it knows what a ``RetriesExhausted`` says; a refusal is thrown only by a call that has
+    /// made no attempt.
     public var reachedService: Bool? {
         switch self {
-        case .circuitOpen, .throttled, .bulkheadFull, .wouldWait, .rejected: false
+        case .circuitOpen, .throttled, .bulkheadFull, .wouldWait, .deadlinePassed, .rejected: false
         // What a timeout cancels may have been done.
         case .timedOut: inner?.reachedService == false ? false : nil
+        case .retriesExhausted(let error) where error.history.count > 0: error.history.reachedService
         case .retriesExhausted, .cancelledWhileWaiting: inner?.reachedService
         case .cancelled: nil
         case .operation(let error):
@@ -83,6 +89,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     /// How long until another call may succeed, as far as a policy or the other side said.
     public var retryAfter: Duration? {
         if let rejection = error as? any Rejection { return rejection.retryAfter }
+        if case .retriesExhausted(let error) = self, let rejection = error.rejection { return rejection.retryAfter }
         return (error as? any VerdictConvertible)?.verdict.retryAfter ?? inner?.retryAfter
     }
 
@@ -102,7 +109,17 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         case .timedOut(let error): error.underlying.map(CallFailure.init)
         case .retriesExhausted(let error): CallFailure(error.lastError)
         case .cancelledWhileWaiting(let error): CallFailure(error.lastError)
-        case .circuitOpen, .throttled, .bulkheadFull, .wouldWait, .rejected, .cancelled, .operation: nil
+        case .circuitOpen, .throttled, .bulkheadFull, .wouldWait, .deadlinePassed, .rejected, .cancelled, .operation:
+            nil
         }
+    }
+}
+
+extension RetryHistory {
+    fileprivate var reachedService: Bool? {
+        // A result that means failure is an answer.
+        let answers = failures.map { failure in failure.error.map { CallFailure($0).reachedService } ?? true }
+        if answers.contains(true) { return true }
+        return count == answers.count && answers.allSatisfy { $0 == false } ? false : nil
     }
 }

@@ -14,8 +14,7 @@ public final class EventCounter: Observer {
     /// - Parameter limit: how many different keys are counted apart, 0 or more. The rest are counted together, so that a
     ///   pipeline for each customer does not take memory for ever.
     public init(limit: Int = 1000) {
-        precondition(limit >= 0, "EventCounter: limit is \(limit), and must not be negative")
-        state = Locked(EventCounts(limit: limit))
+        state = Locked(EventCounts(limit: SettingChecks("EventCounter").atLeast(0, limit, "limit")))
     }
 
     public func receive(_ event: Event) {

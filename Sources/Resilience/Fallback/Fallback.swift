@@ -44,12 +44,9 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         _ name: String, around pipeline: Pipeline, on verdicts: VerdictSet, keep: (@Sendable (Value) -> Void)? = nil,
         _ substitute: @escaping Substitute
     ) {
-        precondition(
-            !verdicts.contains(.success) && !verdicts.contains(.cancelled),
-            "Fallback: verdicts are \(verdicts), and neither success nor cancellation has a substitute")
         self.name = name
         self.pipeline = pipeline
-        self.verdicts = verdicts
+        self.verdicts = SettingChecks("Fallback").failures(verdicts, "verdicts")
         self.keep = keep
         self.substitute = substitute
     }
@@ -73,6 +70,15 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
 
     /// As the plain `run`, for results that may mean failure, such as a response with status 503. The last of them has
     /// a substitute like an error, and is returned if there is none.
+    /// - Parameter judge: what a result means.
+    @inlinable public nonisolated(nonsending) func run(
+        options: CallOptions = CallOptions(), judging judge: (Value) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        try await run(options, judging: judge, { _ in try await operation() })
+    }
+
+    /// As the other, for an operation that wants to know its attempt or deadline.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run(
         options: CallOptions = CallOptions(), judging judge: (Value) -> Verdict,

@@ -13,8 +13,7 @@ public final class LastGood<Value: Sendable>: Sendable {
 
     /// - Parameter maxAge: how long after it came a result may still be handed back; above zero. nil is for ever.
     public init(maxAge: Duration? = nil, timeBase: any TimeBase = .system) {
-        precondition(
-            maxAge.map { $0 > .zero } ?? true, "LastGood: maxAge is \(maxAge ?? .zero), and must be above zero")
+        let maxAge = maxAge.map { SettingChecks("LastGood").aboveZero($0, "maxAge") }
         self.maxAge = maxAge
         self.timeBase = timeBase
         state = Locked(LastGoodStateMachine(maxAge: maxAge ?? .infinite))

@@ -3,7 +3,8 @@ public struct Call: ~Copyable {
     /// Which attempt this is, from 1. Set by the innermost retry.
     public var attempt: Int
 
-    /// When the whole call, as seen from here, must have ended. Set by timeouts on the way in.
+    /// When the whole call, as seen from here, must have ended: no attempt begins then or later. Set by timeouts on the way
+    /// in.
     public var deadline: Instant
 
     /// What the caller said of it.
@@ -42,6 +43,11 @@ public struct Call: ~Copyable {
             reading = now
             return now
         }
+    }
+
+    /// Whether its deadline has come.
+    var isOver: Bool {
+        mutating get { deadline != .distantFuture && deadline <= now }
     }
 
     /// Whether anybody would be told of an event: the policy's own observers or the pipeline's.

@@ -4,8 +4,12 @@
 /// try await pipeline.run(options: CallOptions(cost: 5, priority: .low)) { try await client.export() }
 /// ```
 public struct CallOptions: Sendable, Hashable {
-    /// When the call must have ended, waits included, on the pipeline's time base. Policies wait no longer; only a
-    /// ``Timeout`` ends what runs.
+    /// When the call must have ended, on the pipeline's time base: waits, attempts and all. No policy waits longer, no
+    /// attempt begins then or later, and what runs then is cancelled, as by a ``Timeout`` around the whole pipeline; the call
+    /// throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun. As with a timeout, an operation that ignores
+    /// cancellation is waited for.
+    ///
+    /// A call with a deadline costs a child task, as a timeout does.
     public var deadline: Instant
 
     /// The number of the first attempt, from 1: above 1 for work that was begun before, in another call or before a
@@ -25,13 +29,17 @@ public struct CallOptions: Sendable, Hashable {
         deadline: Instant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1, priority: CallPriority = .normal,
         isIdempotent: Bool? = nil
     ) {
-        precondition(firstAttempt >= 1, "CallOptions: firstAttempt is \(firstAttempt), and must be at least 1")
-        precondition(cost >= 0, "CallOptions: cost is \(cost), and must not be negative")
         self.deadline = deadline
-        self.firstAttempt = firstAttempt
-        self.cost = cost
+        self.firstAttempt = firstAttempt >= 1 ? firstAttempt : Self.refused(firstAttempt, "firstAttempt", atLeast: 1)
+        self.cost = cost >= 0 ? cost : Self.refused(cost, "cost", atLeast: 0)
         self.priority = priority
         self.isIdempotent = isIdempotent
+    }
+}
+
+extension CallOptions {
+    @usableFromInline static func refused(_ value: Int, _ parameter: String, atLeast least: Int) -> Int {
+        SettingChecks("CallOptions").atLeast(least, value, parameter)
     }
 }
 

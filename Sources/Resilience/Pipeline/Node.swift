@@ -48,6 +48,8 @@ private final class CircuitBreakerNode: Node, @unchecked Sendable {
     override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         policy.exit(&call, &slot, outcome)
     }
+
+    override func abandon(_ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
 }
 
 private final class RetryNode: Node, @unchecked Sendable {
@@ -74,6 +76,8 @@ private final class ThrottleNode: Node, @unchecked Sendable {
     override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         policy.exit(&call, &slot, outcome)
     }
+
+    override func abandon(_ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
 }
 
 private final class BulkheadNode: Node, @unchecked Sendable {
@@ -86,4 +90,6 @@ private final class BulkheadNode: Node, @unchecked Sendable {
     override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         policy.exit(&call, &slot, outcome)
     }
+
+    override func abandon(_ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
 }

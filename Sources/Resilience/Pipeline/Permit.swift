@@ -61,28 +61,18 @@ extension Policy {
 
     /// Asks for admission by hand, and waits if the policy says so.
     ///
-    /// - Throws: what the policy refuses with; `CancellationError` if the task is cancelled while it waits.
+    /// - Throws: what the policy refuses with; ``DeadlinePassed`` if the deadline comes while it waits; `CancellationError` if
+    ///   the task is cancelled while it waits.
     public nonisolated(nonsending) func acquireWaiting(options: CallOptions = CallOptions()) async throws -> Permit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = Call(core, options)
-        var slot = Slot()
-        while true {
-            let waiter: Waiter
-            let deadline: Instant
-            switch enter(&call, &slot) {
-            case .proceed: return Permit(self, core, options, slot)
-            case .refuse(let error): throw error
-            case .sleep(let instant): (waiter, deadline) = (Waiter(), instant)
-            case .park(let parked, let instant): (waiter, deadline) = (parked, instant)
-            }
-            let wake = await waiter.wait(until: deadline, on: call.timeBase)
-            call.reading = nil
-            if wake == .cancelled {
-                _ = exit(&call, &slot, Outcome(.cancelled))
-                throw CancellationError()
-            }
-        }
+        let walk = Lone(self)
+        var frame = Frame()
+        var step = walk.walkIn(&call, &frame)
+        while step == .wait { step = await walk.wait(&call, &frame) }
+        if case .failure(let error) = frame.trouble { throw error }
+        return Permit(self, core, options, frame.slots.0)
     }
 }
 

@@ -20,7 +20,8 @@ public struct Pipeline: Sendable {
     /// - Parameters:
     ///   - name: names the pipeline in events.
     ///   - timeBase: where it reads the time and sleeps. By default that of its policies, or ``TimeBase/system`` if none
-    ///     keeps readings. All policies must live in this one.
+    ///     keeps readings. All policies must live in this one, and none that can't
+    ///     nest in itself (``Policy/canNestInItself``) be in it twice.
     ///   - classifier: says what an error means, for all its policies.
     ///   - observers: who is told what its policies do to calls of this pipeline.
     public init(
@@ -38,8 +39,18 @@ public struct Pipeline: Sendable {
             if base == nil { owner = "\"\(policy.name)\"" }
             base = other
         }
+        Self.checkNesting(of: elements, name)
         core = PipelineCore(
             name: name, timeBase: base ?? .system, classifier: classifier, observers: observers, elements: elements)
+    }
+
+    private static func checkNesting(of elements: [Element], _ name: String) {
+        var seen: Set<ObjectIdentifier> = []
+        for case .policy(let policy) in elements where !policy.canNestInItself {
+            precondition(
+                seen.insert(ObjectIdentifier(policy as AnyObject)).inserted,
+                "Pipeline \"\(name)\": \"\(policy.name)\" is in it twice: a call would wait for what it holds itself")
+        }
     }
 
     /// `other` made of these, which are of the same time base.
@@ -67,9 +78,10 @@ public struct Pipeline: Sendable {
     ///
     /// - Parameter options: what the policies are to know of this call.
     /// - Returns: what the operation returned.
-    /// - Throws: what the operation threw in its last attempt; a ``Rejection`` if a policy refused the call; ``TimedOut``;
-    ///   `CancellationError` or ``CancelledWhileWaiting`` if the task was cancelled while the call waited. ``CallFailure``
-    ///   tells them apart; <doc:ErrorsGuide> has them all.
+    /// - Throws: what the operation threw in its last attempt; a ``Rejection`` if a policy refused the first attempt;
+    ///   ``TimedOut``, also for the deadline in `options`; `CancellationError` if the task was cancelled before its first
+    ///   attempt, or ``CancelledWhileWaiting`` before a further one. ``CallFailure`` tells them apart; <doc:ErrorsGuide> has
+    ///   them all.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -85,8 +97,17 @@ public struct Pipeline: Sendable {
 
     /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
     ///
-    /// When attempts run out, the last result is returned, so that the caller still sees it.
+    /// When attempts run out, or a policy refuses a further one, the last result is returned, so that the caller still sees
+    /// it.
     /// - Parameter judge: what a result means.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await core.run(options, judging: judge, { _ in try await operation() })
+    }
+
+    /// Runs `operation` in the same way, for results that may mean failure, and tells it its attempt and deadline.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) (Attempt) async throws -> R
@@ -100,10 +121,28 @@ extension Policy {
     @inlinable public nonisolated(nonsending) func run<R>(
         options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
-        let core = PipelineCore.bare(on: timeBase)
+        try await run(on: PipelineCore.bare(on: timeBase), options, judging: { _ in .success }, operation)
+    }
+
+    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
+    /// - Parameter judge: what a result means.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await run(on: PipelineCore.bare(on: timeBase), options, judging: judge, operation)
+    }
+
+    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+        on core: PipelineCore, _ options: CallOptions, judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
         defer { withExtendedLifetime(core) {} }
         var call = Call(core, options)
-        return try await Lone(self).drive(&call, judging: { _ in .success }, { _ in try await operation() })
+        if core.isPlain(call) {
+            return try await Lone(self).drive(&call, judging: judge, { _ in try await operation() })
+        }
+        return try await core.of(self).run(options, judging: judge, { _ in try await operation() })
     }
 }
 
@@ -113,5 +152,14 @@ extension AroundPolicy {
         options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, operation)
+    }
+
+    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
+    /// - Parameter judge: what a result means.
+    public nonisolated(nonsending) func run<R>(
+        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await Pipeline(name) { self }.run(options: options, judging: judge, operation)
     }
 }

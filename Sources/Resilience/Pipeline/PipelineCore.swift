@@ -27,6 +27,11 @@
         return PipelineCore(name: nil, timeBase: timeBase)
     }
 
+    /// For a call of a policy without a pipeline that is more than plain.
+    @usableFromInline func of(_ policy: some Policy) -> PipelineCore {
+        PipelineCore(name: nil, timeBase: timeBase, elements: [.policy(policy)])
+    }
+
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
         _ options: CallOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout Call) async throws -> R
@@ -38,6 +43,19 @@
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+        _ call: inout Call, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+    ) async throws -> R {
+        if isPlain(call) { return try await walk(&call, judging: judge, body) }
+        return try await runWatched(&call, judging: judge, body)
+    }
+
+    /// Whether the call can begin at once, has no deadline of its own, and nobody is to be told of it.
+    @usableFromInline func isPlain(_ call: borrowing Call) -> Bool {
+        !Task.isCancelled && call.options.deadline == .distantFuture && observers.isEmpty
+    }
+
+    @inlinable @inline(__always) nonisolated(nonsending) func walk<R>(
         _ call: inout Call, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout Call) async throws -> R
     ) async throws -> R {
@@ -56,80 +74,93 @@
     @usableFromInline func insideWasSkipped() -> Never {
         preconditionFailure("\(name ?? ""): an around policy returned a verdict without running its inside")
     }
-}
 
-/// A stretch of policies that one loop walks, and what comes inside of it: an around policy and the next stretch.
-@usableFromInline final class Segment: Walk, Sendable {
-    private let owned: [Node]
-    /// The same, without reference counting: loading a reference from a strong array costs more than a policy's own work.
-    /// Safe: `owned` keeps them alive as long as the segment.
-    @usableFromInline let nodes: [Unmanaged<Node>]
-    /// nil where the list was cut for its length alone.
-    let around: (any AroundPolicy)?
-    let inner: Segment?
-    @usableFromInline let isInnermost: Bool
+    // MARK: Calls that are told of, or have a deadline
 
-    init(_ elements: ArraySlice<Pipeline.Element>) {
-        var policies: [Node] = []
-        var around: (any AroundPolicy)?
-        var inner: Segment?
-        for (index, element) in zip(elements.indices, elements) {
-            switch element {
-            case .policy(let policy) where policies.count < Frame.capacity:
-                policies.append(Node.holding(policy))
-                continue
-            case .policy:
-                inner = Segment(elements[index...])
-            case .around(let policy):
-                around = policy
-                inner = Segment(elements[(index + 1)...])
+    @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
+        _ call: inout Call, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+    ) async throws -> R {
+        var record = CallRecord(beganAt: call.now)
+        var verdict = Verdict.success
+        do {
+            try begin(&call)
+            let result = try await walkUntilDeadline(
+                &call, hasBegun: { record.attempts > 0 },
+                judging: { result in
+                    verdict = judge(result)
+                    return verdict
+                },
+                { call in
+                    let began = record.attemptBegan(&call)
+                    do {
+                        let result = try await body(&call)
+                        record.attemptEnded(&call, since: began, verdict: judge(result))
+                        return result
+                    } catch {
+                        record.attemptEnded(&call, since: began, error: error)
+                        throw error
+                    }
+                })
+            record.ended(&call, verdict)
+            return result
+        } catch {
+            record.ended(&call, error: error)
+            throw error
+        }
+    }
+
+    /// A cancelled task begins no attempt, and neither does a call whose deadline is over.
+    @usableFromInline func begin(_ call: inout Call) throws {
+        if Task.isCancelled {
+            call.settled = .cancelled
+            throw CancellationError()
+        }
+        if call.isOver {
+            call.settled = .rejected
+            throw DeadlinePassed()
+        }
+    }
+
+    @inlinable @inline(__always) nonisolated(nonsending) func walkUntilDeadline<R>(
+        _ call: inout Call, hasBegun: () -> Bool, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+    ) async throws -> R {
+        guard call.deadline != .distantFuture else { return try await walk(&call, judging: judge, body) }
+        var result: R?
+        _ = try await untilDeadline(&call, hasBegun) { call in
+            let returned = try await walk(&call, judging: judge, body)
+            result = returned
+            return .success
+        }
+        guard let result else { insideWasSkipped() }
+        return result
+    }
+
+    /// As under a ``Timeout`` around everything.
+    @usableFromInline nonisolated(nonsending) func untilDeadline(
+        _ call: inout Call, _ hasBegun: () -> Bool,
+        _ inside: nonisolated(nonsending) (inout Call) async throws -> Verdict
+    ) async throws -> Verdict {
+        let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
+        var settled: Verdict?
+        do {
+            return try await TimeoutRace.run(until: deadline, on: timeBase, isolation: #isolation) {
+                var call = Call(self, options, attempt: attempt, deadline: deadline)
+                defer { settled = call.settled }
+                return try await inside(&call)
             }
-            break
-        }
-        owned = policies
-        nodes = policies.map(Unmanaged.passUnretained)
-        self.around = around
-        self.inner = inner
-        isInnermost = inner == nil
-    }
-
-    @inlinable var count: Int { nodes.count }
-
-    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
-        nodes[index]._withUnsafeGuaranteedRef { $0.enter(&call, &slot) }
-    }
-
-    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        nodes[index]._withUnsafeGuaranteedRef { $0.exit(&call, &slot, outcome) }
-    }
-
-    @usableFromInline func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) {
-        nodes[index]._withUnsafeGuaranteedRef { $0.abandon(&call, &slot) }
-    }
-
-    @usableFromInline nonisolated(nonsending) func descend(
-        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
-    ) async throws -> Verdict {
-        // A stretch without policies needs no driver: a timeout is usually the first or the last of a list.
-        if nodes.isEmpty { return try await goOn(&call, innermost) }
-        return try await drive(&call, judging: { $0 }) { try await goOn(&$0, innermost) }
-    }
-
-    /// What comes inside of this stretch.
-    @inline(__always) private nonisolated(nonsending) func goOn(
-        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
-    ) async throws -> Verdict {
-        guard let inner else { return try await innermost(&call) }
-        guard let around else { return try await inner.descend(&call, innermost) }
-        let core = call.core
-        let options = call.options
-        let attempt = call.attempt
-        return try await around.around(&call, isolation: #isolation) { deadline in
-            var call = Call(core, options, attempt: attempt, deadline: deadline)
-            if inner.isBare { return try await innermost(&call) }
-            return try await inner.descend(&call, innermost)
+        } catch let expired as TimeoutRace.Expired {
+            guard hasBegun() else {
+                call.settled = .rejected
+                throw DeadlinePassed()
+            }
+            call.settled = .transient
+            throw TimedOut(
+                timeout: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)
+        } catch {
+            call.settled = settled
+            throw error
         }
     }
-
-    private var isBare: Bool { nodes.isEmpty && inner == nil }
 }

@@ -34,8 +34,6 @@ extension Pipeline: CustomStringConvertible {
         case (let outer as CircuitBreaker, let inner as Bulkhead)
         where outer.watchesCalls && inner.status.queueLimit > 0:
             return waitsCountAsSlowness(outer, inner)
-        case (let outer as Bulkhead, let inner as Bulkhead) where outer === inner:
-            return "\(outer.name) twice: a call waits for a permit that it holds itself"
         default:
             return nil
         }

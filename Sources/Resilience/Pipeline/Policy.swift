@@ -15,7 +15,8 @@
 /// - Each stay ends with **exactly one** ``exit(_:_:_:)``, whatever happens: the operation's end, a refusal further in,
 ///   cancellation while it sleeps or is parked. The one exception is `.refuse`, after which nothing is owed.
 /// - After an exit that answered `.again`, the call enters again, with the same slot; or, if it is cancelled before that,
-///   ``abandon(_:_:)`` is told, and nothing else.
+///   ``abandon(_:_:)`` is told, and nothing else. If that further attempt is refused and the policy passes it on, the call ends
+///   as the attempt before it did: a refusal does not hide what went before.
 /// - Both may run on many tasks at once. What a user wrote runs outside locks.
 ///
 /// See `Docs/WritingAPolicy.md`.
@@ -29,6 +30,10 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// Whether forgetting it would lose nothing: no call of it is under way, and nothing is counted. True by default if it
     /// keeps no readings. A ``Registry`` forgets only pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
+
+    /// Whether one and the same object may be in a pipeline twice. False for a policy whose calls hold something that they
+    /// would then wait for, such as a permit; a pipeline refuses to be made with it. True by default.
+    var canNestInItself: Bool { get }
 
     /// Back to how it was made, as far as that makes sense. Nothing by default.
     func reset()
@@ -48,6 +53,7 @@ extension Policy {
     public var name: String { "\(Self.self)" }
     public var timeBase: (any TimeBase)? { nil }
     public var isAtRest: Bool { timeBase == nil }
+    public var canNestInItself: Bool { true }
     public func reset() {}
     public var description: String { name }
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }

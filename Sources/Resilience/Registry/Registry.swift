@@ -33,8 +33,7 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
     ///   - capacity: how many are kept before idle ones are forgotten; 1 or more.
     ///   - make: makes the one of a key. May be called for a key that another task has just made one for; the first stays.
     public init(capacity: Int = 10_000, make: @escaping Make) {
-        precondition(capacity >= 1, "Registry: capacity is \(capacity), and must be at least 1")
-        self.capacity = capacity
+        self.capacity = SettingChecks("Registry").atLeast(1, capacity, "capacity")
         state = Locked(State(make: make))
     }
 

@@ -20,7 +20,8 @@
 /// the two is retried, whatever the rules say. Attempts before ``CallOptions/firstAttempt`` count for `maxRetries` and for
 /// the backoff's growth, in each of several retries around one another.
 ///
-/// When retries run out the last error is thrown, or the last result returned, as it is.
+/// When retries run out the last error is thrown, or the last result returned, as it is. So they are if a policy of ours
+/// refuses a further attempt: a circuit that opens after two failures does not hide those.
 public struct Retry: Policy {
     /// Says of a failed attempt whether to try again; nil is "as configured". A pure function, asked outside every lock,
     /// and not of cancelled calls.
@@ -143,6 +144,10 @@ public struct Retry: Policy {
         case .giveUp(let reason):
             return giveUp(reason, &call, &slot, failure, notes)
         case .notMine:
+            let isFurther = slot.first >> 2 > 1
+            if outcome.verdict == .rejected, isFurther {
+                return giveUp(.refused, &call, &slot, failure, notes)
+            }
             // A policy further out may go round, and then this retry begins anew.
             slot = Slot()
             return .pass
@@ -168,10 +173,11 @@ public struct Retry: Policy {
         call.emit(Event.gaveUp(attempt: failure.attempt, reason), from: name)
         guard let history = notes?.history else { return .pass }
         configuration.onGiveUp?(history, reason)
-        guard configuration.wrapsLastError, let error = failure.error else { return .pass }
-        let wrapped = RetriesExhausted(
-            reason: reason, lastError: error, verdict: failure.verdict, history: history)
-        return .replace(wrapped, as: failure.verdict)
+        // A refusal does not hide how the attempt before it ended.
+        let last = history.failures.last { !$0.verdict.saysNothing } ?? failure
+        guard configuration.wrapsLastError, let error = last.error else { return .pass }
+        let wrapped = RetriesExhausted(reason: reason, lastError: error, verdict: last.verdict, history: history)
+        return .replace(wrapped, as: last.verdict)
     }
 
     public func abandon(_ call: inout Call, _ slot: inout Slot) {
@@ -245,14 +251,14 @@ extension Retry {
         public var description: String {
             switch self {
             case .retrying(let attempt, let limit, let wait, let verdict):
-                "attempt \(attempt) of \(limit) failed (\(verdict)), trying again in \(wait)"
+                "attempt \(attempt) of \(limit) failed (\(verdict)), trying again in \(wait.text)"
             case .gaveUp(let attempt, let reason): "gave up after attempt \(attempt): \(reason)"
             }
         }
     }
 
     /// Why no further attempt is made.
-    public enum GivingUp: Sendable, Hashable {
+    public enum GivingUp: Sendable, Hashable, CaseIterable, CustomStringConvertible {
         case attemptsExhausted
         /// The next attempt would begin after the call's deadline.
         case deadlineTooNear
@@ -264,5 +270,19 @@ extension Retry {
         case budgetExhausted
         /// The caller said that it must not be done twice, and it may have been done.
         case notIdempotent
+        /// A policy of ours refused a further attempt: an open circuit, say.
+        case refused
+
+        public var description: String {
+            switch self {
+            case .attemptsExhausted: "no attempt is left"
+            case .deadlineTooNear: "the deadline is too near"
+            case .retryAfterTooLong: "the wait that was asked for is too long"
+            case .elapsedTooLong: "too much time has passed"
+            case .budgetExhausted: "the retry budget is exhausted"
+            case .notIdempotent: "it must not be done twice, and may have been done"
+            case .refused: "a further attempt was refused"
+            }
+        }
     }
 }

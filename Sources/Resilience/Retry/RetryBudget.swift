@@ -18,6 +18,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Whether the success of a first attempt changes nothing, so that it need not take the lock.
     private let isFull: Atomic<Bool>
     public let description: String
+    private static let checks = SettingChecks("RetryBudget")
 
     private init(_ machine: some RetryBudgetStateMachine, timeBase: (any TimeBase)? = nil) {
         self.timeBase = timeBase
@@ -33,10 +34,10 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     ///   - cost: of a retry after a failure that may pass; 1 or more.
     ///   - throttledCost: of a retry after the other side asked for fewer calls; 1 or more.
     public static func tokens(capacity: Int = 500, cost: Int = 14, throttledCost: Int = 5) -> RetryBudget {
-        precondition(capacity >= 0, "RetryBudget: capacity is \(capacity), and must not be negative")
-        precondition(cost >= 1, "RetryBudget: cost is \(cost), and must be at least 1")
-        precondition(throttledCost >= 1, "RetryBudget: throttledCost is \(throttledCost), and must be at least 1")
-        return RetryBudget(TokenBudget(capacity: capacity, cost: cost, throttledCost: throttledCost))
+        RetryBudget(
+            TokenBudget(
+                capacity: checks.atLeast(0, capacity, "capacity"), cost: checks.atLeast(1, cost, "cost"),
+                throttledCost: checks.atLeast(1, throttledCost, "throttledCost")))
     }
 
     /// Retries as a share of the calls that ended within the window, as Finagle has them. It lives in a time base, and so
@@ -48,12 +49,12 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     public static func ratio(
         _ share: Double = 0.2, reserve: Int = 10, window: Duration = .seconds(10), timeBase: any TimeBase = .system
     ) -> RetryBudget {
-        precondition((0...1000).contains(share), "RetryBudget: share is \(share), and must lie in 0...1000")
-        precondition(
-            (0...1_000_000).contains(reserve), "RetryBudget: reserve is \(reserve), and must lie in 0...1000000")
-        precondition(
-            (.milliseconds(1) ... .seconds(3600)).contains(window),
-            "RetryBudget: window is \(window), and must lie between 0.001 and 3600 seconds")
+        let share = checks.require((0...1000).contains(share), share, "share", "must lie in 0...1000", else: 0)
+        let reserve = checks.within(0...1_000_000, reserve, "reserve")
+        let window = checks.require(
+            (.milliseconds(1) ... .seconds(3600)).contains(window), window, "window",
+            "must lie between 1 ms and 3600 s",
+            else: .seconds(10))
         let nanoseconds = window.saturatedNanoseconds
         return RetryBudget(
             RatioBudget(share: share, reserve: Int64(reserve) * nanoseconds / 1_000_000_000, window: nanoseconds),
@@ -66,9 +67,9 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     ///   - maxTokens: the tokens at the start, and the most there are; 1…1000. A failure costs one.
     ///   - ratio: what a success brings back, 0.001…1000, in thousandths.
     public static func throttling(maxTokens: Int = 10, ratio: Double = 0.1) -> RetryBudget {
-        precondition((1...1000).contains(maxTokens), "RetryBudget: maxTokens is \(maxTokens), and must lie in 1...1000")
-        precondition((0.001...1000).contains(ratio), "RetryBudget: ratio is \(ratio), and must lie in 0.001...1000")
-        return RetryBudget(ThrottlingBudget(maxTokens: maxTokens, ratio: ratio))
+        let ratio = checks.require(
+            (0.001...1000).contains(ratio), ratio, "ratio", "must lie in 0.001...1000", else: 1)
+        return RetryBudget(ThrottlingBudget(maxTokens: checks.within(1...1000, maxTokens, "maxTokens"), ratio: ratio))
     }
 
     /// Whether a retry would be refused now.

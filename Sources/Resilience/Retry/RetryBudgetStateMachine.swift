@@ -159,7 +159,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
 
     var description: String {
         let window = Duration.nanoseconds(sliceLength * UInt64(Self.slices))
-        return "\(Double(share) / Double(Self.whole)) of the calls and \(reserve) besides, in \(window)"
+        return "\(Double(share) / Double(Self.whole)) of the calls and \(reserve) besides, in \(window.text)"
     }
 }
 

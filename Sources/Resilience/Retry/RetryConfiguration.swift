@@ -20,23 +20,14 @@ final class RetryConfiguration: Sendable, CustomStringConvertible {
         retryAfterCeiling: Duration, budget: RetryBudget? = nil, wrapsLastError: Bool = false, generator: SplitMix64,
         rules: Retry.Rules? = nil, beforeRetry: Retry.BeforeRetry? = nil, onGiveUp: Retry.OnGiveUp? = nil
     ) {
-        precondition(maxRetries >= 0, "Retry: maxRetries is \(maxRetries), and must not be negative")
-        if let maxElapsed {
-            precondition(maxElapsed >= .zero, "Retry: maxElapsed is \(maxElapsed), and must not be negative")
-        }
-        precondition(
-            retryAfterCeiling >= .zero,
-            "Retry: retryAfterCeiling is \(retryAfterCeiling), and must not be negative")
-        precondition(
-            !verdicts.contains(.success) && !verdicts.contains(.cancelled),
-            "Retry: verdicts are \(verdicts), and neither success nor cancellation can be retried")
-        self.maxRetries = maxRetries
-        self.maxElapsed = maxElapsed
+        let checks = SettingChecks("Retry")
+        self.maxRetries = checks.atLeast(0, maxRetries, "maxRetries")
+        self.maxElapsed = maxElapsed.map { checks.notNegative($0, "maxElapsed") }
         hasMaxElapsed = maxElapsed != nil
         self.backoff = backoff
         self.throttledBackoff = throttledBackoff
-        self.verdicts = verdicts
-        self.retryAfterCeiling = retryAfterCeiling.saturatedNanoseconds
+        self.verdicts = checks.failures(verdicts, "verdicts")
+        self.retryAfterCeiling = checks.notNegative(retryAfterCeiling, "retryAfterCeiling").saturatedNanoseconds
         self.budget = budget
         self.wrapsLastError = wrapsLastError
         self.generator = generator
@@ -52,7 +43,7 @@ final class RetryConfiguration: Sendable, CustomStringConvertible {
 
     var description: String {
         var parts = ["\(maxRetries) retries on \(verdicts)", "backoff \(backoff)", "throttled \(throttledBackoff)"]
-        if let maxElapsed { parts.append("for \(maxElapsed)") }
+        if let maxElapsed { parts.append("for \(maxElapsed.text)") }
         if let budget { parts.append("budget \(budget)") }
         if rules != nil { parts.append("rules") }
         return parts.joined(separator: ", ")

@@ -40,9 +40,9 @@ public struct RetryHistory: Sendable {
 /// `wrapsLastError: true`.
 public struct RetriesExhausted: Error, VerdictConvertible, CustomStringConvertible {
     public let reason: Retry.GivingUp
-    /// What the last attempt threw.
+    /// What the last attempt threw that was not refused by a policy of ours.
     public let lastError: any Error
-    /// What the last attempt's end means.
+    /// What that means.
     public let verdict: Verdict
     public let history: RetryHistory
 
@@ -52,6 +52,9 @@ public struct RetriesExhausted: Error, VerdictConvertible, CustomStringConvertib
         self.verdict = verdict
         self.history = history
     }
+
+    /// What a policy of ours refused the last attempt with; nil if none did.
+    public var rejection: (any Rejection)? { history.failures.last?.error as? any Rejection }
 
     public var description: String {
         "Gave up after \(history.count) failed attempt\(history.count == 1 ? "" : "s") (\(reason)): \(lastError)"

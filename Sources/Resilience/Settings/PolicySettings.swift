@@ -11,17 +11,15 @@
 public enum PolicySettings {
     /// Calls `make`, and throws instead of trapping if it makes anything with a setting that can't be.
     ///
-    /// It covers what `make` does by itself, not what it leaves for later: of a registry the values that exist when it
-    /// returns. See ``Registry/reconfigure(make:)`` for those.
+    /// It covers what `make` does by itself, not what it leaves for later, such as the values that a registry makes for its
+    /// keys: see ``Registry/reconfigure(make:)``. What `make` changes while it runs (``Bulkhead/setLimit(_:)``,
+    /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is not changed if a setting was invalid up to there.
     /// - Returns: what `make` returned.
     /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if its settings were valid.
     public static func checked<T>(_ make: () throws -> T) throws -> T {
-        let problems = Locked<[InvalidSetting]>([])
-        let made = Result {
-            try Problems.$current.withValue(
-                Problems { problem in problems.withLock { $0.append(problem) } }, operation: make)
-        }
-        let found = problems.withLock { $0 }
+        let problems = Problems()
+        let made = Result { try Problems.$current.withValue(problems, operation: make) }
+        let found = problems.found.withLock { $0 }
         guard found.isEmpty else { throw InvalidSettings(problems: found) }
         return try made.get()
     }
@@ -59,8 +57,8 @@ public struct InvalidSettings: Error, Hashable, CustomStringConvertible {
 }
 
 /// Where invalid settings are noted while somebody asks for them.
-struct Problems: Sendable {
-    let note: @Sendable (InvalidSetting) -> Void
+final class Problems: Sendable {
+    let found = Locked<[InvalidSetting]>([])
 
     @TaskLocal static var current: Problems?
 }
@@ -77,14 +75,31 @@ package struct SettingChecks: Sendable {
         _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String,
         else valid: @autoclosure () -> Value
     ) -> Value {
-        if isValid { return value }
-        let problem = InvalidSetting(
-            subject: subject, parameter: parameter, value: (value as? Duration)?.text ?? "\(value)",
-            requirement: requirement())
-        guard let problems = Problems.current else { preconditionFailure("\(problem)") }
-        problems.note(problem)
-        return valid()
+        allows(isValid, value, parameter, requirement()) ? value : valid()
     }
+
+    /// For a change of what is there already: it is to be left out if this is false.
+    package func allows<Value>(
+        _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String
+    ) -> Bool {
+        if isValid { return true }
+        let problem = InvalidSetting(
+            subject: subject, parameter: parameter, value: Self.text(value), requirement: requirement())
+        guard let problems = Problems.current else { preconditionFailure("\(problem)") }
+        problems.found.withLock { $0.append(problem) }
+        return false
+    }
+
+    private static func text(_ value: Any) -> String {
+        switch value {
+        case let duration as Duration: duration.text
+        case let durations as [Duration]: "[\(durations.map(\.text).joined(separator: ", "))]"
+        default: "\(value)"
+        }
+    }
+
+    /// Whether a change may be made: not if a setting was invalid that may be part of it.
+    package static var mayChange: Bool { Problems.current?.found.withLock { $0.isEmpty } ?? true }
 
     package func atLeast(_ least: Int, _ value: Int, _ parameter: String) -> Int {
         require(
@@ -104,6 +119,14 @@ package struct SettingChecks: Sendable {
         require(
             range.contains(value), value, parameter, "must lie in \(range.lowerBound)...\(range.upperBound)",
             else: range.lowerBound)
+    }
+
+    /// What can have a substitute or another attempt.
+    func failures(_ value: VerdictSet, _ parameter: String) -> VerdictSet {
+        let others: VerdictSet = [.success, .cancelled]
+        return require(
+            value.isDisjoint(with: others), value, parameter, "must have neither success nor cancelled among them",
+            else: value.subtracting(others))
     }
 
     package func share(_ value: Double, _ parameter: String) -> Double {

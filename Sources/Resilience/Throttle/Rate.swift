@@ -7,10 +7,9 @@ public struct Rate: Sendable, Hashable, CustomStringConvertible {
     ///   - calls: 1 or more.
     ///   - period: above zero.
     public init(_ calls: Int, per period: Duration) {
-        precondition(calls >= 1, "Rate: calls is \(calls), and must be at least 1")
-        precondition(period > .zero, "Rate: period is \(period), and must be above zero")
-        self.calls = calls
-        self.period = period
+        let checks = SettingChecks("Rate")
+        self.calls = checks.atLeast(1, calls, "calls")
+        self.period = checks.aboveZero(period, "period")
     }
 
     public static func perSecond(_ calls: Int) -> Rate { Rate(calls, per: .seconds(1)) }
@@ -23,5 +22,5 @@ public struct Rate: Sendable, Hashable, CustomStringConvertible {
         return rest == 0 ? whole : whole + 1
     }
 
-    public var description: String { "\(calls) per \(period)" }
+    public var description: String { "\(calls) per \(period.text)" }
 }

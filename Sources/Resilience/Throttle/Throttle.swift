@@ -51,6 +51,8 @@ public final class Throttle: Policy {
         }
     }
 
+    static let checks = SettingChecks("Throttle")
+
     private let base: any TimeBase
     private let maxWait: Duration
     private let maxWaiting: Int
@@ -146,20 +148,19 @@ public final class Throttle: Policy {
         _ name: String, _ limit: Limit, _ limiter: Limiter, maxWait: Duration, maxWaiting: Int, holdBackoff: Backoff?,
         maxHold: Duration, ramp: Duration, timeBase: any TimeBase, observers: Observers
     ) {
-        precondition(maxWait >= .zero, "Throttle: maxWait is \(maxWait), and must not be negative")
-        precondition(maxHold >= .zero, "Throttle: maxHold is \(maxHold), and must not be negative")
-        precondition(
-            holdBackoff?.isCustom != true,
-            "Throttle: holdBackoff is custom, and would be asked under the throttle's lock")
-        precondition(maxWaiting >= 0, "Throttle: maxWaiting is \(maxWaiting), and must not be negative")
-        precondition(ramp >= .zero, "Throttle: ramp is \(ramp), and must not be negative")
+        let checks = Self.checks
         self.name = name
-        self.maxWait = maxWait
-        self.maxWaiting = maxWaiting
-        self.holdBackoff = holdBackoff
-        self.maxHold = maxHold
+        self.maxWait = checks.notNegative(maxWait, "maxWait")
+        self.maxWaiting = checks.atLeast(0, maxWaiting, "maxWaiting")
+        self.holdBackoff = holdBackoff.map {
+            checks.require(
+                !$0.isCustom, $0, "holdBackoff", "must not be custom, since it is asked under the throttle's lock",
+                else: .none)
+        }
+        self.maxHold = checks.notNegative(maxHold, "maxHold")
         self.observers = observers
         base = timeBase
+        let ramp = checks.notNegative(ramp, "ramp")
         state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
     }
 
@@ -185,6 +186,9 @@ public final class Throttle: Policy {
             }
         }
     }
+
+    /// A call that is the gate's probe would wait for its own end.
+    public var canNestInItself: Bool { false }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let now = call.now
@@ -419,7 +423,7 @@ public final class Throttle: Policy {
             case .rate(let rate, let burst): "\(rate), burst \(burst)"
             case .window(let window): "\(window)"
             }
-        let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait)"
+        let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait.text)"
         return "\(name): \(limit), \(wait)\(holdBackoff == nil ? "" : ", held by 429")"
     }
 }

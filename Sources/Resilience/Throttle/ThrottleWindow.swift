@@ -12,10 +12,8 @@ extension Throttle {
         let kind: Kind
 
         private init(_ calls: Int, per period: Duration, _ kind: Kind) {
-            precondition(calls >= 1, "Throttle: calls is \(calls), and must be at least 1")
-            precondition(period > .zero, "Throttle: period is \(period), and must be above zero")
-            self.calls = calls
-            self.period = period
+            self.calls = Throttle.checks.atLeast(1, calls, "calls")
+            self.period = Throttle.checks.aboveZero(period, "period")
             self.kind = kind
         }
 
@@ -44,8 +42,8 @@ extension Throttle {
 
         public var description: String {
             switch kind {
-            case .sliding: "\(calls) in any \(period)"
-            case .fixed: "\(calls) in each \(period)"
+            case .sliding: "\(calls) in any \(period.text)"
+            case .fixed: "\(calls) in each \(period.text)"
             }
         }
     }

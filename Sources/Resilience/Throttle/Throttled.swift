@@ -15,7 +15,7 @@ extension Throttle {
             switch self {
             case .refused(let retryAfter?): "refusing call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
             case .refused(nil): "refusing call"
-            case .held(let length): "rate limited → holding all calls for \(length)"
+            case .held(let length): "rate limited → holding all calls for \(length.text)"
             }
         }
     }

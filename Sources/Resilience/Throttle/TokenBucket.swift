@@ -39,7 +39,7 @@ struct TokenBucket: Sendable, Equatable {
     private var ramp: Ramp?
 
     init(_ rate: Rate, burst: Int) {
-        precondition(burst >= 1, "Throttle: burst is \(burst), and must be at least 1")
+        let burst = Throttle.checks.atLeast(1, burst, "burst")
         // A burst of more than 146 years is out of reach all the same, and would make the readings saturate.
         interval = min(rate.interval, .max / 2 / Int64(burst))
         tolerance = interval * Int64(burst)

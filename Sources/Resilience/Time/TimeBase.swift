@@ -20,6 +20,18 @@ public protocol TimeBase: AnyObject, Sendable {
 
 extension TimeBase {
     public var taskExecutor: (any TaskExecutor)? { nil }
+
+    /// Where a task made for the current one is to run: here if the time base says so, else where the current task prefers
+    /// to, as far as the system can tell.
+    var executorForTasks: (any TaskExecutor)? {
+        if let taskExecutor { return taskExecutor }
+        #if compiler(>=6.3)
+            if #available(macOS 26.4, macCatalyst 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) {
+                return withUnsafeCurrentTask { $0?.unownedTaskExecutor?.asTaskExecutor() }
+            }
+        #endif
+        return nil
+    }
 }
 
 /// The receipt for a scheduled action.

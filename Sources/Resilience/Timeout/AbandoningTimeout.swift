@@ -33,9 +33,8 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         _ name: String = "timeout", _ limit: Duration, timeBase: any TimeBase = .system,
         observers: Observers = Observers()
     ) {
-        precondition(limit > .zero, "AbandoningTimeout: limit is \(limit), and must be above zero")
         self.name = name
-        self.limit = limit
+        self.limit = SettingChecks("AbandoningTimeout").aboveZero(limit, "limit")
         self.timeBase = timeBase
         self.observers = observers
     }
@@ -89,7 +88,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         }
     }
 
-    public var description: String { "\(name): \(limit), abandoning" }
+    public var description: String { "\(name): \(limit.text), abandoning" }
 
     private func timedOut(_ error: (any Error)?) -> TimedOut {
         tell(.timedOut(limit), at: timeBase.now)

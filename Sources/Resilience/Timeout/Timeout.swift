@@ -11,7 +11,8 @@
 /// A policy further in sees what the timeout cancels as cancelled, and does not count it; one further out sees
 /// ``TimedOut``, a transient failure. So put a breaker around the timeout of the attempt.
 ///
-/// The inside runs in one child task that keeps the caller's isolation, task-local values and priority.
+/// The inside runs in one child task that keeps the caller's isolation, task-local values and priority, and, where the system
+/// can tell (Swift 6.3 on Linux, macOS 26.4), the executor that the caller's task prefers.
 public struct Timeout: AroundPolicy {
     public let name: String
     /// nil if it differs by attempt.
@@ -22,7 +23,7 @@ public struct Timeout: AroundPolicy {
 
     /// - Parameter limit: above zero.
     public init(_ name: String = "timeout", _ limit: Duration) {
-        precondition(limit > .zero, "Timeout: limit is \(limit), and must be above zero")
+        let limit = SettingChecks("Timeout").aboveZero(limit, "limit")
         self.name = name
         self.limit = limit
         limitForAttempt = nil
@@ -49,38 +50,19 @@ public struct Timeout: AroundPolicy {
         let wait = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
         let expiry = Instant(nanoseconds: call.now.nanoseconds.saturatingAdding(wait))
         let deadline = min(call.deadline, expiry)
-        let timeBase = call.timeBase
-        let race = TimeoutRace()
-        // Both before the inside begins: its first step may be all of it, and take for ever.
-        let alarm = timeBase.schedule(at: expiry) { race.limitPassed() }
-        defer { timeBase.cancel(alarm) }
         do {
-            return try await withoutActuallyEscaping(inside) { inside in
-                // Safe: the child runs in the caller's isolation, and the caller does nothing until the child has ended;
-                // the two never touch at the same time what the closure captured.
-                nonisolated(unsafe) let inside = inside
-                return try await withTaskCancellationHandler {
-                    let child = Task<Verdict, any Error>.startingHere(on: timeBase.taskExecutor) {
-                        _ = isolation
-                        race.insideBegan()
-                        defer { race.insideEnded() }
-                        return try await inside(deadline)
-                    }
-                    race.keep(child)
-                    return try await child.value
-                } onCancel: {
-                    race.callerCancelled()
-                }
+            return try await TimeoutRace.run(until: expiry, on: call.timeBase, isolation: isolation) {
+                try await inside(deadline)
             }
-        } catch let error where race.machine == .expired {
-            let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: error)
+        } catch let expired as TimeoutRace.Expired {
+            let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: expired.underlying)
             call.reading = nil
             call.emit(Event.timedOut(error.limit), from: name)
             throw error
         }
     }
 
-    public var description: String { "\(name): \(limit.map { "\($0)" } ?? "by attempt")" }
+    public var description: String { "\(name): \(limit?.text ?? "by attempt")" }
 
     public enum Event: PolicyEvent, Equatable {
         /// A call is over for its limit.
@@ -97,8 +79,8 @@ public struct Timeout: AroundPolicy {
 
         public var description: String {
             switch self {
-            case .timedOut(let limit): "timed out after \(limit)"
-            case .endedLate(let delay): "abandoned operation ended, \(delay) after its call"
+            case .timedOut(let limit): "timed out after \(limit.text)"
+            case .endedLate(let delay): "abandoned operation ended, \(delay.text) after its call"
             }
         }
     }
@@ -119,22 +101,5 @@ public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
     }
 
     public var verdict: Verdict { .transient }
-    public var description: String { "Timed out after \(limit) (\(timeout))" }
-}
-
-extension Task where Failure == any Error {
-    /// A task that runs right here up to its first suspension, where the system can do that: what never suspends has ended
-    /// when this returns. Elsewhere an ordinary task.
-    ///
-    /// The attribute lets the closure keep its caller's isolation, as it would if it were handed to `Task` itself.
-    @inline(__always) fileprivate static func startingHere(
-        on executor: (any TaskExecutor)?,
-        @_inheritActorContext _ operation: sending @escaping @isolated(any) () async throws -> Success
-    ) -> Task {
-        if #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            Task.immediate(executorPreference: executor, operation: operation)
-        } else {
-            Task(executorPreference: executor, operation: operation)
-        }
-    }
+    public var description: String { "Timed out after \(limit.text) (\(timeout))" }
 }

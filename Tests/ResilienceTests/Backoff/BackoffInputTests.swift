@@ -7,7 +7,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.exponential(from: .seconds(-1))
         }
-        #expect(errorText(result).contains("base is -1.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("base is -1 s, and must not be negative"))
     }
 
     @Test("a negative cap is refused with a message that names it")
@@ -15,7 +15,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.linear(.seconds(1), cap: .seconds(-2))
         }
-        #expect(errorText(result).contains("cap is -2.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("cap is -2 s, and must not be negative"))
     }
 
     @Test("a factor that is not a number is refused with a message that names it")
@@ -39,7 +39,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.sequence([.seconds(1), .seconds(-1)])
         }
-        #expect(errorText(result).contains("the sequence has a negative delay"))
+        #expect(errorText(result).contains("sequence is [1 s, -1 s], and must have one delay at least, and none that is negative"))
     }
 
     @Test("an infinite factor is refused with a message that names it")
@@ -63,7 +63,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.custom(jitter: .decorrelated) { _, _ in .zero }
         }
-        #expect(errorText(result).contains("jitter is decorrelated, which would replace a custom delay"))
+        #expect(errorText(result).contains("jitter is decorrelated, and must not be, since it would replace the custom delay"))
     }
 
     @Test("a custom backoff is refused where it would be asked under a lock")
@@ -71,7 +71,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Throttle.gate(holdBackoff: .custom { _, _ in .zero })
         }
-        #expect(errorText(result).contains("holdBackoff is custom, and would be asked under the throttle's lock"))
+        #expect(errorText(result).contains("holdBackoff is custom up to 20 s, and must not be custom"))
     }
 
     @Test("an empty sequence is refused with a message that says so")
@@ -79,7 +79,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.sequence([])
         }
-        #expect(errorText(result).contains("the sequence is empty"))
+        #expect(errorText(result).contains("sequence is [], and must have one delay at least"))
     }
 }
 

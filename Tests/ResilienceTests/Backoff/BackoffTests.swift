@@ -229,12 +229,12 @@ import Testing
 
     @Test("the description names the kind, the base, the cap and the jitter")
     func description() {
-        #expect("\(Backoff.constant(.seconds(1)))" == "constant 1.0 seconds")
-        #expect("\(Backoff.linear(.seconds(1)))" == "linear 1.0 seconds up to 20.0 seconds")
-        #expect("\(Backoff.exponential())" == "exponential 0.05 seconds × 2.0ⁿ up to 20.0 seconds, full jitter")
-        #expect("\(Backoff.sequence([.seconds(1)]))" == "[1.0 seconds]")
-        #expect("\(Backoff.sequence([.seconds(1)], atEnd: .stop))" == "[1.0 seconds] and no more")
-        #expect("\(Backoff.custom { _, _ in .zero })" == "custom up to 20.0 seconds")
+        #expect("\(Backoff.constant(.seconds(1)))" == "constant 1 s")
+        #expect("\(Backoff.linear(.seconds(1)))" == "linear 1 s up to 20 s")
+        #expect("\(Backoff.exponential())" == "exponential 50 ms × 2.0ⁿ up to 20 s, full jitter")
+        #expect("\(Backoff.sequence([.seconds(1)]))" == "1 s")
+        #expect("\(Backoff.sequence([.seconds(1)], atEnd: .stop))" == "1 s and no more")
+        #expect("\(Backoff.custom { _, _ in .zero })" == "custom up to 20 s")
     }
 }
 

@@ -112,7 +112,7 @@ import Testing
         #expect("\(bulkhead(queue: 2, .lastInFirstOut))" == "bulkhead: 1 at a time, 2 queued, newest first")
         #expect("\(bulkhead(queue: 2, .byPriority))" == "bulkhead: 1 at a time, 2 queued, by priority")
         let limited = Bulkhead(limit: 1, queue: 2, order: .byPriority, maxWait: .seconds(3))
-        #expect("\(limited)" == "bulkhead: 1 at a time, 2 queued for at most 3.0 seconds, by priority")
+        #expect("\(limited)" == "bulkhead: 1 at a time, 2 queued for at most 3 s, by priority")
         #expect(limited.order == .byPriority)
     }
 

@@ -76,14 +76,14 @@ import Testing
         try await bulkhead.run {}
     }
 
-    @Test("a call whose deadline has passed is not queued, and gets a free permit all the same (P23)")
+    @Test("a call whose deadline has passed is neither queued nor let in (P23)")
     func passed() async throws {
         let bulkhead = bulkhead()
         let passed = CallOptions(deadline: clock.now)
-        try await bulkhead.run(options: passed) {}
+        await #expect(throws: DeadlinePassed.self) { try await bulkhead.run(options: passed) {} }
         let inside = try bulkhead.acquire()
         await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate)) {
-            try await bulkhead.run(options: passed) {}
+            try await bulkhead.acquireWaiting(options: passed).complete(.success)
         }
         inside.complete(.success)
     }

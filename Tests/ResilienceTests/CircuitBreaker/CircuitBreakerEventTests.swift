@@ -114,7 +114,11 @@ import Testing
         let outer = EventRecorder()
         let pipeline = Pipeline("sync", observers: Observers(outer)) { breaker }
         try await pipeline.run {}
-        #expect(outer.events.map { "\($0)" } == ["[sync/activities] closed, allowing call"])
+        #expect(
+            outer.events.map { "\($0)" } == [
+                "[sync/activities] closed, allowing call", "[sync/call] attempt 1 succeeded after 0 s",
+                "[sync/call] succeeded after 0 s, 1 attempt",
+            ])
         #expect(lines == ["[sync/activities] closed, allowing call"])
     }
 

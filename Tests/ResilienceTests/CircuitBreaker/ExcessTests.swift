@@ -78,8 +78,8 @@ import Testing
         let probe = try breaker.acquire()
         let callers = await callers(1, deadline: clock.now + .seconds(2))
         clock.advance(by: .seconds(2))
-        await #expect(throws: CircuitOpen.self) { try await callers[0].value }
-        await #expect(throws: CircuitOpen.self) {
+        await #expect(throws: DeadlinePassed.self) { try await callers[0].value }
+        await #expect(throws: DeadlinePassed.self) {
             try await breaker.run(options: CallOptions(deadline: clock.now)) {}
         }
         probe.complete(.success)

@@ -48,6 +48,11 @@ import Testing
                 key("recovered", "circuit", in: "activities"): 1,
                 key("retrying", "retry", in: "activities"): 1,
                 key("gaveUp", "retry", in: "activities"): 1,
+                key("attemptFailed", "call", in: "activities"): 2,
+                key("attemptSucceeded", "call", in: "activities"): 1,
+                key("failed", "call", in: "activities"): 1,
+                key("rejected", "call", in: "activities"): 2,
+                key("succeeded", "call", in: "activities"): 1,
             ])
         #expect(counter.counts.others == 0)
     }

@@ -49,6 +49,17 @@ import Testing
             [(Timeout.Event.timedOut(.zero), "timedOut"), (Timeout.Event.endedLate(by: .zero), "endedLate")]
         ),
         (
+            "Pipeline",
+            [
+                (Pipeline.Event.attemptSucceeded(1, took: .zero), "attemptSucceeded"),
+                (Pipeline.Event.attemptFailed(1, .transient, took: .zero), "attemptFailed"),
+                (Pipeline.Event.succeeded(took: .zero, attempts: 1), "succeeded"),
+                (Pipeline.Event.failed(.transient, took: .zero, attempts: 1), "failed"),
+                (Pipeline.Event.rejected(took: .zero, attempts: 0), "rejected"),
+                (Pipeline.Event.cancelled(took: .zero, attempts: 1), "cancelled"),
+            ]
+        ),
+        (
             "FallbackEvent",
             [(FallbackEvent.fellBack(.transient), "fellBack"), (FallbackEvent.failed(.transient, error: ""), "failed")]
         ),

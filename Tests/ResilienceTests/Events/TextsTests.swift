@@ -8,9 +8,9 @@ import Testing
         #expect("\(Bulkhead.Event.queued)" == "full, call queued")
         #expect("\(Bulkhead.Event.refused(.full))" == "full, queue full, refusing call")
         #expect("\(Bulkhead.Event.refused(.waitedTooLong))" == "waited too long, refusing call")
-        #expect("\(Timeout.Event.timedOut(.seconds(5)))" == "timed out after 5.0 seconds")
+        #expect("\(Timeout.Event.timedOut(.seconds(5)))" == "timed out after 5 s")
         let late = Timeout.Event.endedLate(by: .seconds(3))
-        #expect("\(late)" == "abandoned operation ended, 3.0 seconds after its call")
+        #expect("\(late)" == "abandoned operation ended, 3 s after its call")
     }
 
     @Test("a policy that says nothing of itself goes by its type's name")

@@ -63,6 +63,6 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = LastGood<Int>(maxAge: .zero)
         }
-        #expect(text(result).contains("LastGood: maxAge is 0.0 seconds, and must be above zero"))
+        #expect(text(result).contains("LastGood: maxAge is 0 s, and must be above zero"))
     }
 }

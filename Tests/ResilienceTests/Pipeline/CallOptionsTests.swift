@@ -16,18 +16,18 @@ private final class Listening: Policy {
 
 @Suite struct CallOptionsTests {
     private let options = CallOptions(
-        deadline: Instant(nanoseconds: 5), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
+        deadline: Instant(nanoseconds: .max - 1), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
 
     @Test("what a caller says of a call reaches every policy, inside of a timeout too")
     func reachesAll() async throws {
         let (outer, inner) = (Listening(), Listening())
         let pipeline = Pipeline {
             outer
-            Timeout(.seconds(5))
+            Timeout(.seconds(Int64.max))
             inner
         }
         let attempt = try await pipeline.run(options: options) { $0 }
-        #expect(attempt == Attempt(number: 3, deadline: Instant(nanoseconds: 5)))
+        #expect(attempt == Attempt(number: 3, deadline: Instant(nanoseconds: .max - 1)))
         #expect([outer, inner].map { $0.seen.withLock { $0 } } == [[options], [options]])
     }
 

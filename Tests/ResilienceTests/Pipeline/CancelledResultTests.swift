@@ -7,8 +7,10 @@ import Testing
     func failingResult() async throws {
         let pipeline = Pipeline(timeBase: ManualClock()) { Retry(maxRetries: 3, backoff: .constant(.seconds(1))) }
         let task = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
-            return try await pipeline.run(judging: { _ in .transient }) { attempt in attempt.number }
+            try await pipeline.run(judging: { _ in .transient }) { attempt in
+                withUnsafeCurrentTask { $0?.cancel() }
+                return attempt.number
+            }
         }
         #expect(try await task.value == 1)
     }

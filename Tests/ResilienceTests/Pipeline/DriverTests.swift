@@ -125,10 +125,12 @@ import Testing
 
     @Test("cancelled while parked, the call leaves the policy that parked it")
     func cancelledParked() async {
-        let pipeline = Pipeline {
-            policy("a", in: [.park(Waiter())]); policy("b")
+        let clock = ManualClock()
+        let pipeline = Pipeline(timeBase: clock) {
+            policy("a", in: [.park(Waiter(), until: clock.now + .seconds(9))]); policy("b")
         }
         let task = Task { try await pipeline.run { journal.note("operation") } }
+        await clock.waitForSleepers(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(journal.lines == ["a parks", "a out cancelled round 1"])

@@ -89,8 +89,8 @@ import Testing
         }
         #expect(
             pipeline.elements.map(\.description) == [
-                "total: 30.0 seconds", "room: 3 at a time, 9 queued",
-                "pace: 10 per 1.0 seconds, burst 20, refuses at once",
+                "total: 30 s", "room: 3 at a time, 9 queued",
+                "pace: 10 per 1 s, burst 20, refuses at once",
             ])
     }
 

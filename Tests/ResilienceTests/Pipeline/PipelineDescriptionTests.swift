@@ -8,7 +8,7 @@ import Testing
             Timeout(.seconds(30))
             Bulkhead("slots", limit: 2, queue: 3)
         }
-        #expect(pipeline.description == "activities\n  timeout: 30.0 seconds\n  slots: 2 at a time, 3 queued")
+        #expect(pipeline.description == "activities\n  timeout: 30 s\n  slots: 2 at a time, 3 queued")
     }
 
     @Test("the usual order has no warnings")
@@ -84,15 +84,5 @@ import Testing
             Bulkhead(limit: 1)
         }
         #expect(none.warnings == [])
-    }
-
-    @Test("the same bulkhead twice is warned of")
-    func sameBulkheadTwice() {
-        let bulkhead = Bulkhead(limit: 1)
-        let pipeline = Pipeline {
-            bulkhead
-            bulkhead
-        }
-        #expect(pipeline.warnings == ["bulkhead twice: a call waits for a permit that it holds itself"])
     }
 }

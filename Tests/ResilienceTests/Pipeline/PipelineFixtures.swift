@@ -25,7 +25,7 @@ final class ScriptedPolicy: Policy {
         case proceed
         case refuse(any Error)
         case sleep(Duration)
-        case park(Waiter)
+        case park(Waiter, until: Instant = .distantFuture)
     }
 
     enum Outward: Sendable {
@@ -78,10 +78,10 @@ final class ScriptedPolicy: Policy {
             journal?.note("\(name) sleeps")
             slot.first = 1
             return .sleep(until: call.now + length)
-        case .park(let waiter):
+        case .park(let waiter, let instant):
             journal?.note("\(name) parks")
             slot.first = 1
-            return .park(waiter, until: .distantFuture)
+            return .park(waiter, until: instant)
         }
     }
 

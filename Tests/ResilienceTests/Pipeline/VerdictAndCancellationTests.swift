@@ -116,16 +116,37 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("a task that is cancelled before it begins runs the operation all the same: it decides itself")
+    @Test("a task that is cancelled before its call begins no attempt, takes nothing, and counts for nothing")
     func cancelledBefore() async throws {
-        let pipeline = Pipeline {
-            Retry(); Bulkhead(limit: 1); Timeout(.seconds(5))
+        let recorder = EventRecorder()
+        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        let timeout = Timeout(.seconds(5))
+        let pipeline = Pipeline("calls", observers: Observers(recorder)) {
+            Retry(); breaker; throttle; timeout
         }
-        let task = Task {
-            cancelCurrentTask()
-            return try await pipeline.run { Task.isCancelled }
+        let patience = AbandoningTimeout(.seconds(5), timeBase: clock)
+        let calls: [@Sendable (Journal) async throws -> Void] = [
+            { journal in try await pipeline.run { journal.note("ran") } },
+            { journal in try await Pipeline { timeout }.run { journal.note("ran") } },
+            { journal in try await throttle.run { journal.note("ran") } },
+            { journal in try await breaker.run { journal.note("ran") } },
+            { journal in try await timeout.run { journal.note("ran") } },
+            { journal in try await patience.run { journal.note("ran") } },
+            { journal in
+                try await pipeline.run(options: CallOptions(deadline: .distantFuture)) { journal.note("ran") }
+            },
+        ]
+        let journal = Journal()
+        for call in calls {
+            let task = Task {
+                cancelCurrentTask()
+                try await call(journal)
+            }
+            await #expect(throws: CancellationError.self) { try await task.value }
         }
-        #expect(try await task.value)
+        #expect(journal.lines == [] && throttle.status.available == 1 && clock.sleepers.isEmpty)
+        #expect(recorder.events.map { "\($0)" } == Array(repeating: "[calls/call] cancelled after 0 s, 0 attempts", count: 2))
     }
 
     @Test("cancellation counts neither for nor against a breaker, and gives back what throttle and bulkhead hold")

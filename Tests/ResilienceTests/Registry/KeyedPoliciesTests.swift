@@ -47,7 +47,7 @@ import Testing
         let wait = throttles.reconfigure { [clock] key in
             Throttle(key, .perSecond(1), maxWait: .seconds(1), timeBase: clock)
         }
-        #expect(window == ["a"] && wait == ["a"] && "\(throttles["a"])".contains("1 per 1.0 seconds"))
+        #expect(window == ["a"] && wait == ["a"] && "\(throttles["a"])".contains("1 per 1 s"))
     }
 
     @Test("a bulkhead for each key: new limits keep the permits in use, and one in use is not forgotten (P24)")

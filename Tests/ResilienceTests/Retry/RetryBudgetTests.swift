@@ -31,7 +31,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 3, .budgetExhausted))
         await #expect(throws: Outage(number: 5)) { try await pipeline.run { throw Outage(number: 5) } }
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .budgetExhausted))
-        #expect("\(recorder.events.last!)" == "[pipeline/retry] gave up after attempt 1: budgetExhausted")
+        #expect("\(recorder.events.dropLast().last!)" == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted")
     }
 
     @Test("one budget is shared by several retries")
@@ -106,7 +106,7 @@ import Testing
         let journal = Journal()
         let ask = { @Sendable (who: String) in journal.note("\(who) \(budget.isExhausted)") }
         let observers = Observers()
-        observers.add { _ in ask("event") }
+        observers.add { if $0.detail is Retry.Event { ask("event") } }
         let retry = Retry(
             maxRetries: 1, budget: budget,
             rules: { _ in
@@ -153,14 +153,14 @@ import Testing
     @Test("a budget and a retry with one say what they allow")
     func descriptions() {
         #expect("\(RetryBudget.tokens())" == "500 tokens, 14 a retry, 5 after a 429")
-        #expect("\(RetryBudget.ratio())" == "0.2 of the calls and 100 besides, in 10.0 seconds")
+        #expect("\(RetryBudget.ratio())" == "0.2 of the calls and 100 besides, in 10 s")
         let retry = Retry(
             maxElapsed: .seconds(9), backoff: .none, throttledBackoff: .none, budget: .throttling(), rules: { _ in nil }
         )
         #expect(
             "\(retry)"
-                == "retry: 3 retries on transient+throttled, backoff constant 0.0 seconds, throttled constant 0.0 seconds"
-                + ", for 9.0 seconds, budget above half of 10 tokens, 0.1 back a success, rules")
+                == "retry: 3 retries on transient+throttled, backoff constant 0 s, throttled constant 0 s"
+                + ", for 9 s, budget above half of 10 tokens, 0.1 back a success, rules")
     }
 
     @Test("nonsense is refused with a message that names it")
@@ -192,7 +192,7 @@ import Testing
                 _ = RetryBudget.ratio(reserve: -1)
             })
         expect(
-            "window is 0.0 seconds, and must lie between 0.001 and 3600 seconds",
+            "window is 0 s, and must lie between 1 ms and 3600 s",
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 _ = RetryBudget.ratio(window: .zero)
             })

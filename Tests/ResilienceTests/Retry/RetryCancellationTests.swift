@@ -77,7 +77,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(retryAfterCeiling: .seconds(-1))
         }
-        #expect(errorText(result).contains("retryAfterCeiling is -1.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("retryAfterCeiling is -1 s, and must not be negative"))
     }
 
     @Test("retrying success or cancellation is refused with a message that names the verdicts")
@@ -85,7 +85,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(on: [.transient, .cancelled])
         }
-        #expect(errorText(result).contains("verdicts are transient+cancelled"))
+        #expect(errorText(result).contains("verdicts is transient+cancelled, and must have neither"))
     }
 
     @Test("a negative limit of elapsed time is refused with a message that names it")
@@ -93,7 +93,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(maxElapsed: .seconds(-1))
         }
-        #expect(errorText(result).contains("maxElapsed is -1.0 seconds, and must not be negative"))
+        #expect(errorText(result).contains("maxElapsed is -1 s, and must not be negative"))
     }
 
     @Test("as many retries as an integer holds are no overflow")

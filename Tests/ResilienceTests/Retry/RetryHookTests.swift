@@ -56,7 +56,7 @@ private final class Leaf: Error {
         }
         #expect(
             journal.lines == [
-                #"["1 Outage(number: 1)", "2 Outage(number: 2)", "3 Outage(number: 3)"] attemptsExhausted"#
+                #"["1 Outage(number: 1)", "2 Outage(number: 2)", "3 Outage(number: 3)"] no attempt is left"#
             ])
     }
 
@@ -91,7 +91,7 @@ private final class Leaf: Error {
         #expect(error.history.failures.map(\.attempt) == [1, 2, 3] && error.history.count == 3)
         #expect(pipeline.verdict(for: error) == .uncertain)
         #expect(
-            "\(error)".hasPrefix("Gave up after 3 failed attempts (attemptsExhausted): Judged("), "\(error)")
+            "\(error)".hasPrefix("Gave up after 3 failed attempts (no attempt is left): Judged("), "\(error)")
     }
 
     @Test("what the wrapped error means is what a breaker outside of the retry counts")

@@ -75,7 +75,7 @@ import Testing
         #expect(throttle.waiting == 1 && throttle.status.available == 0)
         clock.advance(by: .seconds(10))
         for task in waiting { try await task.value }
-        #expect(throttle.description == "window: \(window), waits up to 60.0 seconds")
+        #expect(throttle.description == "window: \(window), waits up to 60 s")
     }
 
     @Test("after a change to a higher rate, those who wait go sooner (P24)")
@@ -83,7 +83,7 @@ import Testing
         let throttle = Throttle(.perMinute(1), maxWait: .seconds(600), timeBase: clock)
         let turns = try turns(of: [1, 1, 1, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 2) }
         #expect(turns == [.zero, .seconds(1), .seconds(2), .seconds(3)])
-        #expect(throttle.description == "throttle: 1 per 1.0 seconds, burst 2, waits up to 600.0 seconds")
+        #expect(throttle.description == "throttle: 1 per 1 s, burst 2, waits up to 600 s")
     }
 
     @Test("after a change to a lower rate, those who wait go later, and are refused if that is too late (P24)")

@@ -137,7 +137,7 @@ import Testing
         let pipeline = Pipeline {
             Retry(maxRetries: 5, backoff: .none); throttle
         }
-        await #expect(throws: Throttled.self) {
+        await #expect(throws: Outage.self) {
             try await pipeline.run {
                 journal.note("attempt")
                 throw Outage()

@@ -254,7 +254,7 @@ private final class OwnThreads: TimeBase {
 
     @Test("it tells its name, its limit and its way")
     func text() {
-        #expect("\(patience)" == "slow: 5.0 seconds, abandoning")
+        #expect("\(patience)" == "slow: 5 s, abandoning")
     }
 
     @Test("a limit of zero or less is refused, and the message says so")

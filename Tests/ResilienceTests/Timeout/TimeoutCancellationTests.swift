@@ -55,14 +55,21 @@ import Testing
         await #expect(throws: Outage.self) { try await early.value }
     }
 
-    @Test("the inside of a caller that is cancelled already sees it from the first moment")
+    /// Cancels its task as the call comes by.
+    private struct Cancelling: Policy {
+        func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+            cancelCurrentTask()
+            return .proceed
+        }
+    }
+
+    @Test("the inside of a caller that is cancelled on the way in sees it from the first moment")
     func alreadyCancelled() async throws {
         let pipeline = Pipeline(timeBase: clock) {
-            Timeout("outer", .seconds(9)); Timeout("inner", .seconds(5))
+            Cancelling(); Timeout("outer", .seconds(9)); Timeout("inner", .seconds(5))
         }
         let task = Task {
-            cancelCurrentTask()
-            return try await pipeline.run {
+            try await pipeline.run {
                 let atOnce = Task.isCancelled
                 await Elsewhere().visit()
                 return atOnce && Task.isCancelled

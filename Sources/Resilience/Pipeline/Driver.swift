@@ -1,75 +1,3 @@
-/// What the driver does next. The particulars are in the ``Frame``: a trivial answer keeps the usual path free of copies.
-@usableFromInline enum Step: UInt8 {
-    /// All policies let the call through.
-    case operation
-    /// Suspend until the frame's waiter is resumed or its instant comes, then walk in again.
-    case wait
-    /// The call is over and has failed with the frame's error.
-    case failed
-    /// The call is over, and what the operation returned is its result.
-    case done
-}
-
-/// One call's memory while it walks through up to ``Frame/capacity`` policies. Lives in the caller's async frame: no
-/// allocation.
-@usableFromInline struct Frame {
-    @usableFromInline static let capacity = 8
-
-    @usableFromInline var slots = (Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot())
-    /// The policy to be asked next.
-    @usableFromInline var next = 0
-    /// How many policies are owed an exit: those before this index.
-    @usableFromInline var open = 0
-    /// nil as long as all goes well.
-    @usableFromInline var trouble: Trouble?
-
-    @inlinable init() {}
-
-    @inlinable mutating func withSlot<R>(_ index: Int, _ body: (inout Slot) -> R) -> R {
-        withUnsafeMutableBytes(of: &slots) { bytes in
-            // A homogeneous tuple is laid out like its elements in a row, and is bound to their type.
-            body(&bytes.baseAddress!.assumingMemoryBound(to: Slot.self)[index])
-        }
-    }
-
-    @usableFromInline mutating func wait(
-        _ waiter: Waiter?, until deadline: Instant, next: Int, open: Int, after error: (any Error)?
-    ) -> Step {
-        trouble = .wait(Wait(waiter ?? Waiter(), until: deadline, lastError: error))
-        self.next = next
-        self.open = open
-        return .wait
-    }
-
-    /// What the last attempt threw, for a call that goes round again.
-    @inlinable var lastError: (any Error)? {
-        guard case .wait(let wait) = trouble else { return nil }
-        return wait.lastError
-    }
-}
-
-/// What a call that waits or fails has to remember. One word, so that a call that does neither has one thing to look at
-/// when it cleans up, and one that fails allocates nothing.
-@usableFromInline enum Trouble {
-    /// For ``Step/wait``, and kept while the call walks in again.
-    case wait(Wait)
-    /// For ``Step/failed``.
-    case failure(any Error)
-}
-
-@usableFromInline final class Wait {
-    let waiter: Waiter
-    let ends: Instant
-    /// What the attempt before it threw.
-    @usableFromInline let lastError: (any Error)?
-
-    init(_ waiter: Waiter, until ends: Instant, lastError: (any Error)?) {
-        self.waiter = waiter
-        self.ends = ends
-        self.lastError = lastError
-    }
-}
-
 /// A row of policies that one driver loop walks: in from the first to the last, out the other way.
 @usableFromInline protocol Walk {
     var count: Int { get }
@@ -109,9 +37,9 @@ extension Walk {
                 frame.open = index
                 return walkOut(&call, &frame, Outcome(.rejected, error: error))
             case .sleep(let deadline):
-                return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.lastError)
+                return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.last)
             case .park(let waiter, let deadline):
-                return frame.wait(waiter, until: deadline, next: index, open: index + 1, after: frame.lastError)
+                return frame.wait(waiter, until: deadline, next: index, open: index + 1, after: frame.last)
             }
         }
         frame.open = index
@@ -125,11 +53,14 @@ extension Walk {
             index -= 1
             switch frame.withSlot(index, { exit(at: index, &call, &$0, outcome) }) {
             case .pass:
-                continue
+                if frame.rounds == 0 { continue }
+                frame.open = index
+                return walkOut(&call, &frame, frame.leave(index, with: outcome))
             case .again(let instant):
-                return frame.wait(nil, until: instant, next: index, open: index, after: outcome.error)
+                return frame.goRound(at: instant, from: index, after: outcome)
             case .replace(let error, let verdict):
                 frame.open = index
+                _ = frame.leave(index, with: outcome)
                 return walkOut(&call, &frame, Outcome(verdict, error: error))
             }
         }
@@ -159,12 +90,19 @@ extension Walk {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
-        guard wake == .cancelled else { return walkIn(&call, &frame) }
+        guard wake == .cancelled || Task.isCancelled else {
+            let step = walkIn(&call, &frame)
+            // The wake, or what came before it, may have been late: no attempt begins after the deadline.
+            guard step == .operation, call.isOver else { return step }
+            return walkOut(&call, &frame, Outcome(.rejected, error: DeadlinePassed()))
+        }
+        let error: any Error = wait.last?.error.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
+        let outcome = Outcome(.cancelled, error: error)
         // The policy to be asked next is owed no exit: the wait was between two rounds of its own.
         let next = frame.next
-        if next == frame.open { frame.withSlot(next) { abandon(at: next, &call, &$0) } }
-        let error: any Error = wait.lastError.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
-        return walkOut(&call, &frame, Outcome(.cancelled, error: error))
+        guard next == frame.open else { return walkOut(&call, &frame, outcome) }
+        frame.withSlot(next) { abandon(at: next, &call, &$0) }
+        return walkOut(&call, &frame, frame.leave(next, with: outcome))
     }
 
     /// The driver: walks in, calls `body` where the caller is, walks out, and does all the waiting in between.
@@ -175,6 +113,8 @@ extension Walk {
         _ body: nonisolated(nonsending) (inout Call) async throws -> R
     ) async throws -> R {
         var frame = Frame()
+        // What the operation returned, if that is not the end of it.
+        var last: R?
         var step = walkIn(&call, &frame)
         while true {
             switch step {
@@ -188,26 +128,17 @@ extension Walk {
                 }
                 step = returned(judge(result), &call, &frame)
                 if step == .done { return result }
+                last = result
             case .wait:
                 step = await wait(&call, &frame)
-            case .failed, .done:
-                // An outcome without a result has an error: a policy can replace errors, never take them away.
+            case .done:
+                // The call was refused after this.
+                if let last { return last }
+                preconditionFailure("done without a result")
+            case .failed:
                 guard case .failure(let error) = frame.trouble else { preconditionFailure("failed without an error") }
                 throw error
             }
         }
     }
-}
-
-/// The task was cancelled while it waited for another attempt: the call is over, and this is why it had to wait.
-///
-/// A call cancelled in the operation throws what the operation throws, and one cancelled while it waits for its first
-/// attempt throws `CancellationError`.
-public struct CancelledWhileWaiting: Error, CustomStringConvertible {
-    /// What the last attempt threw.
-    public let lastError: any Error
-
-    public init(lastError: any Error) { self.lastError = lastError }
-
-    public var description: String { "Cancelled while waiting to try again; the last attempt failed: \(lastError)" }
 }
