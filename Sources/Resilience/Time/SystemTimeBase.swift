@@ -64,7 +64,7 @@ public final class SystemTimeBase: TimeBase {
                 state.timer = nil
             }
         }
-        for action in due { action() }
+        DueActions(due).run()
     }
 
     /// Half the cost of `ContinuousClock.now` and a conversion (24 ns against 44 on the project's machine), same clock.

@@ -8,7 +8,7 @@ public protocol TimeBase: AnyObject, Sendable {
     var now: Instant { get }
 
     /// Runs `action` once at or after `deadline`, never before it. A deadline in the past fires as soon as possible.
-    /// `action` is short and does not block.
+    /// `action` is short and does not block. Actions that are due at the same time may run at the same time.
     func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm
 
     /// Takes an alarm back. Nothing happens if it has fired already.

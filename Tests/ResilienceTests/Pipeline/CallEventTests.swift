@@ -1,0 +1,150 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct CallEventTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+
+    private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
+        Pipeline("calls", timeBase: clock, observers: Observers(recorder), elements)
+    }
+
+    private func work(_ seconds: Int) async { _ = await Waiter().wait(until: clock.now + .seconds(seconds), on: clock) }
+
+    private var told: [Pipeline.Event] { recorder.events() }
+
+    @Test("each attempt and the call as a whole are told with how long they took and what they mean")
+    func durations() throws {
+        let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(10))) }
+        try clock.run { [self] in
+            try await pipeline.run { attempt in
+                await work(attempt.number)
+                if attempt.number < 3 { throw Judged(verdict: attempt.number == 1 ? .transient : .throttled) }
+            }
+        }
+        #expect(
+            told == [
+                .attemptFailed(1, .transient, took: .seconds(1)), .attemptFailed(2, .throttled, took: .seconds(2)),
+                .attemptSucceeded(3, took: .seconds(3)), .succeeded(took: .seconds(26), attempts: 3),
+            ])
+    }
+
+    @Test("the line of each is for a person")
+    func texts() {
+        for (event, text) in [
+            (.attemptSucceeded(1, took: .milliseconds(120)), "attempt 1 succeeded after 120 ms"),
+            (.attemptFailed(2, .throttled(retryAfter: .seconds(1)), took: .microseconds(1_657)),
+                "attempt 2 failed after 1.66 ms (throttled (retry in 1 s))"),
+            (.succeeded(took: .seconds(3), attempts: 2), "succeeded after 3 s, 2 attempts"),
+            (.failed(.permanent, took: .nanoseconds(5), attempts: 1), "failed after 5 ns, 1 attempt (permanent)"),
+            (.rejected(took: .zero, attempts: 0), "rejected after 0 s, 0 attempts"),
+            (.cancelled(took: .milliseconds(10_050), attempts: 1), "cancelled after 10.05 s, 1 attempt"),
+        ] as [(Pipeline.Event, String)] {
+            #expect("\(event)" == text)
+        }
+    }
+
+    @Test(
+        "every end is told once, as what it means",
+        arguments: [
+            (.success, .succeeded(took: .zero, attempts: 1)), (.permanent, .failed(.permanent, took: .zero, attempts: 1)),
+            (.uncertain, .failed(.uncertain, took: .zero, attempts: 1)),
+            (.rejected, .rejected(took: .zero, attempts: 1)), (.cancelled, .cancelled(took: .zero, attempts: 1)),
+        ] as [(Verdict, Pipeline.Event)])
+    func ends(verdict: Verdict, event: Pipeline.Event) async throws {
+        for throwing in [true, false] {
+            recorder.reset()
+            let pipeline = pipeline { Timeout(.seconds(5)) }
+            _ = try? await pipeline.run(judging: { (_: Int) in verdict }) {
+                if throwing, verdict != .success { throw Judged(verdict: verdict) }
+                return 1
+            }
+            #expect(told.last == event && told.count == 2)
+        }
+    }
+
+    @Test("a call that a policy refuses is rejected without an attempt, and one that is cancelled is cancelled")
+    func withoutAnAttempt() async throws {
+        let breaker = CircuitBreaker(timeBase: clock)
+        breaker.trip()
+        let pipeline = pipeline { breaker; Timeout(.seconds(5)) }
+        await #expect(throws: CircuitOpen.self) { try await pipeline.run {} }
+        #expect(told == [.rejected(took: .zero, attempts: 0)])
+        recorder.reset()
+        breaker.reset()
+        await #expect(throws: Outage.self) {
+            try await Task { [pipeline] in
+                try await pipeline.run {
+                    cancelCurrentTask()
+                    throw Outage()
+                }
+            }.value
+        }
+        #expect(told == [.attemptFailed(1, .cancelled, took: .zero), .cancelled(took: .zero, attempts: 1)])
+    }
+
+    @Test("what a timeout ends is a failure that took as long as the limit")
+    func timedOut() throws {
+        let pipeline = pipeline { Timeout(.seconds(5)) }
+        #expect(throws: TimedOut.self) {
+            try clock.run { [self] in
+                try await pipeline.run {
+                    await work(60)
+                    try Task.checkCancellation()
+                }
+            }
+        }
+        #expect(
+            told == [
+                .attemptFailed(1, .cancelled, took: .seconds(5)), .failed(.transient, took: .seconds(5), attempts: 1),
+            ])
+    }
+
+    @Test("the verdict of a policy's own error is that which the policy gave")
+    func replaced() async {
+        struct Replacing: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                .replace(Outage(number: 9), as: .permanent)
+            }
+        }
+        let pipeline = pipeline { Replacing() }
+        await #expect(throws: Outage(number: 9)) { try await pipeline.run { throw Outage() } }
+        #expect(told.last == .failed(.permanent, took: .zero, attempts: 1))
+    }
+
+    @Test("nobody is told of calls while nobody listens, and the clock is not read for it")
+    func unobserved() async throws {
+        let counting = CountingTimeBase()
+        let pipeline = Pipeline(timeBase: counting) { Retry(); CircuitBreaker(timeBase: counting) }
+        let before = counting.readings
+        try await pipeline.run {}
+        #expect(counting.readings == before)
+        let subscription = pipeline.observers.add(recorder)
+        try await pipeline.run {}
+        #expect(told.count == 2 && counting.readings > before)
+        subscription.cancel()
+        recorder.reset()
+        try await pipeline.run {}
+        #expect(told.isEmpty)
+    }
+}
+
+/// Counts how often it is read.
+private final class CountingTimeBase: TimeBase {
+    private let count = Locked(0)
+
+    var readings: Int { count.withLock { $0 } }
+
+    var now: Instant {
+        count.withLock { $0 += 1 }
+        return .second(0)
+    }
+
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        Alarm(slot: 0, generation: 0)
+    }
+
+    func cancel(_ alarm: Alarm) {}
+}

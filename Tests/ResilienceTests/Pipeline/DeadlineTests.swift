@@ -1,0 +1,199 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(5))) struct DeadlineTests {
+    let clock = ManualClock()
+    let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
+
+    private func near(_ seconds: Int) -> CallOptions { CallOptions(deadline: clock.now + .seconds(seconds)) }
+
+    @Test("what runs when the deadline comes is cancelled, with no timeout in the pipeline or without a pipeline at all")
+    func enforced() throws {
+        let breaker = CircuitBreaker(timeBase: clock)
+        let bulkhead = Bulkhead(limit: 3, timeBase: clock)
+        let calls: [@Sendable (CallOptions) async throws -> Int] = [
+            { [clock, operation] in try await Pipeline(timeBase: clock) {}.run(options: $0) { try await operation(1) } },
+            { [clock, operation] in
+                try await Pipeline(timeBase: clock) { Retry(); breaker }.run(options: $0) { try await operation(1) }
+            },
+            { [operation] in try await breaker.run(options: $0) { try await operation(1) } },
+            { [operation] in try await bulkhead.run(options: $0) { try await operation(1) } },
+            { [operation, clock] in
+                try await Pipeline(timeBase: clock) {}.withFallback(to: 3, on: .permanent).run(options: $0) {
+                    try await operation(1)
+                }
+            },
+        ]
+        for call in calls {
+            operation.hold()
+            let (start, options) = (clock.now, near(5))
+            let error = #expect(throws: TimedOut.self) { try clock.run { try await call(options) } }
+            #expect(error?.timeout == "deadline" && error?.limit == .seconds(5))
+            #expect(start.duration(to: clock.now) == .seconds(5))
+            operation.release()
+            #expect(try clock.run { [options = near(5)] in try await call(options) } == 7)
+        }
+        #expect(bulkhead.inUse == 0 && clock.sleepers.isEmpty)
+    }
+
+    @Test("a result that is there at the deadline is a result, and one that is no Sendable comes back too")
+    func result() async throws {
+        final class Page { var text = "page" }
+        var visits = 0
+        let page = try await Pipeline(timeBase: clock) { Retry() }.run(options: near(5)) {
+            visits += 1
+            return Page()
+        }
+        #expect(page.text == "page" && visits == 1)
+    }
+
+    @Test("a call whose deadline is over is refused before any policy sees it, and the operation does not run")
+    func over() async {
+        let recorder = EventRecorder()
+        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        let pipeline = Pipeline("calls", observers: Observers(recorder)) { breaker }
+        for seconds in [0, -1, -1_000_000] {
+            let error = await #expect(throws: DeadlinePassed.self) {
+                try await pipeline.run(options: near(seconds)) { try await operation(1) }
+            }
+            #expect(error.map { CallFailure($0).reachedService } == false)
+            await #expect(throws: DeadlinePassed.self) {
+                try await breaker.run(options: near(seconds)) { try await operation(1) }
+            }
+        }
+        #expect(operation.callCount == 0)
+        #expect(
+            recorder.events.map { "\($0)" } == Array(repeating: "[calls/call] rejected after 0 s, 0 attempts", count: 3))
+    }
+
+    @Test("one that waits for its first attempt until the deadline has not run, and says so")
+    func waiting() throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
+        let permit = try bulkhead.acquire()
+        let options = near(5)
+        #expect(throws: DeadlinePassed.self) {
+            try clock.run { [operation] in
+                try await Pipeline { bulkhead }.run(options: options) { try await operation(1) }
+            }
+        }
+        permit.complete(.success)
+        #expect(operation.callCount == 0 && bulkhead.queued == 0 && bulkhead.inUse == 0)
+    }
+
+    @Test("no attempt begins after the deadline, however late the wake: the call ends as the attempt before did")
+    func lateWake() async throws {
+        operation.enqueue(.failure(Outage()))
+        for limit in [nil, Timeout("total", .milliseconds(1_500))] {
+            operation.reset()
+            operation.enqueue(.failure(Outage()))
+            operation.fallback = .success(7)
+            let pipeline = Pipeline(timeBase: clock) {
+                if let limit { limit }
+                Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
+            }
+            let options = CallOptions(deadline: clock.now + .milliseconds(limit == nil ? 1_500 : 60_000))
+            let task = Task { [operation] in try await pipeline.run(options: options) { try await operation(1) } }
+            await clock.waitForSleepers(limit == nil ? 2 : 3)
+            // As after a stop of the process: everything that was due comes at once, and late.
+            clock.jump(by: .seconds(5))
+            let error = await #expect(throws: TimedOut.self) { try await task.value }
+            #expect(error?.timeout == (limit == nil ? "deadline" : "total"))
+            #expect(operation.callCount == 1)
+        }
+    }
+
+    @Test("a policy that wakes a call late does not let it begin after its deadline, without anybody to cancel it")
+    func latePolicy() throws {
+        let bulkhead = Bulkhead(limit: 4, timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            DeadlineIn(.seconds(1))
+            bulkhead
+            Oversleeping(.seconds(2))
+        }
+        #expect(throws: DeadlinePassed.self) {
+            try clock.run { [operation] in try await pipeline.run { try await operation(1) } }
+        }
+        #expect(operation.callCount == 0 && bulkhead.inUse == 0)
+    }
+
+    @Test("by hand, too, nobody is let in late")
+    func byHand() async throws {
+        let sleeper = Oversleeping(.seconds(2), timeBase: clock)
+        let options = near(1)
+        let task = Task { try await sleeper.acquireWaiting(options: options).complete(.success) }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(2))
+        await #expect(throws: DeadlinePassed.self) { try await task.value }
+        try await sleeper.acquireWaitingSoon(clock)
+    }
+
+    @Test("the caller's cancellation is not taken for the deadline's, and the operation's own error stays its own")
+    func others() async throws {
+        operation.hold()
+        let pipeline = Pipeline(timeBase: clock) { Retry() }
+        let options = near(5)
+        let task = Task { [operation] in try await pipeline.run(options: options) { try await operation(1) } }
+        await operation.waitForCalls(1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await #expect(throws: Outage.self) { try await pipeline.run(options: options) { throw Outage() } }
+        let status = try await pipeline.run(options: options, judging: { _ in .permanent }) { 404 }
+        #expect(status == 404 && clock.sleepers.isEmpty)
+    }
+
+    @Test("an actor's call with a deadline runs on the actor")
+    func isolation() async throws {
+        let actor = Visited()
+        try await actor.visit(Pipeline(timeBase: clock) { Retry() }, near(5))
+        #expect(await actor.visits == 1)
+    }
+}
+
+private actor Visited {
+    var visits = 0
+
+    func visit(_ pipeline: Pipeline, _ options: CallOptions) async throws {
+        try await pipeline.run(options: options) {
+            visits += 1
+            assertIsolated()
+        }
+    }
+}
+
+/// Gives a deadline, and does nothing about it.
+private struct DeadlineIn: AroundPolicy {
+    let length: Duration
+
+    init(_ length: Duration) { self.length = length }
+
+    func around(
+        _ call: inout Call, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+    ) async throws -> Verdict { try await inside(call.now + length) }
+}
+
+/// Has a call sleep, whatever its deadline.
+private final class Oversleeping: Policy {
+    let length: Duration
+    let timeBase: (any TimeBase)?
+
+    init(_ length: Duration, timeBase: (any TimeBase)? = nil) {
+        self.length = length
+        self.timeBase = timeBase
+    }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        if slot.first == 1 { return .proceed }
+        slot.first = 1
+        return .sleep(until: call.now + length)
+    }
+
+    func acquireWaitingSoon(_ clock: ManualClock) async throws {
+        let task = Task { try await acquireWaiting().complete(.success) }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(2))
+        try await task.value
+    }
+}

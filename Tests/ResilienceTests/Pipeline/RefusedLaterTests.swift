@@ -1,0 +1,220 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A call that a policy of ours refuses after an attempt of it has failed (P41).
+@Suite struct RefusedLaterTests {
+    let clock = ManualClock()
+
+    private func breaker(_ limit: Int) -> CircuitBreaker {
+        CircuitBreaker(tripping: .consecutiveFailures(limit), timeBase: clock)
+    }
+
+    private let retry = Retry(maxRetries: 5, backoff: .constant(.seconds(1)))
+
+    @Test("a slow endpoint is a timeout to its caller, also when it opens the circuit during the retries (P41)")
+    func slow() throws {
+        let breaker = breaker(2)
+        let clock = clock
+        let pipeline = Pipeline(timeBase: clock) {
+            retry; breaker; Timeout("attempt", .seconds(5))
+        }
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run {
+                try await pipeline.run { _ = await Waiter().wait(until: clock.now + .seconds(60), on: clock)
+                    try Task.checkCancellation() }
+            }
+        }
+        #expect(error?.timeout == "attempt" && breaker.state == .open)
+        #expect(CallFailure(try #require(error)).reachedService == nil)
+    }
+
+    @Test("a response that means failure is handed back, also when a further attempt is refused (P41)")
+    func result() throws {
+        for timeout in [nil, Timeout(.seconds(60))] {
+            let statuses = ScriptedOperation<Void, Int>([.success(500), .success(503)], fallback: .success(200))
+            let pipeline = Pipeline(timeBase: clock) {
+                if let timeout { timeout }
+                retry
+                breaker(2)
+                if let timeout { timeout }
+            }
+            let status = try clock.run {
+                try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { try await statuses() }
+            }
+            #expect(status == 503 && statuses.callCount == 2)
+        }
+    }
+
+    @Test("an error after a result is what the call ends with, and a result after an error")
+    func mixed() throws {
+        for (script, isError) in [
+            ([.success(500), .failure(Outage())], true), ([.failure(Outage()), .success(500)], false),
+        ] as [([Result<Int, any Error>], Bool)] {
+            let statuses = ScriptedOperation<Void, Int>(script)
+            let pipeline = Pipeline(timeBase: clock) { retry; breaker(2) }
+            let end = Result {
+                try clock.run {
+                    try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { try await statuses() }
+                }
+            }
+            if isError {
+                #expect(throws: Outage.self) { try end.get() }
+            } else {
+                #expect(try end.get() == 500)
+            }
+        }
+    }
+
+    @Test("so it is across a timeout between the two, in retries around one another, and for a retry of a user's own")
+    func anywhere() throws {
+        let pipelines = [
+            Pipeline(timeBase: clock) { retry; Timeout(.seconds(60)); breaker(1) },
+            Pipeline(timeBase: clock) { retry; retry; breaker(1) },
+            Pipeline(timeBase: clock) { retry; Timeout(.seconds(60)); retry; breaker(1) },
+            Pipeline(timeBase: clock) { OwnRetry(); breaker(1) },
+            Pipeline(timeBase: clock) { OwnRetry(); retry; Timeout(.seconds(60)); breaker(1) },
+        ]
+        for pipeline in pipelines {
+            let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+            let clock = clock
+            #expect(throws: Outage.self, "\(pipeline)") {
+                try clock.run { try await pipeline.run { try await operation() } }
+            }
+            #expect(operation.callCount == 1, "\(pipeline)")
+        }
+    }
+
+    @Test("a policy further out sees the failure, not the refusal: a breaker around counts it")
+    func furtherOut() throws {
+        let outer = breaker(5)
+        let pipeline = Pipeline(timeBase: clock) { outer; retry; breaker(1) }
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        #expect(throws: Outage.self) { try clock.run { try await pipeline.run { try await operation() } } }
+        #expect(outer.failureCount == 1)
+    }
+
+    @Test("a call that is refused before any attempt says so, also if the refusal was tried again")
+    func firstAttempt() throws {
+        let breaker = breaker(1)
+        breaker.trip(for: .seconds(600))
+        for verdicts in [[.transient], [.transient, .rejected]] as [VerdictSet] {
+            let pipeline = Pipeline(timeBase: clock) {
+                Retry(maxRetries: 2, backoff: .constant(.seconds(1)), on: verdicts, retryAfterCeiling: .seconds(9_999))
+                breaker
+            }
+            let operation = ScriptedOperation<Void, Int>(fallback: .success(7))
+            breaker.trip(for: .seconds(3_600))
+            let end = Result { try clock.run { try await pipeline.run { try await operation() } } }
+            if verdicts.contains(.rejected) {
+                #expect(try end.get() == 7)
+            } else {
+                let error = #expect(throws: CircuitOpen.self) { try end.get() }
+                #expect(CallFailure(try #require(error)).reachedService == false)
+            }
+        }
+    }
+
+    @Test("a refusal of one call is not the failure of the next, though a policy around both goes round")
+    func anew() throws {
+        // The inner retry's stay is over when the outer one goes round: what comes then is a first attempt for it.
+        let recorder = EventRecorder()
+        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+            Retry("outer", maxRetries: 1, backoff: .constant(.seconds(1)))
+            Retry("inner", maxRetries: 1, backoff: .constant(.seconds(1)))
+            breaker(2)
+        }
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        #expect(throws: Outage.self) { try clock.run { try await pipeline.run { try await operation() } } }
+        #expect(operation.callCount == 2)
+        #expect(
+            recorder.events(of: Retry.Event.self) == [
+                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .attemptsExhausted),
+                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .refused),
+            ])
+    }
+
+    @Test("the retry tells that it was refused, and its hook is given all that happened")
+    func told() throws {
+        let recorder = EventRecorder()
+        let journal = Journal()
+        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+            Retry(maxRetries: 5, backoff: .constant(.seconds(1))) { history, reason in
+                journal.note("\(history.failures.map(\.verdict)) \(reason)")
+            }
+            breaker(1)
+        }
+        #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 2, .refused))
+        #expect(journal.lines == ["[transient, rejected] a further attempt was refused"])
+        #expect(recorder.events(of: Pipeline.Event.self).last == .failed(.transient, took: .seconds(1), attempts: 1))
+    }
+
+    @Test("asked for all errors, a call gives the last real one, its meaning, and the refusal with its wait")
+    func wrapped() throws {
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(2), openFor: .constant(.seconds(30)), timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 5, backoff: .constant(.seconds(1)), wrapsLastError: true); breaker
+        }
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Judged(verdict: .uncertain)), .failure(Outage(number: 2)),
+        ])
+        let error = try #require(
+            #expect(throws: RetriesExhausted.self) {
+                try clock.run {
+                    try await pipeline.run(options: CallOptions(isIdempotent: true)) { try await operation() }
+                }
+            })
+        #expect(error.reason == .refused && (error.lastError as? Outage)?.number == 2)
+        #expect(error.verdict == .transient && error.history.count == 3 && error.rejection is CircuitOpen)
+        let failure = CallFailure(error)
+        #expect(failure.reachedService == nil && failure.retryAfter == .seconds(29))
+        #expect((failure.lastError as? Outage)?.number == 2)
+    }
+
+    @Test("of a call with all its errors it is known whether any attempt was answered, or all were refused")
+    func history() {
+        func exhausted(_ failures: [(Verdict, (any Error)?)]) -> CallFailure {
+            var history = RetryHistory()
+            for (index, failure) in failures.enumerated() {
+                history.append(RetryFailure(attempt: index + 1, verdict: failure.0, error: failure.1))
+            }
+            return CallFailure(
+                RetriesExhausted(
+                    reason: .attemptsExhausted, lastError: Outage(), verdict: .transient, history: history))
+        }
+        let refusal = CircuitOpen(breaker: "b", retryAfter: nil)
+        let answer = Judged(verdict: .permanent)
+        #expect(exhausted([(.rejected, refusal), (.rejected, refusal)]).reachedService == false)
+        #expect(exhausted([(.transient, Outage()), (.rejected, refusal)]).reachedService == nil)
+        #expect(exhausted([(.permanent, answer), (.rejected, refusal)]).reachedService == true)
+        #expect(exhausted([(.transient, nil), (.rejected, refusal)]).reachedService == true)
+        #expect(exhausted(Array(repeating: (.rejected, refusal), count: 17)).reachedService == nil)
+    }
+
+    @Test("cancelled between two attempts, after a refusal that is tried again, a call still carries its real failure")
+    func cancelled() async throws {
+        let breaker = breaker(1)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 5, backoff: .constant(.seconds(1)), on: [.transient, .rejected]); breaker
+        }
+        let task = Task { try await pipeline.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(1))
+        await clock.waitForSleepers(1)
+        task.cancel()
+        let error = await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(error?.lastError is Outage)
+    }
+}
+
+/// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for refusals.
+private struct OwnRetry: Policy {
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        guard outcome.verdict != .success, outcome.verdict != .cancelled, slot.first < 3 else { return .pass }
+        slot.first += 1
+        return .again(at: call.now + .seconds(1))
+    }
+}
