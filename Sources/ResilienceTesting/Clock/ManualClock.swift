@@ -1,6 +1,6 @@
 public import Resilience
 
-/// A time base that stands still until a test moves it: by hand, or by ``run(seed:maxSteps:_:)``.
+/// A time base and `Clock` that stands still until a test moves it: by hand, or by ``run(seed:maxSteps:_:)``.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -10,7 +10,10 @@ public import Resilience
 /// clock.advance(by: .seconds(5))          // it is safe to move time
 /// try await result
 /// ```
-public final class ManualClock: TimeBase {
+///
+/// Give it to policies as their `timeBase`, and to other code that waits as its `any Clock<Duration>`: then both share one
+/// time.
+public final class ManualClock: TimeBase, Clock {
     private struct State {
         var now: Instant
         var alarms = AlarmQueue()

@@ -110,7 +110,7 @@ private struct Outage: Error {}
     func stuckSays() {
         let text = "\(ManualClock.RunFailure.everybodyWaits)"
         for wait in [
-            "continuation", "ScriptedOperation", "network", "Task.sleep", "ContinuousClock", "`timeBase: clock`",
+            "continuation", "ScriptedOperation", "network", "ContinuousClock", "`timeBase: clock`",
             "main actor", "GRDB", "DispatchQueue", "Docs/TestingCodeThatUsesPolicies.md",
         ] { #expect(text.contains(wait), "\(wait)") }
         #expect(!text.contains("\n"))

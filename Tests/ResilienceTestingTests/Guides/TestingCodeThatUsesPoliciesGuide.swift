@@ -27,6 +27,20 @@ struct Activities: Sendable {
     }
 }
 
+struct Export: Sendable {
+    let activities: Activities
+    let clock: any Clock<Duration>
+
+    /// Asks every ten seconds until the export is there.
+    func download() async throws -> [String] {
+        while true {
+            let lines = try await activities.page("/export")
+            if !lines.isEmpty { return lines }
+            try await clock.sleep(for: .seconds(10))
+        }
+    }
+}
+
 @Suite struct ActivitiesTests {
     let clock = ManualClock()
 
@@ -40,6 +54,15 @@ struct Activities: Sendable {
         #expect(try clock.run { try await activities.page("/1") } == ["run"])
         #expect(fetch.inputs == ["/1", "/1", "/1"])
         #expect(start.duration(to: clock.now) == .seconds(2))
+    }
+
+    @Test("an export that is ready at the third time of asking comes after twenty seconds")
+    func polls() throws {
+        let fetch = ScriptedOperation<String, [String]>([.success([]), .success([])], fallback: .success(["run"]))
+        let export = Export(activities: Activities(timeBase: clock) { try await fetch($0) }, clock: clock)
+        let start = clock.now
+        #expect(try clock.run { try await export.download() } == ["run"])
+        #expect(start.duration(to: clock.now) == .seconds(20))
     }
 
     @Test("a fetch that hangs is tried again after five seconds")
