@@ -41,7 +41,7 @@ struct Export: Sendable {
     }
 }
 
-@Suite struct ActivitiesTests {
+@Suite(.timeLimit(.minutes(5))) struct ActivitiesTests {
     let clock = ManualClock()
 
     @Test("a page that fails twice comes on the third attempt, two seconds later")
@@ -123,5 +123,16 @@ struct Export: Sendable {
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(fetch.running == 0 && clock.sleepers.isEmpty)
+    }
+
+    @Test("the second attempt begins a second after the first has failed")
+    func secondAttempt() async throws {
+        let fetch = ScriptedOperation<String, [String]>([.failure(Unavailable())], fallback: .success(["run"]))
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        let page = Task { try await activities.page("/1") }
+        try await clock.waitForSleeper(dueIn: .seconds(1))
+        #expect(fetch.callCount == 1)
+        clock.advance(by: .seconds(1))
+        #expect(try await page.value == ["run"])
     }
 }
