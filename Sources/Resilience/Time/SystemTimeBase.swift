@@ -12,7 +12,9 @@
 ///
 /// Setting an alarm is an insertion into a heap. The timer is one task that sleeps until the earliest deadline it knows
 /// of; it is woken early only for a deadline earlier than that, so a thousand timeouts of five seconds cost one sleep.
-public final class SystemTimeBase: TimeBase {
+///
+/// It is a `Clock` too: code that takes an `any Clock<Duration>` can share it with policies.
+public final class SystemTimeBase: TimeBase, Clock {
     public static let shared = SystemTimeBase()
 
     private struct State {

@@ -14,12 +14,15 @@ extension ManualClock {
     /// With a `seed`, of the steps that are ready a random one is next: a test that loops over seeds tries that many
     /// interleavings, and can repeat each.
     ///
-    /// It is for tasks whose waits this clock ends, or other tasks of the run. What waits for anything else, such as the
-    /// network, another clock, the main actor or a detached task, waits for ever.
+    /// The run has the body's task, its children, every `Task` and `Task.detached` that one of them starts, actors without
+    /// an executor of their own, and the tasks that policies make. It ends their waits for this clock and for each other,
+    /// and no others: what waits for the network, another clock, the main actor or another thread can't be part of it. See
+    /// `Docs/TestingCodeThatUsesPolicies.md`.
     ///
     /// - Parameters:
-    ///   - maxSteps: more than this, and the run has no end.
-    ///   - body: when it has returned, the run is over as soon as no task is ready. Others that still wait go on as ordinary
+    ///   - seed: Chooses the next step among those that are ready; nil takes them in order.
+    ///   - maxSteps: The run throws ``RunFailure/noEnd(steps:)`` after this many steps.
+    ///   - body: When it has returned, the run is over as soon as no task is ready. Others that still wait go on as ordinary
     ///     tasks when they are woken.
     /// - Returns: what `body` returned.
     /// - Throws: what `body` threw; ``RunFailure``.
@@ -38,12 +41,14 @@ extension ManualClock {
                 result.withLock { $0 = .failure(error) }
             }
         }
-        for _ in 0..<maxSteps {
-            if executor.step() || resumeIdlers() { continue }
-            if let result = result.withLock({ $0 }) { return try result.get() }
-            if !advanceToNextSleeper() { throw giveUp(.everybodyWaits, task, executor) }
+        return try GlobalExecutorHook.during(executor) {
+            for _ in 0..<maxSteps {
+                if executor.step() || resumeIdlers() { continue }
+                if let result = result.withLock({ $0 }) { return try result.get() }
+                if !advanceToNextSleeper() { throw giveUp(.everybodyWaits, task, executor) }
+            }
+            throw giveUp(.noEnd(steps: maxSteps), task, executor)
         }
-        throw giveUp(.noEnd(steps: maxSteps), task, executor)
     }
 
     private func giveUp(_ failure: RunFailure, _ task: Task<Void, Never>, _ executor: SteppedExecutor) -> RunFailure {
@@ -70,17 +75,30 @@ extension ManualClock {
         await withCheckedContinuation { addIdler($0) }
     }
 
-    /// Why a ``run(seed:maxSteps:_:)`` was given up. Its body was cancelled; what did not end then never goes on.
+    /// Why a ``run(seed:maxSteps:_:)`` was given up. Its body was cancelled; those of its tasks that did not end then never
+    /// go on.
     public enum RunFailure: Error, Hashable, CustomStringConvertible {
-        /// No task is ready, and none sleeps: nothing will ever wake one.
+        /// Every task waits, and none of them for this clock.
         case everybodyWaits
-        /// It went on and on.
+        /// Some task was still ready after this many steps.
         case noEnd(steps: Int)
 
         public var description: String {
             switch self {
-            case .everybodyWaits: "Every task waits, and none for this clock: nothing will wake them."
-            case .noEnd(let steps): "There was no end after \(steps) steps."
+            case .everybodyWaits:
+                """
+                Every task of the run waits, and none of them for this clock, so nothing in the run can wake one. Look for \
+                a wait that nobody ends: a continuation that is never resumed, a ScriptedOperation that holds its calls, a \
+                stream without an element. Or for a wait that ends outside of the run: on the network; on another clock \
+                (Task.sleep, ContinuousClock, a policy or pipeline made without `timeBase: clock`); on the main actor, or an \
+                actor or task with an executor of its own; on a database, whose calls run on its own threads (GRDB); on a \
+                DispatchQueue. Docs/TestingCodeThatUsesPolicies.md says what to put in its place.
+                """
+            case .noEnd(let steps):
+                """
+                A task was still ready after \(steps) steps. Look for a loop without an end: a retry without a limit, or a \
+                task that asks again and again whether something has happened. If the test needs more steps, raise `maxSteps`.
+                """
             }
         }
     }

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// A time base that stands still until a test moves it: by hand, or by ``run(seed:maxSteps:_:)``.
+/// A time base and `Clock` that stands still until a test moves it: by hand, or by ``run(seed:maxSteps:_:)``.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -10,16 +10,30 @@ public import Resilience
 /// clock.advance(by: .seconds(5))          // it is safe to move time
 /// try await result
 /// ```
-public final class ManualClock: TimeBase {
-    private struct State {
+///
+/// Give it to policies as their `timeBase`, and to other code that waits as its `any Clock<Duration>`: then both share one
+/// time.
+public final class ManualClock: TimeBase, Clock {
+    struct State {
         var now: Instant
         var alarms = AlarmQueue()
+        /// Who waits for a number of sleepers.
         var watchers = Watchers()
+        /// How often an alarm was set or time has moved.
+        var changes = 0
+        /// Who waits for a certain sleeper, and looks again after every change.
+        var changeWatchers = Watchers()
         var executor: SteppedExecutor?
         var idlers: [CheckedContinuation<Void, Never>] = []
+
+        /// - Returns: whom to resume, outside the lock.
+        mutating func change() -> [Waiter] {
+            changes += 1
+            return watchers.remove(reached: alarms.count) + changeWatchers.remove(reached: changes)
+        }
     }
 
-    private let state: Locked<State>
+    let state: Locked<State>
 
     /// - Parameter start: where it stands at first; an hour after zero, so that a test may look back.
     public init(startingAt start: Instant = Instant(nanoseconds: 3_600_000_000_000)) {
@@ -33,8 +47,7 @@ public final class ManualClock: TimeBase {
             // What is due already fires by a move too: whoever waits is woken in one place only. In a run the move comes
             // when all tasks wait, so that one which waits for no time at all is no end in itself.
             let alarm = state.alarms.insert(at: deadline, action)
-            let watchers = state.watchers.remove(reached: state.alarms.count)
-            return (alarm, watchers, deadline <= state.now && state.executor == nil)
+            return (alarm, state.change(), deadline <= state.now && state.executor == nil)
         }
         for watcher in watchers { watcher.resume() }
         if firesNow { advance(by: .zero) }
@@ -42,17 +55,6 @@ public final class ManualClock: TimeBase {
     }
 
     public func cancel(_ alarm: Alarm) { _ = state.withLock { $0.alarms.remove(alarm) } }
-
-    /// When each pending sleep, wait or timeout is due, earliest first.
-    public var sleepers: [Instant] { state.withLock { $0.alarms.deadlines } }
-
-    /// Returns once at least `count` sleeps, waits or timeouts are pending, or the task is cancelled. Does not move time.
-    public nonisolated(nonsending) func waitForSleepers(_ count: Int) async {
-        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.alarms.count) }
-        guard let waiter else { return }
-        _ = await waiter.wait(until: .distantFuture, on: self)
-        state.withLock { $0.watchers.remove(waiter) }
-    }
 
     /// Moves time on, firing what falls due on the way, in order and each at its own instant.
     public func advance(by duration: Duration) { advance { $0 + duration } }
@@ -64,16 +66,17 @@ public final class ManualClock: TimeBase {
     private func advance(to target: (Instant) -> Instant) {
         var end: Instant?
         while true {
-            let action: AlarmQueue.Action? = state.withLock { state in
+            let (action, watchers) = state.withLock { state -> (AlarmQueue.Action?, [Waiter]) in
                 let target = end ?? target(state.now)
                 end = target
                 guard let next = state.alarms.earliest, next <= max(target, state.now) else {
                     state.now = max(state.now, target)
-                    return nil
+                    return (nil, state.change())
                 }
                 state.now = max(state.now, next)
-                return state.alarms.popDue(at: state.now)
+                return (state.alarms.popDue(at: state.now), [])
             }
+            for watcher in watchers { watcher.resume() }
             guard let action else { return }
             action()
         }

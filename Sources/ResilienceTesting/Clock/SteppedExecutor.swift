@@ -6,6 +6,8 @@ package final class SteppedExecutor: TaskExecutor {
         let job: UnownedJob
         /// The actor's executor that the step belongs to, if it has one of its own.
         let home: UnownedSerialExecutor?
+        /// Whether its task has another executor, and is here only because it was enqueued on a run's thread.
+        var isGuest = false
     }
 
     private struct State {
@@ -18,7 +20,7 @@ package final class SteppedExecutor: TaskExecutor {
         case running
         /// Nobody asks for steps any more: what is left over goes on as any task.
         case ended
-        /// What is left over would go on for ever: it stays where it is.
+        /// What is left over would go on for ever: it stays where it is. Guests go on as any task: who knows whose they are.
         case abandoned
     }
 
@@ -35,6 +37,15 @@ package final class SteppedExecutor: TaskExecutor {
             return state.phase
         }
         if phase == .ended { globalConcurrentExecutor.enqueue(job) }
+    }
+
+    /// Takes a step that was meant for the global executor; false if nobody asks for steps any more.
+    func takeIn(_ job: UnownedJob) -> Bool {
+        state.withLock { state in
+            guard state.phase == .running else { return false }
+            state.jobs.append(Job(job: job, home: nil, isGuest: true))
+            return true
+        }
     }
 
     /// Runs one step; false if none is ready.
@@ -64,7 +75,7 @@ package final class SteppedExecutor: TaskExecutor {
             guard state.phase == .running else { return [] }
             state.phase = phase
             defer { state.jobs = [] }
-            return phase == .ended ? state.jobs : []
+            return phase == .ended ? state.jobs : state.jobs.filter(\.isGuest)[...]
         }
         for job in rest { globalConcurrentExecutor.enqueue(job.job) }
     }

@@ -28,7 +28,7 @@ private struct Outage: Error {}
 
     @Test("time moves only when every task waits, and never past a sleeper")
     func order() throws {
-        let log = EventLog()
+        let log = Notes<String>()
         try clock.run { [clock] in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for seconds in [3, 1, 2] {
@@ -45,7 +45,7 @@ private struct Outage: Error {}
                 try await group.waitForAll()
             }
         }
-        #expect(log.lines == ["3", "1", "2", "1", "2", "3"])
+        #expect(log.all == ["3", "1", "2", "1", "2", "3"])
     }
 
     @Test("a timeout's task is part of the run, and so is the sleep it cuts short")
@@ -106,6 +106,16 @@ private struct Outage: Error {}
         #expect(try clock.run { 1 } == 1)
     }
 
+    @Test("the error of a run that is stuck names the waits to look for")
+    func stuckSays() {
+        let text = "\(ManualClock.RunFailure.everybodyWaits)"
+        for wait in [
+            "continuation", "ScriptedOperation", "network", "ContinuousClock", "`timeBase: clock`",
+            "main actor", "GRDB", "DispatchQueue", "Docs/TestingCodeThatUsesPolicies.md",
+        ] { #expect(text.contains(wait), "\(wait)") }
+        #expect(!text.contains("\n"))
+    }
+
     @Test("a run without an end is given up")
     func endless() {
         let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: .max, backoff: .constant(.seconds(1))) }
@@ -117,13 +127,13 @@ private struct Outage: Error {}
     @Test("a seed decides the order of steps: the same seed the same, and other seeds others")
     func seeds() throws {
         func order(_ seed: UInt64?) throws -> [String] {
-            let log = EventLog()
+            let log = Notes<String>()
             try ManualClock().run(seed: seed) {
                 await withTaskGroup(of: Void.self) { group in
                     for task in 0..<4 { group.addTask { log.note("\(task)") } }
                 }
             }
-            return log.lines
+            return log.all
         }
         #expect(try order(nil) == ["0", "1", "2", "3"])
         let orders = try Set((0..<200).map { try order($0) })
@@ -153,12 +163,4 @@ private struct Outage: Error {}
 
 private enum Marker {
     @TaskLocal static var value = 0
-}
-
-private final class EventLog: Sendable {
-    private let entries = Locked<[String]>([])
-
-    var lines: [String] { entries.withLock { $0 } }
-
-    func note(_ line: String) { entries.withLock { $0.append(line) } }
 }

@@ -4,15 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ManualClockTests {
     let clock = ManualClock()
-    let fired = Fired()
-
-    final class Fired: Sendable {
-        private let entries = Locked<[String]>([])
-
-        var names: [String] { entries.withLock { $0 } }
-
-        func note(_ name: String) { entries.withLock { $0.append(name) } }
-    }
+    let fired = Notes<String>()
 
     @Test("time stands still until it is moved")
     func standsStill() {
@@ -37,7 +29,7 @@ import Testing
             _ = clock.schedule(at: start + .seconds(seconds)) { fired.note("\(name) \(self.seconds(since: start))") }
         }
         clock.advance(by: .seconds(3))
-        #expect(fired.names == ["a 1", "b 2", "c 3"])
+        #expect(fired.all == ["a 1", "b 2", "c 3"])
         #expect(clock.now == start + .seconds(3) && clock.sleepers == [start + .seconds(4)])
     }
 
@@ -46,7 +38,7 @@ import Testing
         let instant = clock.now + .seconds(1)
         for number in 0..<50 { _ = clock.schedule(at: instant) { fired.note("\(number)") } }
         clock.advance(to: instant)
-        #expect(fired.names == (0..<50).map(String.init))
+        #expect(fired.all == (0..<50).map(String.init))
     }
 
     @Test("an alarm set by an alarm fires in the same move if it is due within it")
@@ -57,16 +49,16 @@ import Testing
             _ = clock.schedule(at: start + .seconds(9)) { fired.note("ninth") }
         }
         clock.advance(by: .seconds(5))
-        #expect(fired.names == ["second"])
+        #expect(fired.all == ["second"])
     }
 
     @Test("an alarm for now or for the past fires at once, once")
     func past() {
         _ = clock.schedule(at: clock.now) { fired.note("now") }
         _ = clock.schedule(at: .distantPast) { fired.note("past") }
-        #expect(fired.names == ["now", "past"] && clock.sleepers.isEmpty)
+        #expect(fired.all == ["now", "past"] && clock.sleepers.isEmpty)
         clock.advance(by: .seconds(1))
-        #expect(fired.names.count == 2)
+        #expect(fired.all.count == 2)
     }
 
     @Test("an alarm taken back never fires; taking it back twice or too late does nothing")
@@ -78,7 +70,7 @@ import Testing
         clock.cancel(alarm)
         clock.advance(by: .seconds(1))
         clock.cancel(other)
-        #expect(fired.names == ["b"])
+        #expect(fired.all == ["b"])
     }
 
     @Test("time can jump to the next sleeper, or says that there is none")
@@ -132,7 +124,7 @@ import Testing
         }
         expected.sort { $0 < $1 }
         while clock.advanceToNextSleeper() {}
-        #expect(fired.names == expected.map { "\($0.number)" })
+        #expect(fired.all == expected.map { "\($0.number)" })
     }
 
     private func seconds(since start: Instant) -> Int64 { start.duration(to: clock.now).components.seconds }

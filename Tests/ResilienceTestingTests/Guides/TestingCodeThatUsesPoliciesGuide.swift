@@ -27,7 +27,21 @@ struct Activities: Sendable {
     }
 }
 
-@Suite struct ActivitiesTests {
+struct Export: Sendable {
+    let activities: Activities
+    let clock: any Clock<Duration>
+
+    /// Asks every ten seconds until the export is there.
+    func download() async throws -> [String] {
+        while true {
+            let lines = try await activities.page("/export")
+            if !lines.isEmpty { return lines }
+            try await clock.sleep(for: .seconds(10))
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(5))) struct ActivitiesTests {
     let clock = ManualClock()
 
     @Test("a page that fails twice comes on the third attempt, two seconds later")
@@ -40,6 +54,15 @@ struct Activities: Sendable {
         #expect(try clock.run { try await activities.page("/1") } == ["run"])
         #expect(fetch.inputs == ["/1", "/1", "/1"])
         #expect(start.duration(to: clock.now) == .seconds(2))
+    }
+
+    @Test("an export that is ready at the third time of asking comes after twenty seconds")
+    func polls() throws {
+        let fetch = ScriptedOperation<String, [String]>([.success([]), .success([])], fallback: .success(["run"]))
+        let export = Export(activities: Activities(timeBase: clock) { try await fetch($0) }, clock: clock)
+        let start = clock.now
+        #expect(try clock.run { try await export.download() } == ["run"])
+        #expect(start.duration(to: clock.now) == .seconds(20))
     }
 
     @Test("a fetch that hangs is tried again after five seconds")
@@ -100,5 +123,16 @@ struct Activities: Sendable {
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(fetch.running == 0 && clock.sleepers.isEmpty)
+    }
+
+    @Test("the second attempt begins a second after the first has failed")
+    func secondAttempt() async throws {
+        let fetch = ScriptedOperation<String, [String]>([.failure(Unavailable())], fallback: .success(["run"]))
+        let activities = Activities(timeBase: clock) { try await fetch($0) }
+        let page = Task { try await activities.page("/1") }
+        try await clock.waitForSleeper(dueIn: .seconds(1))
+        #expect(fetch.callCount == 1)
+        clock.advance(by: .seconds(1))
+        #expect(try await page.value == ["run"])
     }
 }

@@ -1,0 +1,100 @@
+#if canImport(Darwin) || canImport(Glibc) || canImport(Musl) || canImport(Android)
+    #if canImport(Darwin)
+        import Darwin
+    #elseif canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #else
+        import Android
+    #endif
+    import Resilience
+    import Synchronization
+
+    /// Brings the tasks that inherit no executor into a run: `Task {}`, `Task.detached {}`, and their children.
+    ///
+    /// The runtime passes every step of such a task to the global executor, and asks `swift_task_enqueueGlobal_hook`
+    /// first. Ours keeps a step if the thread that enqueues it is inside a run, and passes every other one on. So a test
+    /// on another thread never notices.
+    enum GlobalExecutorHook {
+        private typealias Original = @convention(thin) (UnownedJob) -> Void
+        private typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
+
+        /// Where the runtime looks for a hook; nil if it can't be found, as in a program that links the runtime statically.
+        /// A hook is kept here as its address, which can be compared.
+        ///
+        /// Safe: the address of a variable of the runtime, which stays. Only `install` and `uninstall` write to it.
+        nonisolated(unsafe) private static let place: UnsafeMutablePointer<UInt>? =
+            dlsym(dlopen(nil, RTLD_LAZY), "swift_task_enqueueGlobal_hook")?.assumingMemoryBound(to: UInt.self)
+
+        /// The hook of another library that was there before ours; 0 if there was none.
+        private static let earlier = Atomic<UInt>(0)
+
+        /// How many runs there are at this moment.
+        private static let runs = Locked(0)
+
+        /// Each thread's run, as an unretained ``SteppedExecutor``.
+        private static let current: pthread_key_t = {
+            var key = pthread_key_t()
+            pthread_key_create(&key, nil)
+            return key
+        }()
+
+        private static let ours: Hook = { job, original in
+            if let run = pthread_getspecific(current) {
+                // Safe: `during` keeps the executor as long as its thread has it.
+                let run = Unmanaged<SteppedExecutor>.fromOpaque(run).takeUnretainedValue()
+                if run.takeIn(job) { return }
+            }
+            let earlier = earlier.load(ordering: .acquiring)
+            if earlier == 0 {
+                original(job)
+            } else {
+                // Safe: what the runtime itself would call if ours were not there.
+                unsafeBitCast(earlier, to: Hook.self)(job, original)
+            }
+        }
+
+        /// Runs `body`; the steps that this thread passes to the global executor meanwhile come to `executor`.
+        static func during<R>(_ executor: SteppedExecutor, _ body: () throws -> R) rethrows -> R {
+            install()
+            let outer = pthread_getspecific(current)
+            pthread_setspecific(current, Unmanaged.passUnretained(executor).toOpaque())
+            defer {
+                pthread_setspecific(current, outer)
+                uninstall()
+                withExtendedLifetime(executor) {}
+            }
+            return try body()
+        }
+
+        // Ours is there only during a run: some libraries take any hook that they find for their own. Threads that enqueue
+        // meanwhile read one word, before or after the change, and what it leads to stays valid.
+
+        private static func install() {
+            guard let place else { return }
+            let ours = unsafeBitCast(ours, to: UInt.self)
+            runs.withLock { runs in
+                runs += 1
+                guard runs == 1, place.pointee != ours else { return }
+                earlier.store(place.pointee, ordering: .releasing)
+                place.pointee = ours
+            }
+        }
+
+        private static func uninstall() {
+            guard let place else { return }
+            let ours = unsafeBitCast(ours, to: UInt.self)
+            runs.withLock { runs in
+                runs -= 1
+                guard runs == 0, place.pointee == ours else { return }
+                place.pointee = earlier.load(ordering: .acquiring)
+            }
+        }
+    }
+#else
+    /// The runtime's hook can't be reached: tasks that inherit no executor are not part of a run.
+    enum GlobalExecutorHook {
+        static func during<R>(_ executor: SteppedExecutor, _ body: () throws -> R) rethrows -> R { try body() }
+    }
+#endif

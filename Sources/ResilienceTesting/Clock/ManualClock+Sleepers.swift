@@ -1,0 +1,89 @@
+public import Resilience
+
+extension ManualClock: CustomStringConvertible {
+    /// When each pending sleep, wait or timeout is due, earliest first.
+    public var sleepers: [Instant] { state.withLock { $0.alarms.deadlines } }
+
+    /// The time on the clock, and how far away each sleeper is due: `3600.0 seconds, with sleepers due in 1.0 seconds, 5.0
+    /// seconds`.
+    public var description: String {
+        let (now, sleepers) = state.withLock { ($0.now, $0.alarms.deadlines) }
+        let time = Instant(nanoseconds: 0).duration(to: now)
+        return "\(time), with \(Self.list(sleepers.map { now.duration(to: $0) }))"
+    }
+
+    private static func list(_ distances: [Duration]) -> String {
+        if distances.isEmpty { return "no sleeper" }
+        let shown = distances.prefix(20).map { "\($0)" }.joined(separator: ", ")
+        let rest = distances.count > 20 ? " and \(distances.count - 20) later ones" : ""
+        return "sleepers due in \(shown)\(rest)"
+    }
+
+    /// Returns once at least `count` sleeps, waits or timeouts are pending, or the task is cancelled. Does not move time.
+    ///
+    /// It counts whatever waits for this clock, timeouts too. ``waitForSleeper(dueIn:)`` waits for a certain one.
+    public nonisolated(nonsending) func waitForSleepers(_ count: Int) async {
+        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.alarms.count) }
+        guard let waiter else { return }
+        _ = await waiter.wait(until: .distantFuture, on: self)
+        state.withLock { $0.watchers.remove(waiter) }
+    }
+
+    /// Waits for a sleep, wait or timeout that is due a certain time from now. Does not move time.
+    ///
+    /// ```swift
+    /// let page = Task { try await pipeline.run { try await fetch() } }
+    /// try await clock.waitForSleeper(dueIn: .seconds(1))        // the pause before the retry, and not the timeout
+    /// clock.advance(by: .seconds(1))
+    /// ```
+    ///
+    /// - Parameter distance: How far away the sleeper is due, exactly. Of times that are jittered, see
+    ///   ``waitForSleeper(where:)``.
+    /// - Returns: When it is due.
+    /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
+    @discardableResult
+    public nonisolated(nonsending) func waitForSleeper(dueIn distance: Duration) async throws(NoSuchSleeper) -> Instant
+    {
+        try await waitForSleeper("due in \(distance)") { sleeper, now in sleeper == now + distance }
+    }
+
+    /// Waits for a sleep, wait or timeout whose end fits. Does not move time.
+    ///
+    /// ```swift
+    /// let pauseEnds = try await clock.waitForSleeper { $0 < start + .seconds(5) }
+    /// clock.advance(to: pauseEnds)
+    /// ```
+    ///
+    /// - Parameter fits: Given when a sleeper is due. Called again for each of them after every change.
+    /// - Returns: The earliest that fits.
+    /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
+    @discardableResult
+    public nonisolated(nonsending) func waitForSleeper(
+        where fits: (Instant) -> Bool
+    ) async throws(NoSuchSleeper) -> Instant {
+        try await waitForSleeper("that fits") { sleeper, _ in fits(sleeper) }
+    }
+
+    private nonisolated(nonsending) func waitForSleeper(
+        _ what: String, _ fits: (_ sleeper: Instant, _ now: Instant) -> Bool
+    ) async throws(NoSuchSleeper) -> Instant {
+        while true {
+            let (now, sleepers, seen) = state.withLock { ($0.now, $0.alarms.deadlines, $0.changes) }
+            if let found = sleepers.first(where: { fits($0, now) }) { return found }
+            let waiter = state.withLock { $0.changeWatchers.add(until: seen + 1, present: $0.changes) }
+            guard let waiter else { continue }
+            let wake = await waiter.wait(until: .distantFuture, on: self)
+            state.withLock { $0.changeWatchers.remove(waiter) }
+            if wake == .cancelled { throw NoSuchSleeper(wanted: what, clock: description) }
+        }
+    }
+
+    /// The sleeper that a test waited for did not come before the test was cancelled.
+    public struct NoSuchSleeper: Error, Hashable, CustomStringConvertible {
+        let wanted: String
+        let clock: String
+
+        /// What was waited for, and what the clock has instead.
+        public var description: String { "No sleeper \(wanted) came. The clock is at \(clock)." }
+    }
+}

@@ -1,0 +1,100 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// Waiting for a certain sleeper, and what the clock says of those that it has.
+@Suite(.timeLimit(.minutes(5))) struct SleepersTests {
+    let clock = ManualClock()
+
+    private struct Outage: Error {}
+
+    @Test("a test waits for the pause before a retry, and not for the timeout that came before it")
+    func pause() async throws {
+        let fetch = ScriptedOperation<Void, Int>([.failure(Outage())], fallback: .success(7))
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
+            Timeout(.seconds(5))
+        }
+        fetch.hold()
+        let page = Task { try await pipeline.run { try await fetch() } }
+        let start = clock.now
+        #expect(try await clock.waitForSleeper(dueIn: .seconds(5)) == start + .seconds(5))
+        async let pause = clock.waitForSleeper(dueIn: .seconds(1))
+        fetch.release()
+        #expect(try await pause == start + .seconds(1))
+        #expect(clock.now == start && fetch.callCount == 1)
+        clock.advance(by: .seconds(1))
+        #expect(try await page.value == 7)
+    }
+
+    @Test("a sleeper is found by when it is due: the earliest that fits, and at once if it is there already")
+    func predicate() async throws {
+        let start = clock.now
+        for seconds in [9, 4, 7, 2] { _ = clock.schedule(at: start + .seconds(seconds)) {} }
+        #expect(try await clock.waitForSleeper { $0 > start + .seconds(3) } == start + .seconds(4))
+        #expect(try await clock.waitForSleeper(dueIn: .seconds(9)) == start + .seconds(9))
+    }
+
+    @Test("a sleeper comes to be so far away because it is set, or because time has moved")
+    func moved() throws {
+        try clock.run { [clock] in
+            let due = clock.now + .seconds(10)
+            async let near = clock.waitForSleeper(dueIn: .seconds(3))
+            await clock.runUntilIdle()
+            let alarm = clock.schedule(at: due) {}
+            await clock.runUntilIdle()
+            clock.advance(by: .seconds(7))
+            let found = try await near
+            #expect(found == due)
+            clock.cancel(alarm)
+        }
+    }
+
+    @Test("several wait, each for its own sleeper, and none for one that was taken back")
+    func several() async throws {
+        let start = clock.now
+        clock.cancel(clock.schedule(at: start + .seconds(2)) {})
+        try await withThrowingTaskGroup(of: Instant.self) { group in
+            for seconds in 1...20 { group.addTask { try await clock.waitForSleeper(dueIn: .seconds(seconds)) } }
+            for seconds in (1...20).reversed() { _ = clock.schedule(at: start + .seconds(seconds)) {} }
+            let found = try await group.reduce(into: Set()) { $0.insert($1) }
+            #expect(found == Set((1...20).map { start + .seconds($0) }))
+        }
+    }
+
+    @Test("in a run a sleeper can be waited for too")
+    func inRun() throws {
+        let start = clock.now
+        try clock.run { [clock] in
+            async let slept: Void = clock.sleep(for: .seconds(30))
+            try await clock.waitForSleeper(dueIn: .seconds(30))
+            #expect(clock.now == start)
+            try await slept
+        }
+        #expect(clock.now == start + .seconds(30))
+    }
+
+    @Test("a test that is cancelled while it waits is told what it waited for, and what there is instead")
+    func missing() async throws {
+        _ = clock.schedule(at: clock.now + .seconds(30)) {}
+        _ = clock.schedule(at: clock.now + .milliseconds(500)) {}
+        let waiting = Task { [clock] in try await clock.waitForSleeper(dueIn: .seconds(1)) }
+        waiting.cancel()
+        let error = await #expect(throws: ManualClock.NoSuchSleeper.self) { try await waiting.value }
+        #expect(
+            error?.description
+                == "No sleeper due in 1.0 seconds came. The clock is at 3600.0 seconds, with sleepers due in 0.5 seconds, 30.0 seconds."
+        )
+        let other = Task { [clock] in try await clock.waitForSleeper { _ in false } }
+        other.cancel()
+        let otherError = await #expect(throws: ManualClock.NoSuchSleeper.self) { try await other.value }
+        #expect(otherError?.description.hasPrefix("No sleeper that fits came.") == true)
+    }
+
+    @Test("the clock describes its time and its sleepers, and not more of them than a person reads")
+    func description() {
+        #expect("\(clock)" == "3600.0 seconds, with no sleeper")
+        for seconds in 1...25 { _ = clock.schedule(at: clock.now + .seconds(seconds)) {} }
+        #expect("\(clock)".hasSuffix("19.0 seconds, 20.0 seconds and 5 later ones"))
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import Testing
+
+/// Tasks that the code under test starts without saying where they run.
+@Suite(.timeLimit(.minutes(5))) struct UnstructuredTasksTests {
+    let clock = ManualClock()
+
+    private struct Outage: Error {}
+
+    @Test("a Task that the code under test starts is part of the run, after each of its waits too", arguments: 0..<100)
+    func task(round: Int) throws {
+        let fetch = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage())], fallback: .success(7))
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 2, backoff: .constant(.seconds(30)))
+            Timeout(.seconds(5))
+        }
+        let start = clock.now
+        let result = try clock.run { try await Task { try await pipeline.run { try await fetch() } }.value }
+        #expect(result == 7)
+        #expect(start.duration(to: clock.now) == .seconds(60))
+    }
+
+    @Test("so is a detached one, and what either starts in its turn")
+    func detached() throws {
+        let start = clock.now
+        let woken = try clock.run { [clock] in
+            await Task.detached {
+                await withTaskGroup(of: Instant.self) { group in
+                    for seconds in [20, 10] {
+                        group.addTask { await Task { await pause(.seconds(seconds), on: clock) }.value }
+                    }
+                    return await group.reduce(into: []) { $0.append($1) }
+                }
+            }.value
+        }
+        #expect(woken == [start + .seconds(10), start + .seconds(20)])
+    }
+
+    @Test("a task nobody waits for has taken the steps it can when the run is over")
+    func nobodyWaits() throws {
+        let steps = ScriptedOperation<Int, Void>(fallback: .success(()))
+        try clock.run {
+            _ = Task {
+                for number in 0..<10 {
+                    await hop()
+                    try await steps(number)
+                }
+            }
+        }
+        #expect(steps.inputs == Array(0..<10))
+    }
+
+    @Test("a seed orders the steps of such tasks too")
+    func seeds() throws {
+        let orders = try (0..<200).map { try order(of: 4, seed: $0) }
+        #expect(Set(orders).count == 24)
+        #expect(try (0..<20).map { try order(of: 4, seed: $0) } == Array(orders[..<20]))
+    }
+
+    @Test("runs on several threads at the same time take their own tasks only")
+    func parallel() async throws {
+        let alone = try (0..<20).map { try order(of: 6, seed: $0) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let together = try (0..<20).map { try order(of: 6, seed: $0) }
+                    #expect(together == alone)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("a task started on another thread meanwhile is no part of the run")
+    func otherThread() async throws {
+        let ranOn = Notes<ObjectIdentifier>()
+        let tasks = Notes<Task<Void, Never>>()
+        let ranInRun = try clock.run { [clock] in
+            let isStarted = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                tasks.note(Task { ranOn.note(thisThread()) })
+                isStarted.signal()
+            }
+            block(until: isStarted)
+            // If the run had the task, this would run it.
+            await clock.runUntilIdle()
+            return ranOn.all == [thisThread()]
+        }
+        #expect(!ranInRun)
+        for task in tasks.all { await task.value }
+        #expect(ranOn.all.count == 1)
+    }
+
+    @Test("a run within a run takes the tasks started in it, and gives the thread back to the outer one")
+    func nested() throws {
+        let inner = ManualClock()
+        let (start, innerStart) = (clock.now, inner.now)
+        try clock.run { [clock] in
+            try inner.run { await Task { _ = await pause(.seconds(1), on: inner) }.value }
+            await Task { _ = await pause(.seconds(2), on: clock) }.value
+        }
+        #expect(start.duration(to: clock.now) == .seconds(2))
+        #expect(innerStart.duration(to: inner.now) == .seconds(1))
+    }
+
+    @Test("one that outlives the run goes on as any other when it is woken")
+    func leftover() async throws {
+        let held = ScriptedOperation<Void, Int>(fallback: .success(5))
+        held.hold()
+        let task = try clock.run { [clock] in
+            let task = Task { try await held() }
+            await clock.runUntilIdle()
+            return task
+        }
+        #expect(held.running == 1)
+        held.release()
+        #expect(try await task.value == 5)
+    }
+
+    @Test("one that is ready when a run is given up goes on as any other: who knows whom it serves")
+    func abandoned() async throws {
+        let tasks = Notes<Task<Int, Never>>()
+        #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
+            try clock.run(maxSteps: 100) {
+                tasks.note(
+                    Task {
+                        for _ in 0..<20_000 { await hop() }
+                        return 7
+                    })
+                while true { await hop() }
+            }
+        }
+        #expect(await tasks.all.first?.value == 7)
+    }
+
+    /// The order in which so many tasks take their first step.
+    private func order(of count: Int, seed: UInt64) throws -> [Int] {
+        let steps = ScriptedOperation<Int, Void>(fallback: .success(()))
+        try ManualClock().run(seed: seed) {
+            for number in 0..<count { _ = Task { try await steps(number) } }
+        }
+        return steps.inputs
+    }
+}
+
+private func pause(_ duration: Duration, on clock: ManualClock) async -> Instant {
+    _ = await Waiter().wait(until: clock.now + duration, on: clock)
+    return clock.now
+}
+
+private func thisThread() -> ObjectIdentifier { ObjectIdentifier(Thread.current) }
+
+/// Suspends, and goes on after another task's step.
+private func hop() async { await Task {}.value }

@@ -1,0 +1,40 @@
+import Resilience
+import Testing
+
+/// Sleeping on the real time base. What takes time is tested on a manual clock.
+@Suite(.timeLimit(.minutes(5))) struct TimeBaseSleepTests {
+    let base: any TimeBase = .system
+
+    @Test("a sleep on the system's time base ends at its deadline or after it, never before")
+    func real() async throws {
+        let deadline = base.now + .milliseconds(2)
+        try await base.sleep(until: deadline)
+        #expect(base.now >= deadline)
+        let later = base.now + .milliseconds(1)
+        try await base.sleep(for: .milliseconds(1))
+        #expect(base.now >= later)
+    }
+
+    @Test("a sleep to the past ends at once", arguments: [Instant.distantPast, Instant(nanoseconds: 0)])
+    func past(deadline: Instant) async throws {
+        try await base.sleep(until: deadline)
+        try await base.sleep(for: .seconds(-3))
+    }
+
+    @Test("a sleep without an end ends when it is cancelled, and throws CancellationError")
+    func cancelled() async {
+        for duration in [Duration.seconds(3_600), .seconds(Int64.max), Duration(attoseconds: .max)] {
+            let sleeping = Task { [base] in try await base.sleep(for: duration) }
+            sleeping.cancel()
+            await #expect(throws: CancellationError.self) { try await sleeping.value }
+        }
+    }
+
+    @Test("the system's time base is a clock for code that takes any")
+    func anyClock() async throws {
+        func measured(on clock: any Clock<Duration>) async throws -> Duration {
+            try await clock.measure { try await clock.sleep(for: .milliseconds(1)) }
+        }
+        #expect(try await measured(on: SystemTimeBase.shared) >= .milliseconds(1))
+    }
+}
