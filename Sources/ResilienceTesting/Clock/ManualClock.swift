@@ -62,6 +62,13 @@ public final class ManualClock: TimeBase, Clock {
     /// Moves time on to `target`; an earlier one moves nothing.
     public func advance(to target: Instant) { advance { _ in target } }
 
+    /// Moves time on in one step, then fires what has fallen due: each late, as after a process was stopped, a machine slept,
+    /// or every thread was blocked.
+    public func jump(by duration: Duration) {
+        state.withLock { $0.now = max($0.now, $0.now + duration) }
+        advance(by: .zero)
+    }
+
     /// - Parameter target: told the time before the first step, in that step, so that moves made at once add up.
     private func advance(to target: (Instant) -> Instant) {
         var end: Instant?

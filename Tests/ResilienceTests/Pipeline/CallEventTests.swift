@@ -17,7 +17,7 @@ import Testing
 
     @Test("each attempt and the call as a whole are told with how long they took and what they mean")
     func durations() throws {
-        let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(10))) }
+        let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(10)), throttledBackoff: .constant(.seconds(10))) }
         try clock.run { [self] in
             try await pipeline.run { attempt in
                 await work(attempt.number)
@@ -69,7 +69,7 @@ import Testing
     func withoutAnAttempt() async throws {
         let breaker = CircuitBreaker(timeBase: clock)
         breaker.trip()
-        let pipeline = pipeline { breaker; Timeout(.seconds(5)) }
+        let pipeline = pipeline { breaker; Bulkhead(limit: 1, timeBase: clock) }
         await #expect(throws: CircuitOpen.self) { try await pipeline.run {} }
         #expect(told == [.rejected(took: .zero, attempts: 0)])
         recorder.reset()

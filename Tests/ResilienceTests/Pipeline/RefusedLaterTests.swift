@@ -140,9 +140,9 @@ import Testing
         let recorder = EventRecorder()
         let journal = Journal()
         let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
-            Retry(maxRetries: 5, backoff: .constant(.seconds(1))) { history, reason in
-                journal.note("\(history.failures.map(\.verdict)) \(reason)")
-            }
+            Retry(
+                maxRetries: 5, backoff: .constant(.seconds(1)),
+                onGiveUp: { history, reason in journal.note("\(history.failures.map(\.verdict)) \(reason)") })
             breaker(1)
         }
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }

@@ -1,0 +1,138 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct PolicySettingsTests {
+    private func problems(_ make: () throws -> Void) -> [String] {
+        do {
+            try PolicySettings.checked(make)
+            return []
+        } catch let error as InvalidSettings {
+            return error.problems.map { "\($0)" }
+        } catch {
+            return ["\(error)"]
+        }
+    }
+
+    @Test("valid settings give what was made, and what making it throws is thrown")
+    func valid() throws {
+        #expect(try PolicySettings.checked { Bulkhead(limit: 3) }.status.limit == 3)
+        #expect(throws: Outage.self) { try PolicySettings.checked { throw Outage() } }
+    }
+
+    private static let invalid: [(make: @Sendable () -> Void, text: String)] = [
+        ({ _ = Bulkhead(limit: 0) }, "Bulkhead: limit is 0, and must be at least 1"),
+        ({ _ = Bulkhead(limit: 1, queue: -1) }, "Bulkhead: queue is -1, and must not be negative"),
+        ({ _ = Bulkhead(limit: 1, maxWait: .seconds(-1)) }, "Bulkhead: maxWait is -1 s, and must not be negative"),
+        ({ _ = Throttle(Rate(0, per: .seconds(1))) }, "Rate: calls is 0, and must be at least 1"),
+        ({ _ = Throttle(Rate(1, per: .zero)) }, "Rate: period is 0 s, and must be above zero"),
+        ({ _ = Throttle(.perSecond(1), burst: 0) }, "Throttle: burst is 0, and must be at least 1"),
+        ({ _ = Throttle(.perSecond(1), maxWait: .seconds(-2)) }, "Throttle: maxWait is -2 s, and must not be negative"),
+        ({ _ = Throttle(.perSecond(1), maxWaiting: -2) }, "Throttle: maxWaiting is -2, and must not be negative"),
+        ({ _ = Throttle(.slidingWindow(0, per: .seconds(1))) }, "Throttle: calls is 0, and must be at least 1"),
+        ({ _ = Throttle(.fixedWindow(1, per: .seconds(-1))) }, "Throttle: period is -1 s, and must be above zero"),
+        ({ _ = Throttle.gate(maxHold: .seconds(-1)) }, "Throttle: maxHold is -1 s, and must not be negative"),
+        ({ _ = Throttle.gate(ramp: .seconds(-1)) }, "Throttle: ramp is -1 s, and must not be negative"),
+        ({ _ = Timeout(.zero) }, "Timeout: limit is 0 s, and must be above zero"),
+        ({ _ = AbandoningTimeout(.zero) }, "AbandoningTimeout: limit is 0 s, and must be above zero"),
+        ({ _ = Retry(maxRetries: -1) }, "Retry: maxRetries is -1, and must not be negative"),
+        ({ _ = Retry(maxElapsed: .seconds(-1)) }, "Retry: maxElapsed is -1 s, and must not be negative"),
+        (
+            { _ = Retry(on: [.transient, .success]) },
+            "Retry: verdicts is success+transient, and must have neither success nor cancelled among them"
+        ),
+        ({ _ = Backoff.exponential(factor: .nan) }, "Backoff: factor is nan, and must be finite and at least 1"),
+        ({ _ = Backoff.linear(.seconds(-1)) }, "Backoff: base is -1 s, and must not be negative"),
+        (
+            { _ = Backoff.sequence([]) },
+            "Backoff: sequence is [], and must have one delay at least, and none that is negative"
+        ),
+        ({ _ = RetryBudget.tokens(capacity: -1) }, "RetryBudget: capacity is -1, and must not be negative"),
+        ({ _ = RetryBudget.ratio(.infinity) }, "RetryBudget: share is inf, and must lie in 0...1000"),
+        ({ _ = RetryBudget.throttling(maxTokens: 0) }, "RetryBudget: maxTokens is 0, and must lie in 1...1000"),
+        (
+            { _ = CircuitBreaker(tripping: .consecutiveFailures(0)) },
+            "ConsecutiveFailures: limit is 0, and must be at least 1"
+        ),
+        (
+            { _ = CircuitBreaker(tripping: .failureRatio(2)) },
+            "FailuresInWindow: ratio is 2.0, and must be above 0 and at most 1"
+        ),
+        (
+            { _ = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(.max))) },
+            "CallWindow: count is 9223372036854775807, and must lie in 1...10000000"
+        ),
+        (
+            { _ = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .zero)) },
+            "SlowCalls: slowness is 0 s, and must be above zero"
+        ),
+        (
+            { _ = CircuitBreaker(tripping: CombinedRule(.any, of: [])) },
+            "CombinedRule: rules is [], and must be at least 1"
+        ),
+        (
+            { _ = CircuitBreaker(openFor: .constant(.seconds(-1))) },
+            "BreakDuration: length is -1 s, and must not be negative"
+        ),
+        ({ _ = ThreeStateCircuit(probes: 2) }, "ThreeStateCircuit: probes is 2, and must lie in 1...1"),
+        ({ _ = HealthCheck(timeout: .zero) {} }, "HealthCheck: timeout is 0 s, and must be above zero"),
+        ({ _ = CallOptions(cost: -1) }, "CallOptions: cost is -1, and must not be negative"),
+        ({ _ = CallOptions(firstAttempt: 0) }, "CallOptions: firstAttempt is 0, and must be at least 1"),
+        ({ _ = LastGood<Int>(maxAge: .zero) }, "LastGood: maxAge is 0 s, and must be above zero"),
+        ({ _ = EventCounter(limit: -1) }, "EventCounter: limit is -1, and must not be negative"),
+        (
+            { _ = BulkheadRegistry<String>(capacity: 0) { _ in Bulkhead(limit: 1) } },
+            "Registry: capacity is 0, and must be at least 1"
+        ),
+    ]
+
+    @Test(
+        "a setting from outside that can't be is thrown with its name, value and range, and ends no process (P40)",
+        arguments: invalid)
+    func each(make: @Sendable () -> Void, text: String) {
+        #expect(problems(make) == [text])
+    }
+
+    @Test("all that is wrong is named, of a whole pipeline too")
+    func all() {
+        let found = problems {
+            _ = Pipeline {
+                Timeout(.zero)
+                Retry(maxRetries: -3, backoff: .constant(.seconds(-1)))
+                Bulkhead(limit: 0, queue: -1)
+            }
+        }
+        #expect(
+            found == [
+                "Timeout: limit is 0 s, and must be above zero", "Backoff: base is -1 s, and must not be negative",
+                "Backoff: cap is -1 s, and must not be negative", "Retry: maxRetries is -3, and must not be negative",
+                "Bulkhead: limit is 0, and must be at least 1", "Bulkhead: queue is -1, and must not be negative",
+            ])
+    }
+
+    @Test("a change of what is there already is left out if a setting is invalid, and the others' stay")
+    func changes() {
+        let bulkhead = Bulkhead(limit: 3, queue: 5)
+        let throttle = Throttle(.perSecond(10), burst: 4)
+        let breaker = CircuitBreaker()
+        let before = "\(breaker)"
+        #expect(problems { bulkhead.setLimit(0) } == ["Bulkhead: limit is 0, and must be at least 1"])
+        #expect(problems { bulkhead.setQueue(-1) }.count == 1)
+        #expect(problems { throttle.setRate(.perSecond(0)) } == ["Rate: calls is 0, and must be at least 1"])
+        #expect(
+            problems { throttle.setRate(.perSecond(1), burst: 0) } == ["Throttle: burst is 0, and must be at least 1"])
+        #expect(problems { breaker.reconfigure(tripping: .consecutiveFailures(0)) }.count == 1)
+        #expect(bulkhead.status.limit == 3 && bulkhead.status.queueLimit == 5)
+        #expect("\(throttle)".hasPrefix("throttle: 10 per 1 s, burst 4") && "\(breaker)" == before)
+        #expect(problems { bulkhead.setLimit(7) } == [] && bulkhead.status.limit == 7)
+    }
+
+    @Test("one check within another has problems of its own")
+    func nested() {
+        let outer = problems {
+            _ = Bulkhead(limit: 0)
+            #expect(problems { _ = Timeout(.zero) }.count == 1)
+        }
+        #expect(outer.count == 1)
+    }
+}
