@@ -35,14 +35,12 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Takes the share of a call of this cost if it may go now. Of one that has waited a bucket takes it as of the call's
-    /// turn: one that wakes late does not put off those behind.
-    /// - Parameter since: when it asked first.
+    /// Takes the share of a call of this cost if it may go now.
     /// - Returns: its turn, `now` or before if taken.
-    mutating func take(_ cost: Int, since: Int64, at now: Int64) -> Int64 {
+    mutating func take(_ cost: Int, at now: Int64) -> Int64 {
         switch window {
         case .absent:
-            return bucket.take(cost, since: since, at: now)
+            return bucket.take(cost, at: now)
         case .sliding(var sliding):
             // Else the log would be shared, and copied to be changed.
             window = .absent
@@ -60,13 +58,38 @@ struct Limiter: Sendable, Equatable {
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         if case .absent = window { return bucket.takeAtOnce(cost, at: now) }
-        return allows(cost) && take(cost, since: now, at: now) <= now
+        return allows(cost) && take(cost, at: now) <= now
     }
 
-    /// When a call of this cost may go after others that cost `behind`, of which the first asked at `since`.
-    func turn(of cost: Int, behind: Int, since: Int64, at now: Int64) -> Int64 {
+    /// Right after a call has taken its share: what it needs to give it back.
+    func receipt(at now: Int64) -> ShareReceipt {
         switch window {
-        case .absent: return bucket.turn(of: cost, behind: behind, since: since)
+        case .absent: bucket.taken
+        case .sliding: ShareReceipt(first: UInt64(bitPattern: now))
+        case .fixed(let fixed): ShareReceipt(first: UInt64(bitPattern: fixed.windowStart(at: now)))
+        }
+    }
+
+    /// Gives back the share of a call that never left.
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Int64) {
+        let then = Int64(bitPattern: receipt.first)
+        switch window {
+        case .absent:
+            bucket.giveBack(cost, receipt, at: now)
+        case .sliding(var sliding):
+            window = .absent
+            sliding.giveBack(cost, takenAt: then)
+            window = .sliding(sliding)
+        case .fixed(var fixed):
+            fixed.giveBack(cost, ofWindow: then, at: now)
+            window = .fixed(fixed)
+        }
+    }
+
+    /// When a call of this cost may go after others that cost `behind`.
+    func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
+        switch window {
+        case .absent: return bucket.turn(of: cost, behind: behind, at: now)
         case .sliding(let sliding): return sliding.turn(of: cost, behind: behind, at: now)
         case .fixed(let fixed): return fixed.turn(of: cost, behind: behind, at: now)
         }

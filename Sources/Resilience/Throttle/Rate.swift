@@ -15,12 +15,5 @@ public struct Rate: Sendable, Hashable, CustomStringConvertible {
     public static func perSecond(_ calls: Int) -> Rate { Rate(calls, per: .seconds(1)) }
     public static func perMinute(_ calls: Int) -> Rate { Rate(calls, per: .seconds(60)) }
 
-    /// Nanoseconds between two calls, rounded up: never faster than asked, at most a billion a second.
-    var interval: Int64 {
-        let period = self.period.saturatedNanoseconds
-        let (whole, rest) = period.quotientAndRemainder(dividingBy: Int64(calls))
-        return rest == 0 ? whole : whole + 1
-    }
-
     public var description: String { "\(calls) per \(period.text)" }
 }

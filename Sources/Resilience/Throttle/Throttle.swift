@@ -30,24 +30,15 @@ public final class Throttle: Policy {
         var machine: ThrottleStateMachine
         /// The calls in the machine's line that sleep, by their tickets.
         var parked: [UInt64: (waiter: Waiter, until: Instant)] = [:]
-        /// Those let in from the line that have not woken yet.
-        var admitted: [UInt64: (answer: ThrottleStateMachine.Answer, epoch: UInt64)] = [:]
 
-        /// Lets in whoever may go.
-        /// - Returns: those to wake when the lock is free.
-        mutating func admit(at now: Instant) -> [Waiter] {
-            guard !machine.line.isEmpty else { return [] }
-            var woken: [Waiter] = []
-            while let (ticket, answer) = machine.admitNext(at: now) {
-                admitted[ticket] = (answer, machine.epoch)
-                if let waiter = parked.removeValue(forKey: ticket)?.waiter { woken.append(waiter) }
+        /// If the first in line sleeps for longer than it has to: takes it out, to be woken when the lock is free, so that
+        /// it asks again.
+        mutating func wakeHead() -> Waiter? {
+            guard let head = machine.head, let sleeper = parked[head.ticket], sleeper.until > head.answer.instant else {
+                return nil
             }
-            // The first sleeps for longer than it has to: woken, it asks again, and learns of its turn.
-            if let head = machine.head, let sleeper = parked[head.ticket], sleeper.until > head.answer.instant {
-                parked[head.ticket]?.until = head.answer.instant
-                woken.append(sleeper.waiter)
-            }
-            return woken
+            parked[head.ticket] = nil
+            return sleeper.waiter
         }
     }
 
@@ -164,26 +155,46 @@ public final class Throttle: Policy {
         state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
     }
 
-    /// Where a call stands; the low byte of the slot's first word. The epoch of its admission is above it. The second word
-    /// is its ticket in the line, the third the last instant that it waits for.
-    private enum Stage {
-        static let outside: UInt64 = 0
-        static let admitted: UInt64 = 1
-        static let probe: UInt64 = 2
-        static let pace: UInt64 = 3
-        static let waiting: UInt64 = 4
+    /// What the slot of a call holds: where it stands in the low byte of the first word, and the epoch that it was admitted in
+    /// above. The others are its ticket and how long it may wait, while it waits, and then the receipt for its share.
+    private struct Place {
+        enum Stage: UInt8 {
+            case outside, waiting, admitted, pace, probe
+        }
 
-        static func of(_ slot: Slot) -> UInt64 { slot.first & 0xFF }
-        static func word(_ stage: UInt64, _ epoch: UInt64) -> UInt64 { epoch << 8 | stage }
+        var stage = Stage.outside
+        var epoch: UInt64 = 0
+        var second: UInt64 = 0
+        var third: UInt64 = 0
 
-        /// Of a call that goes; nil of one that does not.
-        static func word(_ answer: ThrottleStateMachine.Answer, _ epoch: UInt64) -> UInt64? {
-            switch answer {
-            case .go: word(admitted, epoch)
-            case .pace: word(pace, epoch)
-            case .probe: word(probe, epoch)
-            case .notBefore, .held, .probing, .never: nil
-            }
+        init(_ slot: Slot) {
+            stage = Stage(rawValue: UInt8(truncatingIfNeeded: slot.first)) ?? .outside
+            (epoch, second, third) = (slot.first >> 8, slot.second, slot.third)
+        }
+
+        init(waiting ticket: UInt64, until latest: Instant) {
+            (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
+        }
+
+        /// - Parameter answer: one that lets the call go.
+        init(_ answer: ThrottleStateMachine.Answer, of machine: ThrottleStateMachine) {
+            stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
+            epoch = machine.epoch
+            receipt = machine.receipt
+        }
+
+        var slot: Slot {
+            var slot = Slot()
+            (slot.first, slot.second, slot.third) = (UInt64(stage.rawValue) | epoch << 8, second, third)
+            return slot
+        }
+
+        var ticket: UInt64 { second }
+        var latest: Instant { Instant(nanoseconds: Int64(bitPattern: third)) }
+
+        var receipt: ShareReceipt {
+            get { ShareReceipt(first: second, second: third) }
+            set { (second, third) = (newValue.first, newValue.second) }
         }
     }
 
@@ -192,14 +203,14 @@ public final class Throttle: Policy {
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let now = call.now
-        if Stage.of(slot) == Stage.outside {
+        if slot.first == 0 {
             // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
             let cost = call.options.cost
-            let word = state.withLock { state in
-                state.machine.goAtOnce(cost: cost, at: now) ? Stage.word(Stage.admitted, state.machine.epoch) : 0
+            let place = state.withLock { state in
+                state.machine.goAtOnce(cost: cost, at: now) ? Place(.go, of: state.machine) : nil
             }
-            if word != 0 {
-                slot.first = word
+            if let place {
+                slot = place.slot
                 return .proceed
             }
         }
@@ -208,12 +219,18 @@ public final class Throttle: Policy {
 
     @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
         let (deadline, cost) = (call.deadline, call.options.cost)
-        let entry =
-            Stage.of(slot) == Stage.waiting
-            ? wake(&slot, cost: cost, at: now, deadline: deadline)
-            : state.withLock { ask(&$0, &slot, cost: cost, at: now, deadline: deadline) }
+        let place = Place(slot)
+        let (entry, woken) = state.withLock { state -> (Result<(Entry, Place), Throttled>, Waiter?) in
+            let entry =
+                place.stage == .waiting
+                ? askAgain(&state, place, at: now, deadline: deadline)
+                : ask(&state, cost: cost, at: now, deadline: deadline)
+            return (entry, state.wakeHead())
+        }
+        woken?.resume()
         switch entry {
-        case .success(let entry):
+        case .success(let (entry, place)):
+            slot = place.slot
             return entry
         case .failure(let refusal):
             slot = Slot()
@@ -222,60 +239,52 @@ public final class Throttle: Policy {
         }
     }
 
-    private func wake(
-        _ slot: inout Slot, cost: Int, at now: Instant, deadline: Instant
-    ) -> Result<Entry, Throttled> {
-        let (entry, woken) = state.withLock { state -> (Result<Entry, Throttled>, [Waiter]) in
-            var woken = state.admit(at: now)
-            if let entry = askAgain(&state, &slot, at: now, deadline: deadline) { return (entry, woken) }
-            // It is in the line no longer, which may have made room for those behind.
-            woken += state.admit(at: now)
-            return (ask(&state, &slot, cost: cost, at: now, deadline: deadline), woken)
-        }
-        for waiter in woken { waiter.resume() }
-        return entry
-    }
-
-    /// A call in the line woke up.
-    /// - Returns: nil if it is in it no longer and has to ask anew.
+    /// A call in the line woke up, and keeps its place until it goes or gives up.
     private func askAgain(
-        _ state: inout State, _ slot: inout Slot, at now: Instant, deadline: Instant
-    ) -> Result<Entry, Throttled>? {
-        let ticket = slot.second
-        if let (answer, epoch) = state.admitted.removeValue(forKey: ticket) {
-            if answer == .never { return .failure(Throttled(throttle: name, retryAfter: nil)) }
-            // A hold since then is for this call, too.
-            guard epoch == state.machine.epoch, let word = Stage.word(answer, epoch) else { return nil }
-            slot.first = word
-            return .success(.proceed)
+        _ state: inout State, _ place: Place, at now: Instant, deadline: Instant
+    ) -> Result<(Entry, Place), Throttled> {
+        state.parked[place.ticket] = nil
+        let answer = state.machine.askAgain(place.ticket, at: now)
+        return follow(answer, &state, at: now, place.latest, deadline) { _ in place } orElse: { state in
+            _ = state.machine.leave(place.ticket)
         }
-        let latest = Instant(nanoseconds: Int64(bitPattern: slot.third))
-        let answer = state.machine.answer(to: ticket)
-        guard mayWait(for: answer, at: now, latest, deadline) else {
-            state.parked[ticket] = nil
-            _ = state.machine.leave(ticket)
-            return nil
-        }
-        return .success(park(&state, ticket, for: answer, at: now, until: min(latest, deadline)))
     }
 
     private func ask(
-        _ state: inout State, _ slot: inout Slot, cost: Int, at now: Instant, deadline: Instant
-    ) -> Result<Entry, Throttled> {
-        let latest = slot.third == 0 ? now + maxWait : Instant(nanoseconds: Int64(bitPattern: slot.third))
+        _ state: inout State, cost: Int, at now: Instant, deadline: Instant
+    ) -> Result<(Entry, Place), Throttled> {
+        let latest = now + maxWait
         let answer = state.machine.ask(cost: cost, at: now)
-        if let word = Stage.word(answer, state.machine.epoch) {
-            slot.first = word
-            return .success(.proceed)
+        guard answer.lets || state.machine.line.count < maxWaiting else {
+            return .failure(refusal(answer, at: now))
         }
-        guard mayWait(for: answer, at: now, latest, deadline), state.machine.line.count < maxWaiting else {
-            let retryAfter = answer == .never ? nil : now.duration(to: max(now, answer.instant))
-            return .failure(Throttled(throttle: name, retryAfter: retryAfter))
+        return follow(answer, &state, at: now, latest, deadline) { state in
+            Place(waiting: state.machine.join(cost: cost, at: now), until: latest)
         }
-        slot.first = Stage.word(Stage.waiting, state.machine.epoch)
-        slot.second = state.machine.join(cost: cost, at: now)
-        slot.third = UInt64(bitPattern: latest.nanoseconds)
-        return .success(park(&state, slot.second, for: answer, at: now, until: min(latest, deadline)))
+    }
+
+    /// Does what the machine answered: lets the call go, has it wait, or refuses it.
+    private func follow(
+        _ answer: ThrottleStateMachine.Answer, _ state: inout State, at now: Instant, _ latest: Instant,
+        _ deadline: Instant, waiting: (inout State) -> Place, orElse leave: (inout State) -> Void = { _ in }
+    ) -> Result<(Entry, Place), Throttled> {
+        if answer.lets { return .success((.proceed, Place(answer, of: state.machine))) }
+        guard mayWait(for: answer, at: now, latest, deadline) else {
+            leave(&state)
+            return .failure(refusal(answer, at: now))
+        }
+        let place = waiting(&state)
+        let isBehindGate = state.machine.gate != .open && state.machine.head?.ticket != place.ticket
+        // Of those that wait for the gate only the first need wake when its time is over.
+        let until = isBehindGate ? min(latest, deadline) : min(answer.instant, latest, deadline)
+        let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
+        let waiter = Waiter(turn: turn)
+        state.parked[place.ticket] = (waiter, until)
+        return .success((.park(waiter, until: until), place))
+    }
+
+    private func refusal(_ answer: ThrottleStateMachine.Answer, at now: Instant) -> Throttled {
+        Throttled(throttle: name, retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
     }
 
     /// Waiting makes sense only if the turn can come in time.
@@ -289,45 +298,34 @@ public final class Throttle: Policy {
         }
     }
 
-    private func park(
-        _ state: inout State, _ ticket: UInt64, for answer: ThrottleStateMachine.Answer, at now: Instant,
-        until latest: Instant
-    ) -> Entry {
-        // Of those that wait for the gate only the first need wake when its time is over.
-        let isForGate = if case .notBefore = answer { false } else { true }
-        let until = isForGate && state.machine.head?.ticket != ticket ? latest : min(answer.instant, latest)
-        let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
-        let waiter = Waiter(turn: turn)
-        state.parked[ticket] = (waiter, until)
-        return .park(waiter, until: until)
-    }
-
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        let stage = Stage.of(slot)
-        if stage == Stage.admitted {
-            guard holdBackoff != nil, case .throttled = outcome.verdict else {
+        if slot.first & 0xFF == UInt64(Place.Stage.admitted.rawValue) {
+            switch outcome.verdict {
+            case .rejected: break
+            case .throttled where holdBackoff != nil: break
+            default:
                 slot = Slot()
                 return .pass
             }
         }
-        ended(&call, slot, outcome.verdict)
+        ended(&call, Place(slot), outcome.verdict)
         slot = Slot()
         return .pass
     }
 
-    @inline(never) private func ended(_ call: inout Call, _ slot: Slot, _ verdict: Verdict) {
-        let now = call.now
-        let (woken, heldUntil) = state.withLock { state -> ([Waiter], Instant?) in
-            var word: UInt64? = slot.first
-            if Stage.of(slot) == Stage.waiting {
-                state.parked[slot.second] = nil
-                _ = state.machine.leave(slot.second)
-                word = state.admitted.removeValue(forKey: slot.second).flatMap { Stage.word($0.answer, $0.epoch) }
+    @inline(never) private func ended(_ call: inout Call, _ place: Place, _ verdict: Verdict) {
+        let (now, cost) = (call.now, call.options.cost)
+        let (woken, heldUntil) = state.withLock { state -> (Waiter?, Instant?) in
+            var heldUntil: Instant?
+            if place.stage == .waiting {
+                state.parked[place.ticket] = nil
+                _ = state.machine.leave(place.ticket)
+            } else {
+                heldUntil = ended(&state.machine, place, cost: cost, verdict, at: now)
             }
-            let heldUntil = word.flatMap { ended(&state, stage: $0 & 0xFF, epoch: $0 >> 8, verdict, at: now) }
-            return (state.admit(at: now), heldUntil)
+            return (state.wakeHead(), heldUntil)
         }
-        for waiter in woken { waiter.resume() }
+        woken?.resume()
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: observers)
         }
@@ -335,21 +333,22 @@ public final class Throttle: Policy {
 
     /// - Returns: until when all are held because of it, if they are.
     private func ended(
-        _ state: inout State, stage: UInt64, epoch: UInt64, _ verdict: Verdict, at now: Instant
+        _ machine: inout ThrottleStateMachine, _ place: Place, cost: Int, _ verdict: Verdict, at now: Instant
     ) -> Instant? {
         if case .throttled(let named) = verdict, let holdBackoff {
-            guard state.machine.minds(throttledInEpoch: epoch, wasProbe: stage == Stage.probe) else { return nil }
+            guard machine.minds(throttledInEpoch: place.epoch, wasProbe: place.stage == .probe) else { return nil }
             var chance = SplitMix64.shared
-            let delay = named ?? holdBackoff.delay(beforeRetry: state.machine.holdsBefore, using: &chance)
+            let delay = named ?? holdBackoff.delay(beforeRetry: machine.holdsBefore, using: &chance)
             let until = now + min(max(delay, .zero), maxHold)
-            state.machine.hold(until: until)
+            machine.hold(until: until)
             return until
         }
-        if stage == Stage.probe {
-            state.machine.probeEnded(decided: !verdict.saysNothing, inEpoch: epoch, at: now)
-        } else if stage == Stage.pace {
-            state.machine.paceEnded(decided: !verdict.saysNothing, inEpoch: epoch)
+        switch place.stage {
+        case .probe: machine.probeEnded(decided: !verdict.saysNothing, inEpoch: place.epoch, at: now)
+        case .pace: machine.paceEnded(decided: !verdict.saysNothing, inEpoch: place.epoch)
+        case .outside, .waiting, .admitted: break
         }
+        if verdict == .rejected, place.stage != .probe { machine.giveBack(cost, place.receipt, at: now) }
         return nil
     }
 
@@ -358,9 +357,9 @@ public final class Throttle: Policy {
         let now = base.now
         let woken = state.withLock { state in
             body(&state, now)
-            return state.admit(at: now)
+            return state.wakeHead()
         }
-        for waiter in woken { waiter.resume() }
+        woken?.resume()
     }
 
     /// Holds every call until `instant`, then lets one probe. A longer hold stays.
@@ -381,6 +380,9 @@ public final class Throttle: Policy {
     /// have gone or when it is the first in line.
     /// - Parameter burst: 1 or more; as it was if nil.
     public func setRate(_ rate: Rate, burst: Int? = nil) {
+        guard burst.map({ Self.checks.allows($0 >= 1, $0, "burst", "must be at least 1") }) ?? true,
+            SettingChecks.mayChange
+        else { return }
         change { state, now in
             guard case .rate(_, let present) = state.limit else {
                 preconditionFailure("Throttle: \(name) counts no rate; setRate is for one that was made with a rate")
@@ -398,7 +400,7 @@ public final class Throttle: Policy {
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
     func isAtRest(at now: Instant) -> Bool {
-        state.withLock { $0.machine.isAtRest(at: now) && $0.admitted.isEmpty && $0.limit == $0.made }
+        state.withLock { $0.machine.isAtRest(at: now) && $0.limit == $0.made }
     }
 
     /// What it would say to a call now.

@@ -1,29 +1,36 @@
 /// The calls that wait for a throttle, in the order they came. Joining and leaving, also from the middle, are O(1),
 /// amortised.
+///
+/// A call keeps its place until it goes. One that does not come when it is its turn, since where it would run is busy, is set
+/// aside: the next is the head then, until it comes.
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int
-        let since: Instant
+        fileprivate(set) var isAside = false
     }
 
     /// By tickets, which are numbered in the order they came.
     private var members: [UInt64: Member] = [:]
+    /// The first that is in line and not set aside.
     private var first: UInt64 = 1
     private var last: UInt64 = 0
     /// Exact, so that it comes back to zero whatever the calls cost.
     private var total: Int128 = 0
 
     var count: Int { members.count }
-    var isEmpty: Bool { first > last }
+    var isEmpty: Bool { members.isEmpty }
     /// Of all that wait.
     var cost: Int { Int(clamping: total) }
 
+    /// nil if nobody is here.
     var head: (ticket: UInt64, member: Member)? { members[first].map { (first, $0) } }
 
-    mutating func join(_ member: Member) -> UInt64 {
+    subscript(_ ticket: UInt64) -> Member? { members[ticket] }
+
+    mutating func join(cost: Int) -> UInt64 {
         last += 1
-        members[last] = member
-        total += Int128(member.cost)
+        members[last] = Member(cost: cost)
+        total += Int128(cost)
         return last
     }
 
@@ -31,7 +38,23 @@ struct ThrottleLine: Sendable, Equatable {
     mutating func leave(_ ticket: UInt64) -> Bool {
         guard let member = members.removeValue(forKey: ticket) else { return false }
         total -= Int128(member.cost)
-        while first <= last, members[first] == nil { first += 1 }
+        findFirst()
         return true
+    }
+
+    mutating func setAside(_ ticket: UInt64) {
+        members[ticket]?.isAside = true
+        findFirst()
+    }
+
+    /// It has come, after all.
+    mutating func comes(_ ticket: UInt64) {
+        guard members[ticket]?.isAside == true else { return }
+        members[ticket]?.isAside = false
+        first = min(first, ticket)
+    }
+
+    private mutating func findFirst() {
+        while first <= last, members[first]?.isAside ?? true { first += 1 }
     }
 }

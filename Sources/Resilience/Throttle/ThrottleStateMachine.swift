@@ -2,7 +2,8 @@
 ///
 /// After the gate's time is over, one call goes ahead as a probe; when it is well, all go on: a bucket begins empty, at
 /// the rate and not with a burst, and a ramp lets calls through ever faster. Who waits goes first come, first served: a
-/// newcomer that costs anything goes behind the line.
+/// newcomer that costs anything goes behind the line. A call keeps its place there until it goes, and takes its share at
+/// that moment.
 struct ThrottleStateMachine: Sendable, Equatable {
     enum Gate: Sendable, Equatable {
         /// → held
@@ -19,14 +20,22 @@ struct ThrottleStateMachine: Sendable, Equatable {
         case pace
         /// Go, and the gate waits for how it ends.
         case probe
-        /// The limiter allows it at this instant, if nobody ahead gives up.
+        /// The limiter allows it at this instant, if nobody ahead gives up or is late.
         case notBefore(Instant)
         /// The gate is shut until this instant.
         case held(until: Instant)
-        /// The end of a call that is under way decides, or this instant.
+        /// What others do decides, at this instant at the latest.
         case probing(until: Instant)
         /// More than can ever be had.
         case never
+
+        /// Whether the call goes.
+        var lets: Bool {
+            switch self {
+            case .go, .pace, .probe: true
+            case .notBefore, .held, .probing, .never: false
+            }
+        }
 
         /// When to ask again; of one that goes, at once.
         var instant: Instant {
@@ -46,7 +55,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var credit = 2
     }
 
+    /// One of the line whose turn has come, and since when it is known that it does not come.
+    private struct Absent: Equatable {
+        let ticket: UInt64
+        let since: Instant
+    }
+
     static let probeLease = Duration.seconds(60)
+    /// How long the head of the line is waited for.
+    static let absence = Duration.milliseconds(100)
 
     private(set) var limiter: Limiter
     let ramp: Int64
@@ -58,6 +75,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// Times shut in a row without a good probe.
     private(set) var holds = 0
     private(set) var line = ThrottleLine()
+    private var absent: Absent?
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
     private(set) var latest = Instant.distantPast
 
@@ -83,12 +101,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return true
     }
 
+    /// Right after a call has taken its share: what it needs to give it back.
+    var receipt: ShareReceipt { limiter.receipt(at: latest.nanoseconds) }
+
     /// A call that does not wait asks to go ahead. Takes its share only if it may go.
     mutating func ask(cost: Int = 1, at now: Instant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
         if !line.isEmpty { return behindLine(cost: cost) }
-        return passGate(cost: cost) ?? take(cost, since: latest)
+        return passGate(cost: cost) ?? take(cost)
     }
 
     /// What is free belongs to those in the line.
@@ -96,72 +117,95 @@ struct ThrottleStateMachine: Sendable, Equatable {
         switch gate {
         case .held(let until): return .held(until: until)
         case .probing(let leaseEnds): return .probing(until: leaseEnds)
-        case .open:
-            return cost <= 0 ? .go : wait(for: cost, behind: line.cost, since: line.head?.member.since ?? latest)
+        case .open: return cost <= 0 ? .go : wait(for: cost, behind: line.cost)
         }
     }
 
     /// A call gets in line. Asked for only when ``ask(cost:at:)`` said that it may not go yet.
     mutating func join(cost: Int = 1, at now: Instant) -> UInt64 {
         latest = max(latest, now)
-        return line.join(ThrottleLine.Member(cost: max(0, cost), since: latest))
+        return line.join(cost: max(0, cost))
     }
 
     /// A call in the line gives up.
     /// - Returns: false if it is not in it.
     mutating func leave(_ ticket: UInt64) -> Bool { line.leave(ticket) }
 
-    /// Lets the first of the line go if it may: ``Answer/go``, ``Answer/pace`` or ``Answer/probe``; or sends it away with
-    /// ``Answer/never``. To be asked until nil whenever time has passed or something has changed.
-    mutating func admitNext(at now: Instant) -> (ticket: UInt64, answer: Answer)? {
-        guard let (ticket, member) = line.head else { return nil }
+    /// A call in the line is here, and asks whether it may go: ``Answer/go``, ``Answer/pace`` or ``Answer/probe``; or is
+    /// sent away with ``Answer/never``. It has left the line then; else it keeps its place, and is told what to wait for.
+    mutating func askAgain(_ ticket: UInt64, at now: Instant) -> Answer {
         latest = max(latest, now)
-        let answer =
-            limiter.allows(member.cost) ? passGate(cost: member.cost) ?? take(member.cost, since: member.since) : .never
+        guard let member = line[ticket] else { return .never }
+        line.comes(ticket)
+        if absent?.ticket == ticket { absent = nil }
+        setAside(before: ticket)
+        guard line.head?.ticket == ticket else { return notYet(member.cost) }
+        let answer = limiter.allows(member.cost) ? passGate(cost: member.cost) ?? take(member.cost) : .never
         switch answer {
         case .go, .pace, .probe, .never:
             _ = line.leave(ticket)
-            return (ticket, answer)
         case .notBefore, .held, .probing:
-            return nil
+            break
+        }
+        return answer
+    }
+
+    /// What one of the line is told that is not its head. It is woken when it becomes that, and comes by itself when all
+    /// ahead of it should have gone, or the head has been away for long enough.
+    private func notYet(_ cost: Int) -> Answer {
+        switch gate {
+        case .held(let until): return .held(until: until)
+        case .probing(let leaseEnds): return .probing(until: leaseEnds)
+        case .open:
+            let turn = turn(of: cost, behind: line.cost - cost, at: latest)
+            return .probing(until: absent.map { min(turn, $0.since + Self.absence) } ?? turn)
         }
     }
 
-    /// The first of the line, and what it is told. After ``admitNext(at:)`` has answered nil.
+    /// Whoever is the head and could go, and does not come though it has been waited for, is set aside.
+    private mutating func setAside(before ticket: UInt64) {
+        while let head, head.ticket != ticket, head.answer.instant <= latest {
+            if absent?.ticket != head.ticket { absent = Absent(ticket: head.ticket, since: latest) }
+            guard let absent, absent.since + Self.absence <= latest else { return }
+            line.setAside(head.ticket)
+        }
+    }
+
+    /// The first of the line, and what it waits for: when it is to be woken at the latest, be it only to ask again.
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {
         case .held(let until): return (ticket, .held(until: until))
         case .probing(let leaseEnds): return (ticket, .probing(until: leaseEnds))
-        case .open: return (ticket, wait(for: member.cost, behind: 0, since: member.since))
+        case .open:
+            let isFree = member.cost <= 0 || !limiter.allows(member.cost)
+            return (ticket, isFree ? .go : wait(for: member.cost, behind: 0))
         }
     }
 
-    /// What one of the line is told that asks again: of its own turn only the first can know.
-    func answer(to ticket: UInt64) -> Answer {
-        if let head, head.ticket == ticket { return head.answer }
-        switch gate {
-        case .held(let until): return .held(until: until)
-        case .open, .probing: return .probing(until: .distantFuture)
-        }
-    }
-
-    private mutating func take(_ cost: Int, since: Instant) -> Answer {
+    private mutating func take(_ cost: Int) -> Answer {
         if let slowStart, slowStart.ends <= latest { self.slowStart = nil }
         if cost <= 0 { return .go }
-        if slowStart?.credit == 0 { return wait(for: cost, behind: 0, since: since) }
-        let turn = limiter.take(cost, since: since.nanoseconds, at: latest.nanoseconds)
+        if slowStart?.credit == 0 { return wait(for: cost, behind: 0) }
+        let turn = limiter.take(cost, at: latest.nanoseconds)
         guard turn <= latest.nanoseconds else { return .notBefore(Instant(nanoseconds: turn)) }
         slowStart?.credit -= 1
         return slowStart == nil ? .go : .pace
     }
 
     /// What a call is told that may not go yet.
-    private func wait(for cost: Int, behind: Int, since: Instant) -> Answer {
-        let turn = Instant(
-            nanoseconds: limiter.turn(of: cost, behind: behind, since: since.nanoseconds, at: latest.nanoseconds))
-        guard let slowStart, slowStart.credit == 0 else { return .notBefore(turn) }
-        return .probing(until: max(slowStart.ends, turn))
+    private func wait(for cost: Int, behind: Int) -> Answer {
+        let turn = turn(of: cost, behind: behind, at: latest)
+        return pauseEnds(at: latest).map { .probing(until: max($0, turn)) } ?? .notBefore(turn)
+    }
+
+    private func turn(of cost: Int, behind: Int, at now: Instant) -> Instant {
+        max(now, Instant(nanoseconds: limiter.turn(of: cost, behind: behind, at: now.nanoseconds)))
+    }
+
+    /// The end of a slow start that has no credit left; nil if there is no such.
+    private func pauseEnds(at now: Instant) -> Instant? {
+        slowStart.flatMap { $0.credit == 0 && now < $0.ends ? $0.ends : nil }
     }
 
     // MARK: The gate
@@ -226,6 +270,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
         slowStart = ramps ? nil : SlowStart(ends: latest + .nanoseconds(ramp))
     }
 
+    /// Gives back the share of a call that a policy further in refused: it never left.
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Instant) {
+        latest = max(latest, now)
+        limiter.giveBack(cost, receipt, at: latest.nanoseconds)
+    }
+
     /// A call that was let in with ``Answer/pace`` ended, without being asked for fewer calls.
     mutating func paceEnded(decided: Bool, inEpoch admitted: UInt64) {
         guard admitted == epoch, let slowStart else { return }
@@ -255,6 +305,19 @@ struct ThrottleStateMachine: Sendable, Equatable {
         let now = max(latest, now)
         return gate == .open && line.isEmpty && slowStart.map { $0.ends <= now } ?? true
             && limiter.isFull(at: now.nanoseconds)
+    }
+
+    /// How long until a call of cost 1 that came now could go, if nobody in line gives up; while a probe is out, at the
+    /// latest.
+    func timeUntilNext(at now: Instant) -> Duration {
+        let now = max(latest, now)
+        let turn =
+            switch gate {
+            case .held(let until): until
+            case .probing(let leaseEnds): leaseEnds
+            case .open: max(self.turn(of: 1, behind: line.cost, at: now), pauseEnds(at: now) ?? now)
+            }
+        return max(.zero, now.duration(to: turn))
     }
 
     /// How many calls of cost 1 could go now.

@@ -22,18 +22,9 @@ extension ThrottleStateMachine {
     }
 
     func status(at now: Instant) -> ThrottleStatus {
-        var next = self
-        let timeUntilNext =
-            switch next.ask(at: now) {
-            case .go, .pace, .probe: Duration.zero
-            case .notBefore(let turn), .held(until: let turn), .probing(until: let turn):
-                max(.zero, max(latest, now).duration(to: turn))
-            // A call of cost 1 is never too much.
-            case .never: Duration.infinite
-            }
         let isProbing = if case .probing = gate { true } else { false }
         return ThrottleStatus(
-            available: available(at: now), timeUntilNext: timeUntilNext, heldUntil: heldUntil, isProbing: isProbing,
+            available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil, isProbing: isProbing,
             waiting: line.count)
     }
 }

@@ -90,14 +90,38 @@ struct SlidingWindow: Sendable, Equatable {
         return first.saturatingAdding(period.saturatingMultiplied(by: Int64(rounds)))
     }
 
-    func inUse(at now: Int64) -> Int { (0..<count).count { self[$0].saturatingAdding(period) > now } }
+    /// The instants are in order: those that have left the window are the first.
+    func inUse(at now: Int64) -> Int {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle].saturatingAdding(period) > now { high = middle } else { low = middle + 1 }
+        }
+        return count - low
+    }
+
+    /// Takes out calls that went at this instant, if they are among the latest: further back nobody looks.
+    mutating func giveBack(_ cost: Int, takenAt instant: Int64) {
+        var index = count
+        while index > 0, self[index - 1] > instant, count - index < Self.look { index -= 1 }
+        guard index >= cost, self[index - cost] == instant else { return }
+        for later in index..<count { self[later - cost] = self[later] }
+        count -= cost
+    }
+
+    private static let look = 64
 
     var emptied: SlidingWindow { SlidingWindow(limit: limit, period: period) }
 
-    private subscript(_ age: Int) -> Int64 { log[(oldest + age) % log.count] }
+    private subscript(_ age: Int) -> Int64 {
+        get { log[(oldest + age) % log.count] }
+        set { log[(oldest + age) % log.count] = newValue }
+    }
 
     private mutating func forget(before now: Int64) {
-        while count > 0, self[0].saturatingAdding(period) <= now { dropOldest() }
+        let left = inUse(at: now)
+        if left < count { oldest = (oldest + count - left) % log.count }
+        count = left
     }
 
     private mutating func dropOldest() {
@@ -151,6 +175,13 @@ struct FixedWindow: Sendable, Equatable {
     }
 
     func inUse(at now: Int64) -> Int { present(at: now).used }
+
+    func windowStart(at now: Int64) -> Int64 { present(at: now).start }
+
+    mutating func giveBack(_ cost: Int, ofWindow start: Int64, at now: Int64) {
+        guard present(at: now).start == start else { return }
+        used = max(0, used - cost)
+    }
 
     var emptied: FixedWindow { FixedWindow(limit: limit, period: period, anchor: anchor) }
 

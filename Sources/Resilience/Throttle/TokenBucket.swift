@@ -1,6 +1,12 @@
 /// A bucket that fills at a rate: GCRA, one instant of state (Brandur Leach, "Rate Limiting, Cells, and GCRA";
 /// throttled/throttled `rate.go`).
 ///
+/// A call takes its share at the moment at which it goes, however long it has waited: so no stretch of time t sees more than
+/// burst + rate · t of them, whoever wakes late.
+///
+/// The unit is a tick: a nanosecond divided so often that one call costs a whole number of them. So a rate of three a second
+/// is exactly that.
+///
 /// During a ramp of length R its clock runs at the share s/R of the real one, s after the beginning: by then s²/2R has
 /// passed, and the nth call at an interval of I comes no sooner than √(2·n·I·R).
 struct TokenBucket: Sendable, Equatable {
@@ -29,77 +35,173 @@ struct TokenBucket: Sendable, Equatable {
         func isOver(at now: Int64) -> Bool { Int128(now) - Int128(began) >= Int128(length) }
     }
 
-    /// Nanoseconds a call.
-    private(set) var interval: Int64
+    /// Nanoseconds, and a part of one: less than ``resolution`` ticks.
+    private struct Ticks: Equatable {
+        var nanoseconds: Int64
+        var rest: UInt64 = 0
+
+        func precedes(_ other: Ticks) -> Bool {
+            nanoseconds == other.nanoseconds ? rest < other.rest : nanoseconds < other.nanoseconds
+        }
+    }
+
+    /// Ticks in a nanosecond.
+    private var resolution: UInt64
+    /// A call's share.
+    private var interval: Ticks
     private(set) var burst: Int
     /// The theoretical arrival time, on the bucket's clock: when it is full again, a burst later than now at most.
-    private(set) var arrival = Int64.min
-    /// Nanoseconds of burst.
-    private var tolerance: Int64
+    private var arrival = Ticks(nanoseconds: .min)
+    /// The share of a burst.
+    private var tolerance: Ticks
+    /// What was given back: `arrival` and this tell together how much was taken.
+    private var returned = Ticks(nanoseconds: 0)
+    /// Counts the moves of `arrival` that nobody's taking made: shares that were taken before one can't be given back.
+    private var generation: UInt32 = 0
     private var ramp: Ramp?
+
+    /// A rate that needs more than two billion ticks a nanosecond is rounded to a slower one.
+    private static let finest: Int128 = 1 << 31
+    /// A burst of more than 146 years is out of reach all the same, and would make the readings saturate.
+    private static let longest = Int128(Int64.max / 2)
 
     init(_ rate: Rate, burst: Int) {
         let burst = Throttle.checks.atLeast(1, burst, "burst")
-        // A burst of more than 146 years is out of reach all the same, and would make the readings saturate.
-        interval = min(rate.interval, .max / 2 / Int64(burst))
-        tolerance = interval * Int64(burst)
+        let (period, calls) = (Int128(rate.period.saturatedNanoseconds), Int128(rate.calls))
+        let divisor = Self.greatestCommonDivisor(period, calls)
+        let resolution = min(calls / divisor, Self.finest)
+        let interval = min((period * resolution + calls - 1) / calls, Self.longest * resolution / Int128(burst))
+        self.resolution = UInt64(resolution)
+        self.interval = Ticks(nanoseconds: 0)
+        tolerance = Ticks(nanoseconds: 0)
         self.burst = burst
+        self.interval = part(interval)
+        tolerance = part(interval * Int128(burst))
     }
 
-    private init() { (interval, tolerance, burst) = (0, 0, .max) }
+    private init() {
+        (resolution, burst) = (1, .max)
+        (interval, tolerance) = (Ticks(nanoseconds: 0), Ticks(nanoseconds: 0))
+    }
 
     static let unlimited = TokenBucket()
 
-    var isUnlimited: Bool { interval == 0 }
+    var isUnlimited: Bool { burst == .max && tolerance.nanoseconds == 0 }
+
+    private static func greatestCommonDivisor(_ a: Int128, _ b: Int128) -> Int128 {
+        var (a, b) = (a, b)
+        while b != 0 { (a, b) = (b, a % b) }
+        return a
+    }
+
+    // MARK: Ticks
+
+    private func whole(_ ticks: Ticks) -> Int128 { Int128(ticks.nanoseconds) * Int128(resolution) + Int128(ticks.rest) }
+
+    private func part(_ ticks: Int128) -> Ticks {
+        let (nanoseconds, rest) = ticks.flooredDivision(by: Int128(resolution))
+        return Ticks(nanoseconds: Int64(clamping: nanoseconds), rest: UInt64(rest))
+    }
+
+    @inline(__always)
+    private func sum(_ a: Ticks, _ b: Ticks) -> Ticks {
+        let rest = a.rest &+ b.rest
+        let nanoseconds = a.nanoseconds.saturatingAdding(b.nanoseconds)
+        return rest < resolution
+            ? Ticks(nanoseconds: nanoseconds, rest: rest)
+            : Ticks(nanoseconds: nanoseconds.saturatingAdding(1), rest: rest &- resolution)
+    }
+
+    /// The share of calls of this cost.
+    @inline(__always)
+    private func share(of cost: Int) -> Ticks {
+        if cost == 1 { return interval }
+        let nanoseconds = interval.nanoseconds.saturatingMultiplied(by: Int64(cost))
+        if interval.rest == 0 { return Ticks(nanoseconds: nanoseconds) }
+        let rest = resolution.dividingFullWidth(interval.rest.multipliedFullWidth(by: UInt64(cost)))
+        return Ticks(nanoseconds: nanoseconds.saturatingAdding(Int64(clamping: rest.quotient)), rest: rest.remainder)
+    }
+
+    /// The first nanosecond at which what lasts until `end` is within the burst.
+    private func turn(_ end: Ticks) -> Int64 {
+        end.nanoseconds.saturatingSubtracting(tolerance.nanoseconds).saturatingAdding(end.rest > tolerance.rest ? 1 : 0)
+    }
+
+    /// The bucket's clock.
+    private func clock(_ now: Int64) -> Int64 { ramp?.slowed(now) ?? now }
+
+    /// The later of the arrival and now.
+    @inline(__always)
+    private func start(_ now: Int64) -> Ticks {
+        arrival.nanoseconds < now ? Ticks(nanoseconds: now) : arrival
+    }
+
+    // MARK: Taking
 
     /// Whether a call that has not waited may go now, and has taken its share. If not, nothing has changed. Never in a
     /// ramp: there it is to ask.
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
-        let (next, turn, isAllowed) = share(of: cost, since: now)
-        guard turn <= now, isAllowed, ramp == nil else { return false }
+        let share = share(of: cost)
+        let next = sum(start(now), share)
+        guard turn(next) <= now, !tolerance.precedes(share), ramp == nil else { return false }
         arrival = next
         return true
     }
 
-    /// When a call of this cost, asked for since `since`, may go. Taken if that is `now` or before.
-    mutating func take(_ cost: Int, since: Int64, at now: Int64) -> Int64 {
-        if ramp != nil { return takeInRamp(cost, since: since, at: now) }
-        let (next, turn, _) = share(of: cost, since: since)
-        if turn <= now { arrival = next }
-        return turn
+    /// When a call of this cost may go. Taken if that is `now` or before.
+    mutating func take(_ cost: Int, at now: Int64) -> Int64 {
+        if let ramp, ramp.isOver(at: now) { endRamp(at: now) }
+        let clock = clock(now)
+        let next = sum(start(clock), share(of: cost))
+        let turn = turn(next)
+        if turn <= clock { arrival = next }
+        return real(turn)
     }
 
-    @inline(never) private mutating func takeInRamp(_ cost: Int, since: Int64, at now: Int64) -> Int64 {
-        guard let ramp, !ramp.isOver(at: now) else {
-            endRamp(at: now)
-            return take(cost, since: since, at: now)
-        }
-        let (next, turn, _) = share(of: cost, since: ramp.slowed(since))
-        if turn <= ramp.slowed(now) { arrival = next }
-        return ramp.real(turn)
+    /// When a call of this cost may go after others of the cost `behind`.
+    func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
+        let ahead = sum(start(clock(now)), share(of: behind))
+        return real(turn(sum(ahead, share(of: cost))))
     }
 
-    /// When a call of this cost may go after others of the cost `behind`, if the first of all asked at `since`.
-    func turn(of cost: Int, behind: Int, since: Int64) -> Int64 {
-        let ahead = interval.saturatingMultiplied(by: Int64(behind))
-        guard let ramp else { return share(of: cost, since: since, ahead: ahead).turn }
-        return ramp.real(share(of: cost, since: ramp.slowed(since), ahead: ahead).turn)
+    private func real(_ nanoseconds: Int64) -> Int64 { ramp?.real(nanoseconds) ?? nanoseconds }
+
+    // MARK: Giving back
+
+    /// How much was taken in this generation; right after a call has taken its share, the receipt for that.
+    var taken: ShareReceipt {
+        // Wraps around where it is too much.
+        let taken = sum(Ticks(nanoseconds: 0, rest: arrival.rest), Ticks(nanoseconds: 0, rest: returned.rest))
+        let nanoseconds = arrival.nanoseconds &+ returned.nanoseconds &+ taken.nanoseconds
+        return ShareReceipt(
+            first: UInt64(bitPattern: nanoseconds), second: UInt64(generation) << 32 | taken.rest)
     }
 
-    @inline(__always)
-    private func share(
-        of cost: Int, since: Int64, ahead: Int64 = 0
-    ) -> (next: Int64, turn: Int64, isAllowed: Bool) {
-        let share = interval.saturatingMultiplied(by: Int64(cost))
-        let next = max(since, arrival).saturatingAdding(ahead).saturatingAdding(share)
-        return (next, next.saturatingSubtracting(tolerance), share <= tolerance)
+    /// Gives back the share of a call that never left, as far as that lets no more calls through than if it had not come.
+    ///
+    /// Without it the bucket would be what it is less that share; but not emptier than those who came after it have left it,
+    /// each at its own time, which is unknown: not later than now.
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Int64) {
+        let present = taken
+        guard receipt.second >> 32 == present.second >> 32 else { return }
+        let since =
+            Int128(present.first &- receipt.first) * Int128(resolution) + Int128(present.second & 0xFFFF_FFFF)
+            - Int128(receipt.second & 0xFFFF_FFFF)
+        let (arrival, now) = (whole(self.arrival), whole(Ticks(nanoseconds: clock(now))))
+        let least = max(arrival - whole(share(of: cost)), now + since)
+        guard least < arrival else { return }
+        returned = part(whole(returned) + arrival - least)
+        self.arrival = part(least)
     }
+
+    // MARK: Moving
 
     /// One call's share is left, whatever there was; from here the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
-        arrival = max(arrival, now.saturatingAdding(tolerance - interval))
+        let one = part(whole(Ticks(nanoseconds: now)) + whole(tolerance) - whole(interval))
+        move(to: arrival.precedes(one) ? one : arrival)
         // Without a length it is over at once.
         ramp = Ramp(began: now, length: length)
     }
@@ -107,35 +209,61 @@ struct TokenBucket: Sendable, Equatable {
     private mutating func endRamp(at now: Int64) {
         guard let ramp else { return }
         // A slowed clock is behind by no more than the ramp's length.
-        arrival = arrival.saturatingAdding(now - ramp.slowed(now))
+        move(to: sum(arrival, Ticks(nanoseconds: now - ramp.slowed(now))))
         self.ramp = nil
+    }
+
+    private mutating func move(to arrival: Ticks) {
+        self.arrival = arrival
+        generation &+= 1
     }
 
     /// The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What is owed to calls
     /// that wait moves with the interval.
     mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) {
-        let now = ramp?.slowed(now) ?? now
-        let old = (interval: Int128(interval), burst: Int128(self.burst))
-        let missing = max(0, Int128(arrival) - Int128(now))
+        let clock = clock(now)
+        let missing = max(0, whole(arrival) - whole(Ticks(nanoseconds: clock)))
+        let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)
-        (interval, tolerance, self.burst) = (new.interval, new.tolerance, burst)
-        let scaled = (missing * Int128(interval) + old.interval - 1) / max(1, old.interval)
-        let grown = Int128(interval) * (Int128(burst) - old.burst)
-        arrival = Int64(clamping: Int128(now) + max(0, scaled + grown))
+        (resolution, interval, tolerance, self.burst) = (new.resolution, new.interval, new.tolerance, burst)
+        // In calls the bucket lacks what it lacked, and what a larger burst adds.
+        let lacking = missing.multipliedFullWidth(by: whole(interval))
+        let longest = Self.longest * Int128(resolution)
+        var owed = longest
+        if lacking.high < old {
+            let (quotient, rest) = UInt128(old).dividingFullWidth((UInt128(lacking.high), lacking.low))
+            owed = Int128(clamping: quotient).saturatingAdding(rest == 0 ? 0 : 1)
+        }
+        let grown = whole(interval).saturatingMultiplied(by: Int128(burst) - Int128(oldBurst))
+        move(to: part(whole(Ticks(nanoseconds: clock)) + min(max(0, owed.saturatingAdding(grown)), longest)))
     }
 
     /// Full as of now: those who have waited get no more than the burst, however long ago they asked.
-    mutating func reset(at now: Int64) { (arrival, ramp) = (now, nil) }
+    mutating func reset(at now: Int64) {
+        move(to: Ticks(nanoseconds: now))
+        ramp = nil
+    }
+
+    // MARK: Seen from outside
 
     /// Calls that could go now.
     func available(at now: Int64) -> Int {
         if isUnlimited { return .max }
-        let missing = max(0, Int128(arrival) - Int128(ramp?.slowed(now) ?? now))
-        return Int((Int128(tolerance) - missing) / Int128(interval))
+        let missing = max(0, whole(arrival) - whole(Ticks(nanoseconds: clock(now))))
+        return max(0, Int(clamping: (whole(tolerance) - missing).flooredDivision(by: whole(interval)).quotient))
     }
 
     /// Whether it is as it was at first.
-    func isFull(at now: Int64) -> Bool { arrival <= ramp?.slowed(now) ?? now && ramp?.isOver(at: now) ?? true }
+    func isFull(at now: Int64) -> Bool {
+        let now = Ticks(nanoseconds: now)
+        return !Ticks(nanoseconds: clock(now.nanoseconds)).precedes(arrival) && ramp?.isOver(at: now.nanoseconds) ?? true
+    }
+}
+
+/// What a call that has taken its share needs to give it back.
+struct ShareReceipt: Sendable, Equatable {
+    var first: UInt64 = 0
+    var second: UInt64 = 0
 }
 
 extension Int128 {

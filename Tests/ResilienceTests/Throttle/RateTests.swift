@@ -4,19 +4,17 @@ import Testing
 
 @Suite struct RateTests {
     @Test(
-        "the time between two calls is rounded up, never faster than asked",
-        arguments: [
-            (Rate.perSecond(1), 1_000_000_000),
-            (.perSecond(3), 333_333_334),
-            (.perSecond(7), 142_857_143),
-            (.perSecond(1_000_000_000), 1),
-            (.perSecond(.max), 1),
-            (.perMinute(100), 600_000_000),
-            (Rate(1, per: .nanoseconds(1)), 1),
-            (Rate(1, per: .seconds(Int64.max)), .max),
-        ] as [(Rate, Int64)])
-    func interval(rate: Rate, nanoseconds: Int64) {
-        #expect(rate.interval == nanoseconds)
+        "a rate is exact, also where no whole number of nanoseconds lies between two calls",
+        arguments: [(3, 3), (7, 7), (999, 40), (1, 1), (1_000_000_007, 9)])
+    func exact(calls: Int, burst: Int) {
+        var machine = ThrottleStateMachine(rate: .perSecond(calls), burst: burst)
+        let start = Instant(nanoseconds: 12_345)
+        #expect(machine.allowed(asks: burst + 1, at: start) == burst)
+        // All of the burst is back after as many calls' time, rounded up once.
+        let (whole, rest) = (Int64(burst) * 1_000_000_000).quotientAndRemainder(dividingBy: Int64(calls))
+        let full = start + .nanoseconds(rest == 0 ? whole : whole + 1)
+        #expect(machine.available(at: full + .nanoseconds(-1)) == burst - 1)
+        #expect(machine.allowed(asks: burst + 1, at: full) == burst)
     }
 
     @Test("rates below one call or over no time are refused, and the message says so")

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Resilience
 
-/// Everything a bucket gave out. What is in it is worked out from that anew each time, in whole nanoseconds: a call costs
-/// as many as one interval has, and one nanosecond flows in each nanosecond.
+/// Everything a bucket gave out, and when. What is in it is worked out from that anew each time: a call costs as many units as
+/// the period has nanoseconds, and as many as the rate has calls flow in each nanosecond.
 private struct BucketHistory {
     enum Event {
         case taken(at: Instant, cost: Int)
@@ -19,36 +19,47 @@ private struct BucketHistory {
         }
     }
 
-    let interval: Int128
+    /// Units a call, and units a nanosecond; a gate without a rate has neither.
+    let price: Int128
+    let flow: Int128
     let burst: Int
     var events: [Event] = []
 
-    var capacity: Int128 { interval * Int128(burst) }
+    init(_ rate: Rate?, burst: Int) {
+        flow = Int128(rate?.calls ?? 1)
+        // A burst of centuries is cut short.
+        let longest = Int128(Int64.max / 2) * flow / Int128(burst)
+        price = rate.map { min(Int128($0.period.saturatedNanoseconds), longest) } ?? 0
+        self.burst = burst
+    }
 
-    func price(_ cost: Int) -> Int128 { interval * Int128(cost) }
+    var capacity: Int128 { price * Int128(burst) }
+
+    func price(_ cost: Int) -> Int128 { price * Int128(cost) }
 
     func level(at now: Instant) -> Int128 {
         var level = capacity
         var filledAt = (events.first?.instant ?? now).nanoseconds
         func fill(until instant: Instant) {
-            level = min(capacity, level + Int128(instant.nanoseconds) - Int128(filledAt))
+            let (more, overflows) = (Int128(instant.nanoseconds) - Int128(filledAt)).multipliedReportingOverflow(by: flow)
+            level = overflows ? capacity : min(capacity, level.saturatingAdding(more))
             filledAt = instant.nanoseconds
         }
         for event in events {
             fill(until: event.instant)
             switch event {
             case .taken(_, let cost): level -= price(cost)
-            case .emptied: level = min(level, interval)
+            case .emptied: level = min(level, price)
             }
         }
         fill(until: now)
         return level
     }
 
-    /// When a call that asks at `since` may go, if nobody asks before it.
-    func turn(of cost: Int, since: Instant) -> Int128 {
-        let start = max(since, events.last?.instant ?? since)
-        return Int128(start.nanoseconds) + max(0, price(cost) - level(at: start))
+    /// When a call that is here at `now` may go, if nobody goes before it.
+    func turn(of cost: Int, at now: Instant) -> Int128 {
+        let missing = max(0, price(cost) - level(at: now))
+        return Int128(now.nanoseconds) + (missing + flow - 1) / flow
     }
 }
 
@@ -60,8 +71,8 @@ private struct RecordedThrottle: ExplorableMachine {
         /// A call that may not go gets in line, or one of the line gives up.
         case join(cost: Int)
         case leave(Int)
-        /// Those of the line go who may.
-        case admit
+        /// One of the line asks again.
+        case come(Int)
         /// A call that was let in asks for fewer calls, ends well, or nobody knows how. Or is never heard of again.
         case throttled(Int, hold: Int64)
         case ended(Int, decided: Bool)
@@ -80,7 +91,8 @@ private struct RecordedThrottle: ExplorableMachine {
     private struct Member {
         let ticket: UInt64
         let cost: Int
-        let since: Instant
+        /// Its turn was, it was waited for, and it did not come.
+        var isAside = false
     }
 
     private struct Call {
@@ -100,13 +112,13 @@ private struct RecordedThrottle: ExplorableMachine {
     private let maxInLine: Int
     private var bucket: BucketHistory
     private var line: [Member] = []
-    /// When the gate was opened last.
-    private var opened = Instant.distantPast
+    /// Who should have come, and since when that is known.
+    private var absent: (ticket: UInt64, since: Instant)?
     private var gateEvents: [GateEvent] = []
     private var calls: [Call] = []
     private var probes = 0
     private var now: Instant
-    /// When each call that cost something may go at the earliest, in the order they were admitted.
+    /// When each call that cost something went, in the order they did.
     private var admitted: [(at: Int128, cost: Int)] = []
 
     init(
@@ -114,12 +126,7 @@ private struct RecordedThrottle: ExplorableMachine {
         outside: Int = 2, inLine: Int = 2
     ) {
         machine = ThrottleStateMachine(rate: rate, burst: burst)
-        var interval: Int128 = 0
-        if let rate {
-            let period = Int128(rate.period.saturatedNanoseconds)
-            interval = (period + Int128(rate.calls) - 1) / Int128(rate.calls)
-        }
-        bucket = BucketHistory(interval: min(interval, Int128(Int64.max / 2 / Int64(burst))), burst: burst)
+        bucket = BucketHistory(rate, burst: burst)
         self.rate = rate
         self.costs = costs
         self.holds = holds
@@ -131,13 +138,15 @@ private struct RecordedThrottle: ExplorableMachine {
 
     var inputs: [Input] {
         var inputs: [Input] = waits.map { .wait($0) }
-        for cost in costs where isSettled {
+        for cost in costs {
             // What is let in through a gate is out until it ends.
             if holds.isEmpty || calls.count < maxOutside { inputs.append(.ask(cost: cost)) }
             if line.count < maxInLine, mayJoin(cost) { inputs.append(.join(cost: cost)) }
         }
-        if !line.isEmpty, holds.isEmpty || calls.count < maxOutside { inputs.append(.admit) }
-        for index in line.indices { inputs.append(.leave(index)) }
+        for index in line.indices {
+            inputs.append(.leave(index))
+            if holds.isEmpty || calls.count < maxOutside { inputs.append(.come(index)) }
+        }
         for index in calls.indices {
             inputs += [.ended(index, decided: true), .ended(index, decided: false), .lose(index)]
             inputs += holds.map { .throttled(index, hold: $0) }
@@ -150,8 +159,9 @@ private struct RecordedThrottle: ExplorableMachine {
     /// A bucket that has been full for long is as one that has just become so; from the third hold on only the number differs.
     var identity: [Int64]? {
         var values = [Int64(machine.available(at: now)), Int64(bucket.level(at: now))]
-        for member in line { values += [Int64(member.cost), left(bucket.turn(of: member.cost, since: since(member)))] }
-        if let head = machine.head { values.append(left(head.answer.instant)) }
+        for member in line { values += [Int64(member.cost), member.isAside ? 1 : 0] }
+        if let absent { values += [left(absent.since + ThrottleStateMachine.absence), place(of: absent.ticket)] }
+        if let head = machine.head { values += [-6, place(of: head.ticket)] }
         values += [-7, Int64(min(machine.holds, 3)), Int64(min(holdsInARow, 3))]
         for gate in [machine.gate, gate] {
             switch gate {
@@ -166,7 +176,7 @@ private struct RecordedThrottle: ExplorableMachine {
         return values
     }
 
-    private func since(_ member: Member) -> Instant { max(member.since, opened) }
+    private func place(of ticket: UInt64) -> Int64 { Int64(line.firstIndex { $0.ticket == ticket } ?? -1) }
 
     private func left(_ instant: Int128) -> Int64 { left(Instant(nanoseconds: Int64(clamping: instant))) }
 
@@ -259,35 +269,27 @@ private struct RecordedThrottle: ExplorableMachine {
         case .open: break
         }
         if cost == 0 { return .go }
-        // Behind the line it goes after all of it.
-        var (behind, turn) = (bucket, bucket.turn(of: cost, since: now))
-        if line.isEmpty, turn <= now.nanoseconds { return .go }
-        for member in line {
-            let turn = Instant(nanoseconds: Int64(clamping: behind.turn(of: member.cost, since: since(member))))
-            behind.events.append(.taken(at: turn, cost: member.cost))
-        }
-        if !line.isEmpty { turn = behind.turn(of: cost, since: since(line[0])) }
-        return .notBefore(Instant(nanoseconds: Int64(clamping: turn)))
+        if line.isEmpty, bucket.turn(of: cost, at: now) <= now.nanoseconds { return .go }
+        return .notBefore(turn(of: cost, behind: line.map(\.cost)))
     }
 
-    /// What the first of the line is told.
+    /// If each of those ahead goes the moment it can.
+    private func turn(of cost: Int, behind: [Int]) -> Instant {
+        let all = behind.reduce(cost, +)
+        let missing = max(0, bucket.price(all) - bucket.level(at: now))
+        let turn = Int128(now.nanoseconds) + (missing + bucket.flow - 1) / bucket.flow
+        return Instant(nanoseconds: Int64(clamping: turn))
+    }
+
+    /// What one of the line is told that is the first of those who are here.
     private func answer(to head: Member) -> ThrottleStateMachine.Answer {
         switch gate {
         case .held(let until): return until <= now ? .probe : .held(until: until)
         case .probing(let leaseEnds): return leaseEnds <= now ? .probe : .probing(until: leaseEnds)
         case .open: break
         }
-        let turn = Instant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, since: since(head))))
+        let turn = Instant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, at: now)))
         return head.cost == 0 || turn <= now ? .go : .notBefore(turn)
-    }
-
-    /// Whether nobody in line could have gone already. One that asks in between is told a turn that is too early by as
-    /// much as those ahead of it are late.
-    private var isSettled: Bool {
-        switch line.first.map(answer(to:)) {
-        case .go, .pace, .probe: false
-        case .notBefore, .held, .probing, .never, nil: true
-        }
     }
 
     private func mayJoin(_ cost: Int) -> Bool {
@@ -304,11 +306,11 @@ private struct RecordedThrottle: ExplorableMachine {
         case .ask(let cost):
             try ask(cost)
         case .join(let cost):
-            line.append(Member(ticket: machine.join(cost: cost, at: now), cost: cost, since: now))
+            line.append(Member(ticket: machine.join(cost: cost, at: now), cost: cost))
         case .leave(let index):
             try require(machine.leave(line.remove(at: index).ticket), "one of the line is not in it")
-        case .admit:
-            try admit()
+        case .come(let index):
+            try come(index)
         case .lose(let index):
             calls.remove(at: index)
         case .hold(let length):
@@ -329,7 +331,6 @@ private struct RecordedThrottle: ExplorableMachine {
             gateEvents.append(.probeEnded(call.probe, decided: decided, at: now))
             if decided {
                 bucket.events.append(.emptied(at: now))
-                opened = now
             }
         }
         try check()
@@ -339,6 +340,13 @@ private struct RecordedThrottle: ExplorableMachine {
         let answer = expectedAnswer(cost)
         let before = machine
         try require(machine.ask(cost: cost, at: now), is: answer)
+        try went(answer, cost)
+        if !answer.lets {
+            try require(machine.available(at: now), is: before.available(at: now), "what is free after a refusal")
+        }
+    }
+
+    private mutating func went(_ answer: ThrottleStateMachine.Answer, _ cost: Int) throws {
         switch answer {
         case .go:
             take(cost, at: now)
@@ -348,7 +356,6 @@ private struct RecordedThrottle: ExplorableMachine {
         case .pace:
             throw BrokenInvariant("a slow start without a ramp")
         case .notBefore, .held, .probing, .never:
-            try require(machine.available(at: now), is: before.available(at: now), "what is free after a refusal")
             return
         }
         if !holds.isEmpty {
@@ -363,33 +370,35 @@ private struct RecordedThrottle: ExplorableMachine {
         admitted.append((Int128(instant.nanoseconds), cost))
     }
 
-    /// One after the other, in the order they came, each as of its turn.
-    private mutating func admit() throws {
-        while let head = line.first {
-            let answer = answer(to: head)
-            if answer == .go {
-                let turn = Instant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, since: since(head))))
-                take(head.cost, at: turn)
-            }
-            let next = machine.admitNext(at: now)
-            guard answer == .go || answer == .probe else {
-                try require(next == nil, "let in before its turn")
-                try require(machine.head?.answer, is: answer, "what the first of the line is told")
-                return
-            }
-            line.removeFirst()
-            try require(next?.answer, is: answer, "how the first of the line is let in")
-            try require(next?.ticket, is: head.ticket, "who is let in")
-            if answer == .probe {
-                probes += 1
-                gateEvents.append(.probeBegan(probes, at: now))
-            }
-            if !holds.isEmpty {
-                calls.append(
-                    Call(epoch: machine.epoch, probe: answer == .probe ? probes : 0, since: gateEvents.count))
-            }
+    /// One of the line asks again: it goes if all ahead of it are known to be away for long.
+    private mutating func come(_ index: Int) throws {
+        line[index].isAside = false
+        if absent?.ticket == line[index].ticket { absent = nil }
+        while let first = line.firstIndex(where: { !$0.isAside }), first < index, isDue(line[first]) {
+            let known = absent.flatMap { $0.ticket == line[first].ticket ? $0.since : nil }
+            absent = (line[first].ticket, known ?? now)
+            guard let known, Int128(now.nanoseconds) - Int128(known.nanoseconds) >= 100_000_000 else { break }
+            line[first].isAside = true
         }
-        try require(machine.admitNext(at: now) == nil, "somebody let in who is not in line")
+        let isFirst = line.firstIndex { !$0.isAside } == index
+        let member = line[index]
+        let answer = machine.askAgain(member.ticket, at: now)
+        guard isFirst else {
+            return try require(!answer.lets, "it goes though one ahead of it is waited for")
+        }
+        try require(answer, is: self.answer(to: member), "what the first of those who are here is told")
+        if answer.lets {
+            line.remove(at: index)
+            try went(answer, member.cost)
+        }
+    }
+
+    private func isDue(_ member: Member) -> Bool {
+        switch gate {
+        case .held(let until): until <= now
+        case .probing(let leaseEnds): leaseEnds <= now
+        case .open: member.cost == 0 || bucket.turn(of: member.cost, at: now) <= now.nanoseconds
+        }
     }
 
     private mutating func hold(_ length: Int64) {
@@ -407,32 +416,31 @@ private struct RecordedThrottle: ExplorableMachine {
         try require(machine.line.count, is: line.count, "who waits")
         try require(machine.line.cost, is: line.map(\.cost).reduce(0, +), "what those who wait cost")
 
-        guard isSettled else { return }
-        // At the instant that an answer names the call is let in, behind all that wait now, and not a nanosecond before.
-        for cost in costs {
+        try require(machine.head?.ticket, is: line.first { !$0.isAside }?.ticket, "the first of those who are here")
+
+        // At the instant that an answer names the call goes, behind all that wait now if each of those goes the moment it
+        // can, and not a nanosecond before. A bucket that holds but one call keeps no part of a nanosecond for the next.
+        for cost in costs where !line.contains(where: \.isAside) {
             var asked = machine
-            guard case .notBefore(let instant) = asked.ask(cost: cost, at: now), instant < .distantFuture else {
-                continue
-            }
+            guard case .notBefore(let named) = asked.ask(cost: cost, at: now), named < .distantFuture else { continue }
             let ticket = asked.join(cost: cost, at: now)
-            var early = asked
-            if instant > now {
-                while let next = early.admitNext(at: Instant(nanoseconds: instant.nanoseconds - 1)) {
-                    try require(next.ticket != ticket, "let in before the instant that was named")
-                }
+            var (last, time): (UInt64?, Instant) = (nil, now)
+            while let head = asked.head {
+                time = max(time, head.answer.instant)
+                if time == .distantFuture { return }
+                try require(asked.askAgain(head.ticket, at: time).lets, "not let in at the instant that was named")
+                last = head.ticket
             }
-            var last: UInt64?
-            while let next = asked.admitNext(at: instant) { last = next.ticket }
-            try require(last, is: ticket, "who is let in last at the instant that was named")
+            let late = time.nanoseconds - named.nanoseconds
+            try require(last == ticket && late >= 0 && late <= Int64(line.count), "let in \(late) ns after what was named")
         }
     }
 
     /// In no window that ends with the last call admitted were there more than the burst and what the rate allows in it.
-    /// Exact: in calls times nanoseconds, the interval's rounding left out.
+    /// Exact: in calls times nanoseconds, and at the moments when they went.
     private func checkWindows(of rate: Rate) throws {
-        // An interval of centuries is cut short.
-        guard let last = admitted.last, bucket.interval * Int128(rate.calls) >= Int128(rate.period.saturatedNanoseconds)
-        else { return }
+        // A burst of centuries is cut short.
+        guard let last = admitted.last, bucket.price == rate.period.saturatedNanoseconds else { return }
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
         var count: Int128 = 0
         for (instant, cost) in admitted.reversed() {

@@ -51,15 +51,15 @@ import Testing
         let tickets = (0..<3).map { _ in machine.join(at: at(0)) }
         machine.hold(until: at(10))
         #expect(machine.admitted(at: at(9)) == [])
-        #expect(machine.answer(to: tickets[2]) == .held(until: at(10)))
+        #expect(machine.askAgain(tickets[2], at: at(9)) == .held(until: at(10)))
         #expect(machine.ask(at: at(10)) == .held(until: at(10)))
         let next = machine.admitNext(at: at(10))
         #expect(next?.ticket == tickets[0] && next?.answer == .probe)
         #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
-        #expect(machine.answer(to: tickets[2]) == .probing(until: .distantFuture))
+        #expect(machine.askAgain(tickets[2], at: at(10)) == .probing(until: at(70)))
         machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
         #expect(machine.admitted(at: at(11)) == [tickets[1]])
-        #expect(machine.answer(to: tickets[2]) == .notBefore(at(12)))
+        #expect(machine.askAgain(tickets[2], at: at(11)) == .notBefore(at(12)))
         #expect(machine.ask(at: at(11)) == .notBefore(at(13)))
     }
 

@@ -28,7 +28,7 @@ extension Linearizability {
 
         private struct Model: SequentialModel {
             enum Call: Hashable {
-                case admitted(epoch: UInt64)
+                case admitted(epoch: UInt64, receipt: [UInt64], cost: Int)
                 case probe(epoch: UInt64)
                 case waiting(ticket: UInt64, latest: Instant)
             }
@@ -39,26 +39,16 @@ extension Linearizability {
             /// How long a 429 without a wait holds; nil if 429s do not hold.
             let hold: Duration?
             var calls: [Int: Call] = [:]
-            /// Who was let in from the line, and has not asked again.
-            var letIn: [UInt64: Call] = [:]
-            var sentAway: Set<UInt64> = []
 
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
                 case .enter(let thread, let cost, let now): return enter(thread, cost, at: .second(Int64(now)))
                 case .exit(let thread, let verdict, let now): exit(thread, verdict, at: .second(Int64(now)))
-                case .hold(let length, let now):
-                    machine.value.hold(until: .second(Int64(now + length)))
-                    admit(at: .second(Int64(now)))
-                case .endHold(let now):
-                    machine.value.endHold(at: .second(Int64(now)))
-                    admit(at: .second(Int64(now)))
+                case .hold(let length, let now): machine.value.hold(until: .second(Int64(now + length)))
+                case .endHold(let now): machine.value.endHold(at: .second(Int64(now)))
                 case .setRate(let rate, let burst, let now):
                     machine.value.setRate(rate, burst: burst, at: .second(Int64(now)))
-                    admit(at: .second(Int64(now)))
-                case .reset(let now):
-                    machine.value.reset(at: .second(Int64(now)))
-                    admit(at: .second(Int64(now)))
+                case .reset(let now): machine.value.reset(at: .second(Int64(now)))
                 case .heldUntil:
                     switch machine.value.gate {
                     case .open: return .heldUntil(nil)
@@ -70,44 +60,19 @@ extension Linearizability {
                 return .done
             }
 
-            private mutating func admit(at now: Instant) {
-                while let next = machine.value.admitNext(at: now) {
-                    switch next.answer {
-                    case .never: sentAway.insert(next.ticket)
-                    case .probe: letIn[next.ticket] = .probe(epoch: machine.value.epoch)
-                    default: letIn[next.ticket] = .admitted(epoch: machine.value.epoch)
-                    }
-                }
-            }
-
             private mutating func enter(_ thread: Int, _ cost: Int, at now: Instant) -> Answer {
                 var latest = now + maxWait
+                var waiting: UInt64?
                 if case .waiting(let ticket, let first) = calls.removeValue(forKey: thread) {
-                    latest = first
-                    admit(at: now)
-                    if sentAway.remove(ticket) != nil { return .refused(retryAfter: nil) }
-                    switch letIn.removeValue(forKey: ticket) {
-                    case .admitted(let epoch) where epoch == machine.value.epoch:
-                        calls[thread] = .admitted(epoch: epoch)
-                        return .proceed
-                    case .probe(let epoch) where epoch == machine.value.epoch:
-                        calls[thread] = .probe(epoch: epoch)
-                        return .proceed
-                    case .admitted, .probe:
-                        break
-                    case .waiting, nil:
-                        if let end = wait(for: machine.value.answer(to: ticket), ticket, at: now, latest) {
-                            calls[thread] = .waiting(ticket: ticket, latest: latest)
-                            return .park(until: end)
-                        }
-                        _ = machine.value.leave(ticket)
-                    }
-                    admit(at: now)
+                    (latest, waiting) = (first, ticket)
                 }
-                let answer = machine.value.ask(cost: cost, at: now)
+                let answer =
+                    waiting.map { machine.value.askAgain($0, at: now) } ?? machine.value.ask(cost: cost, at: now)
                 switch answer {
                 case .go, .pace:
-                    calls[thread] = .admitted(epoch: machine.value.epoch)
+                    let receipt = machine.value.receipt
+                    calls[thread] = .admitted(
+                        epoch: machine.value.epoch, receipt: [receipt.first, receipt.second], cost: cost)
                     return .proceed
                 case .probe:
                     calls[thread] = .probe(epoch: machine.value.epoch)
@@ -115,50 +80,40 @@ extension Linearizability {
                 case .never:
                     return .refused(retryAfter: nil)
                 case .notBefore, .held, .probing:
-                    guard wait(for: answer, 0, at: now, latest) != nil, machine.value.line.count < maxWaiting else {
+                    let isFull = waiting == nil && machine.value.line.count >= maxWaiting
+                    guard mayWait(for: answer, at: now, latest), !isFull else {
+                        if let waiting { _ = machine.value.leave(waiting) }
                         return .refused(retryAfter: now.duration(to: max(now, answer.instant)))
                     }
                 }
-                let ticket = machine.value.join(cost: cost, at: now)
+                let ticket = waiting ?? machine.value.join(cost: cost, at: now)
                 calls[thread] = .waiting(ticket: ticket, latest: latest)
-                return wait(for: answer, ticket, at: now, latest).map { .park(until: $0) } ?? .done
+                let isBehindGate = machine.value.gate != .open && machine.value.head?.ticket != ticket
+                return .park(until: isBehindGate ? latest : min(answer.instant, latest))
             }
 
-            /// Until when a call with this answer sleeps; nil if it does not.
-            private func wait(
-                for answer: ThrottleStateMachine.Answer, _ ticket: UInt64, at now: Instant, _ latest: Instant
-            ) -> Instant? {
-                let isFirst = machine.value.head?.ticket == ticket
+            private func mayWait(
+                for answer: ThrottleStateMachine.Answer, at now: Instant, _ latest: Instant
+            ) -> Bool {
                 switch answer {
-                case .notBefore(let turn): return turn <= latest ? turn : nil
-                case .held(let end): return end > latest ? nil : isFirst ? end : latest
-                case .probing(let end): return now >= latest ? nil : isFirst ? min(end, latest) : latest
-                case .go, .pace, .probe, .never: return nil
+                case .notBefore(let turn), .held(let turn): turn <= latest
+                case .probing: now < latest
+                case .go, .pace, .probe, .never: false
                 }
             }
 
             private mutating func exit(_ thread: Int, _ verdict: Verdict, at now: Instant) {
-                var call = calls.removeValue(forKey: thread)
-                var wasWaiting = false
-                if case .waiting(let ticket, _) = call {
-                    wasWaiting = true
-                    _ = machine.value.leave(ticket)
-                    sentAway.remove(ticket)
-                    call = letIn.removeValue(forKey: ticket)
-                }
-                switch call {
-                case .admitted(let epoch):
-                    // The end of most calls is none of its business.
-                    guard wasWaiting || isThrottled(verdict) && hold != nil else { return }
+                switch calls.removeValue(forKey: thread) {
+                case .waiting(let ticket, _): _ = machine.value.leave(ticket)
+                case .admitted(let epoch, let receipt, let cost):
                     ended(verdict, epoch, wasProbe: false, at: now)
+                    if verdict == .rejected {
+                        machine.value.giveBack(
+                            cost, ShareReceipt(first: receipt[0], second: receipt[1]), at: now)
+                    }
                 case .probe(let epoch): ended(verdict, epoch, wasProbe: true, at: now)
-                case .waiting, nil: break
+                case nil: break
                 }
-                admit(at: now)
-            }
-
-            private func isThrottled(_ verdict: Verdict) -> Bool {
-                if case .throttled = verdict { true } else { false }
             }
 
             private mutating func ended(_ verdict: Verdict, _ epoch: UInt64, wasProbe: Bool, at now: Instant) {
@@ -215,6 +170,7 @@ extension Linearizability {
         ) {
             let verdicts: [Verdict] = [
                 .success, .success, .transient, .throttled, .throttled(retryAfter: .seconds(5)), .cancelled,
+                .rejected,
             ]
             let core = PipelineCore.bare(on: throttle.timeBase)
             var slot = Slot()

@@ -8,7 +8,15 @@ extension ThrottleStateMachine {
 
     init(_ window: Throttle.Window, ramp: Duration = .zero) { self.init(Limiter(window), ramp: ramp) }
 
-    /// Lets in everybody in line who may go.
+    /// The head of the line asks again.
+    /// - Returns: who goes, or is sent away; nil if nobody does.
+    mutating func admitNext(at now: Instant) -> (ticket: UInt64, answer: Answer)? {
+        guard let ticket = head?.ticket else { return nil }
+        let answer = askAgain(ticket, at: now)
+        return answer.lets || answer == .never ? (ticket, answer) : nil
+    }
+
+    /// Everybody in line asks again, in order, and those go who may.
     mutating func admitted(at now: Instant) -> [UInt64] {
         var tickets: [UInt64] = []
         while let next = admitNext(at: now) { tickets.append(next.ticket) }

@@ -409,10 +409,10 @@ import Testing
         let rate = Rate.perSecond([1, 3, 10, 999][seed])
         let burst = Int.random(in: 1...30, using: &random)
         var machine = ThrottleStateMachine(rate: rate, burst: burst)
-        var bucket = Bucket(interval: rate.interval, burst: burst)
+        var bucket = Bucket(rate: Int64([1, 3, 10, 999][seed]), burst: burst)
         var now: Int64 = 0
         for _ in 0..<200_000 {
-            if Bool.random(using: &random) { now += Int64.random(in: 0...(3 * rate.interval), using: &random) }
+            if Bool.random(using: &random) { now += Int64.random(in: 0...3_000_000_000 / Int64(rate.calls), using: &random) }
             let cost = Int.random(in: 0...min(5, burst + 1), using: &random)
             let answer = machine.ask(cost: cost, at: Instant(nanoseconds: now))
             if answer != bucket.ask(cost: cost, at: now) {
@@ -422,25 +422,27 @@ import Testing
         }
     }
 
-    /// A token bucket that fills by the nanosecond; a token is as many nanoseconds as a call's share.
+    /// A token bucket that fills by the nanosecond, in billionths of a token.
     private struct Bucket {
-        let interval: Int64
+        let rate: Int64
         let capacity: Int64
         var level: Int64
         var filledAt: Int64 = 0
 
-        init(interval: Int64, burst: Int) {
-            self.interval = interval
-            capacity = interval * Int64(burst)
+        init(rate: Int64, burst: Int) {
+            self.rate = rate
+            capacity = 1_000_000_000 * Int64(burst)
             level = capacity
         }
 
         mutating func ask(cost: Int, at now: Int64) -> ThrottleStateMachine.Answer {
-            level = min(capacity, level + now - filledAt)
+            level = min(capacity, level + (now - filledAt) * rate)
             filledAt = now
-            let price = Int64(cost) * interval
+            let price = Int64(cost) * 1_000_000_000
             guard price <= capacity else { return .never }
-            guard price <= level else { return .notBefore(Instant(nanoseconds: now + price - level)) }
+            guard price <= level else {
+                return .notBefore(Instant(nanoseconds: now + (price - level + rate - 1) / rate))
+            }
             level -= price
             return .go
         }
