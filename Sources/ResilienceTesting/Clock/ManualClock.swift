@@ -106,6 +106,8 @@ public final class ManualClock: TimeBase, Clock {
     }
 
     func end(_ executor: SteppedExecutor) {
+        // Of a run that was given up: they go on no more than any other task of it.
+        _ = resumeIdlers()
         state.withLock { $0.executor = nil }
         executor.end()
     }
