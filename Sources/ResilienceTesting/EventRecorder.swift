@@ -9,19 +9,21 @@ public import Resilience
 /// #expect(recorder.contains(inOrder: [CircuitBreaker.Event.halfOpened, .recovered]))
 /// ```
 public final class EventRecorder: Observer {
-    private struct State {
+    struct State: Watched {
         var events: [Event] = []
         var watchers = Watchers()
+
+        var count: Int { events.count }
     }
 
-    private let state = Locked(State())
+    let state = Locked(State())
 
     public init() {}
 
     public func receive(_ event: Event) {
         let watchers = state.withLock { state in
             state.events.append(event)
-            return state.watchers.remove(reached: state.events.count)
+            return state.takeReached()
         }
         for watcher in watchers { watcher.resume() }
     }
@@ -66,12 +68,7 @@ public final class EventRecorder: Observer {
     }
 
     /// Returns once at least `count` events have come, or the task is cancelled.
-    public nonisolated(nonsending) func waitForEvents(_ count: Int) async {
-        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.events.count) }
-        guard let waiter else { return }
-        _ = await waiter.wait(until: .distantFuture, on: .system)
-        state.withLock { $0.watchers.remove(waiter) }
-    }
+    public nonisolated(nonsending) func waitForEvents(_ count: Int) async { await state.wait(until: count) }
 
     /// Forgets everything.
     public func reset() { state.withLock { $0.events = [] } }

@@ -4,6 +4,9 @@ import Resilience
 struct Watchers {
     private var waiting: [(count: Int, waiter: Waiter)] = []
 
+    /// How many wait.
+    var count: Int { waiting.count }
+
     /// - Parameter present: how many there are already.
     /// - Returns: nil if that is enough.
     mutating func add(until count: Int, present: Int) -> Waiter? {
@@ -22,4 +25,24 @@ struct Watchers {
 
     /// One who was cancelled leaves nothing behind.
     mutating func remove(_ waiter: Waiter) { waiting.removeAll { $0.waiter === waiter } }
+}
+
+/// State that is counted, and that tasks wait for.
+protocol Watched {
+    var count: Int { get }
+    var watchers: Watchers { get set }
+}
+
+extension Watched {
+    /// Takes out those to whom there are enough now; they are resumed outside the lock.
+    mutating func takeReached() -> [Waiter] { watchers.remove(reached: count) }
+}
+
+extension Locked where Value: Watched {
+    /// Returns once there are at least `count`, or the task is cancelled.
+    nonisolated(nonsending) func wait(until count: Int) async {
+        guard let waiter = withLock({ $0.watchers.add(until: count, present: $0.count) }) else { return }
+        _ = await waiter.wait(until: .distantFuture, on: .system)
+        withLock { $0.watchers.remove(waiter) }
+    }
 }

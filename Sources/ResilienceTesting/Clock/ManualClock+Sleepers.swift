@@ -22,12 +22,7 @@ extension ManualClock: CustomStringConvertible {
     /// Returns once at least `count` sleeps, waits or timeouts are pending, or the task is cancelled. Does not move time.
     ///
     /// It counts whatever waits for this clock, timeouts too. ``waitForSleeper(dueIn:)`` waits for a certain one.
-    public nonisolated(nonsending) func waitForSleepers(_ count: Int) async {
-        let waiter = state.withLock { $0.watchers.add(until: count, present: $0.alarms.count) }
-        guard let waiter else { return }
-        _ = await waiter.wait(until: .distantFuture, on: self)
-        state.withLock { $0.watchers.remove(waiter) }
-    }
+    public nonisolated(nonsending) func waitForSleepers(_ count: Int) async { await state.wait(until: count) }
 
     /// Waits for a sleep, wait or timeout that is due a certain time from now. Does not move time.
     ///

@@ -14,7 +14,7 @@ public import Resilience
 /// Give it to policies as their `timeBase`, and to other code that waits as its `any Clock<Duration>`: then both share one
 /// time.
 public final class ManualClock: TimeBase, Clock {
-    struct State {
+    struct State: Watched {
         var now: Instant
         var alarms = AlarmQueue()
         /// Who waits for a number of sleepers.
@@ -26,10 +26,12 @@ public final class ManualClock: TimeBase, Clock {
         var executor: SteppedExecutor?
         var idlers: [CheckedContinuation<Void, Never>] = []
 
+        var count: Int { alarms.count }
+
         /// - Returns: whom to resume, outside the lock.
         mutating func change() -> [Waiter] {
             changes += 1
-            return watchers.remove(reached: alarms.count) + changeWatchers.remove(reached: changes)
+            return takeReached() + changeWatchers.remove(reached: changes)
         }
     }
 
@@ -111,6 +113,8 @@ public final class ManualClock: TimeBase, Clock {
     }
 
     func end(_ executor: SteppedExecutor) {
+        // Of a run that was given up: they go on no more than any other task of it.
+        _ = resumeIdlers()
         state.withLock { $0.executor = nil }
         executor.end()
     }

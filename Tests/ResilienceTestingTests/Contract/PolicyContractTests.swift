@@ -57,6 +57,49 @@ import Testing
             PolicyContract { _ in Patient() }, "a call waits past its deadline", in: "a deadline")
     }
 
+    @Test("a wait past the call's deadline after a failure is found")
+    func deadlineAfterFailure() async {
+        struct Stubborn: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                guard outcome.verdict == .uncertain, slot.first == 0 else { return .pass }
+                slot.first = 1
+                return .again(at: call.now + .seconds(10))
+            }
+        }
+        await expect(
+            PolicyContract { _ in Stubborn() }, "after uncertain a call waits past its deadline", in: "a deadline")
+    }
+
+    @Test("an around policy that runs the operation of a call that was cancelled in its wait is found")
+    func deaf() async {
+        struct Deaf: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict {
+                let (timeBase, ends) = (call.timeBase, call.now + .milliseconds(1))
+                await withCheckedContinuation { continuation in
+                    _ = timeBase.schedule(at: ends) { continuation.resume() }
+                }
+                return try await inside(call.deadline)
+            }
+        }
+        await expect(
+            PolicyContract { _ in Deaf() }, "a call cancelled in its wait runs its operation",
+            in: "cancelled in the policy's own wait")
+    }
+
+    @Test("a contract can be checked again, and says the same")
+    func again() async {
+        let contract = PolicyContract { _ in Leak(.failed) }
+        let reports = [
+            await contract.check(calls: 0, permitsOut: { $0.inside }),
+            await contract.check(calls: 0, permitsOut: { $0.inside }),
+        ]
+        #expect(reports[0].violations == reports[1].violations && !reports[0].violations.isEmpty)
+        #expect(reports[0].calls == reports[1].calls && reports[0].operations == reports[1].operations)
+    }
+
     @Test("a policy that stays shut is found")
     func shut() async {
         final class Fuse: Policy {

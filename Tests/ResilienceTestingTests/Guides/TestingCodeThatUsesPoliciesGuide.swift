@@ -41,6 +41,39 @@ struct Export: Sendable {
     }
 }
 
+protocol Account: Sendable {
+    var token: String? { get set }
+    func balance() async throws -> Int
+    func isKnown(_ name: String) async -> Bool
+    func parse(_ text: String) throws -> [String]
+    func track(_ event: String)
+}
+
+struct TestAccount: Account {
+    @ScriptedProperty var token: String? = nil
+    let balances = ScriptedOperation<Void, Int>()
+    let known = ScriptedCall<String, Bool, Never>(returning: [true], fallback: false)
+    let parsed = ScriptedOperation<String, [String]>(returning: [["run"]])
+    let events = ScriptedCall<String, Void, Never>(fallback: .success(()))
+
+    func balance() async throws -> Int { try await balances() }
+    func isKnown(_ name: String) async -> Bool { await known(name) }
+    func parse(_ text: String) throws -> [String] { try parsed.call(text) }
+    func track(_ event: String) { events.call(event) }
+}
+
+/// The code under test.
+private func balanceAfterRefresh(of account: some Account) async throws -> Int {
+    do {
+        return try await account.balance()
+    } catch {
+        var account = account
+        account.track("refreshed \(account.token ?? "nothing")")
+        account.token = "fresh"
+        return try await account.balance()
+    }
+}
+
 @Suite(.timeLimit(.minutes(5))) struct ActivitiesTests {
     let clock = ManualClock()
 
@@ -134,5 +167,14 @@ struct Export: Sendable {
         #expect(fetch.callCount == 1)
         clock.advance(by: .seconds(1))
         #expect(try await page.value == ["run"])
+    }
+
+    @Test("a balance that is refused is asked for again with a new token, and that is tracked")
+    func refreshes() async throws {
+        let account = TestAccount()
+        account.$token.reads.enqueue(.success("expired"))
+        account.balances.enqueue(.failure(Unavailable()), .success(7))
+        #expect(try await balanceAfterRefresh(of: account) == 7)
+        #expect(account.$token.writes.inputs == ["fresh"] && account.events.inputs == ["refreshed expired"])
     }
 }

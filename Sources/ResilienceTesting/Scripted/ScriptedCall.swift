@@ -1,0 +1,206 @@
+import Resilience
+
+/// Stands in for a function that the code under test calls: plays results call by call, and remembers every call.
+///
+/// An `async` function calls the script itself, a synchronous one its ``call(_:)``; with `try` unless `Failure` is `Never`.
+///
+/// ```swift
+/// struct TestAccount: Account {
+///     let balances = ScriptedOperation<Void, Int>([.failure(Offline())], fallback: .success(7))
+///     let known = ScriptedCall<String, Bool, Never>(returning: [true, false])
+///
+///     func balance() async throws -> Int { try await balances() }
+///     func isKnown(_ name: String) -> Bool { known.call(name) }
+/// }
+///
+/// let account = TestAccount()
+/// try await pipeline.run { try await account.balance() }
+/// #expect(account.balances.callCount == 2)
+/// ```
+public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Error>: Sendable {
+    struct State: Watched {
+        var results: ArraySlice<Result<Output, Failure>>
+        var fallback: Result<Output, Failure>?
+        var inputs: [Input] = []
+        var running = 0
+        var mostRunning = 0
+        var holds = false
+        var held: [Waiter] = []
+        var watchers = Watchers()
+
+        var count: Int { inputs.count }
+    }
+
+    let state: Locked<State>
+
+    /// - Parameters:
+    ///   - results: Played one per call.
+    ///   - fallback: Played when `results` are used up. See ``fallback``.
+    public init(_ results: [Result<Output, Failure>] = [], fallback: Result<Output, Failure>? = nil) {
+        state = Locked(State(results: results[...], fallback: fallback))
+    }
+
+    /// - Parameters:
+    ///   - outputs: Returned one per call.
+    ///   - fallback: Returned when `outputs` are used up. See ``fallback``.
+    public convenience init(returning outputs: [Output], fallback: Output? = nil) {
+        self.init(outputs.map { .success($0) }, fallback: fallback.map { .success($0) })
+    }
+
+    // MARK: The script
+
+    /// Adds results to the end of the script.
+    public func enqueue(_ results: Result<Output, Failure>...) {
+        state.withLock { $0.results.append(contentsOf: results) }
+    }
+
+    /// Played when the script is used up. Without one such a call throws ``ScriptEnded``, or traps if it can't throw that.
+    public var fallback: Result<Output, Failure>? {
+        get { state.withLock { $0.fallback } }
+        set { state.withLock { $0.fallback = newValue } }
+    }
+
+    /// Holds calls from now on: each stays inside until ``release(_:)``, but for synchronous ones.
+    ///
+    /// A held call that is cancelled ends at once. It throws `CancellationError`, or plays its result if it can't throw that.
+    public func hold() { state.withLock { $0.holds = true } }
+
+    /// Lets held calls go.
+    ///
+    /// - Parameter count: How many, the oldest first; later calls are still held. All if nil, and later calls are not held.
+    public func release(_ count: Int? = nil) {
+        let released = state.withLock { state in
+            if count == nil { state.holds = false }
+            let released = state.held.prefix(count ?? .max)
+            state.held.removeFirst(released.count)
+            return released
+        }
+        for waiter in released { waiter.resume() }
+    }
+
+    /// Forgets calls, results and the fallback, and lets held calls go.
+    public func reset() {
+        let released = state.withLock { state in
+            state.results = []
+            state.fallback = nil
+            state.inputs = []
+            state.mostRunning = state.running
+            state.holds = false
+            defer { state.held = [] }
+            return state.held
+        }
+        for waiter in released { waiter.resume() }
+    }
+
+    // MARK: Calling
+
+    /// Plays the next result.
+    public nonisolated(nonsending) func callAsFunction(_ input: Input) async throws(Failure) -> Output {
+        let result = begin(input)
+        defer { end() }
+        try await waitWhileHeld()
+        return try result.get()
+    }
+
+    /// Plays the next result, for a synchronous function. It is never held.
+    public func call(_ input: Input) throws(Failure) -> Output {
+        defer { end() }
+        return try begin(input).get()
+    }
+
+    /// - Parameter otherwise: Played if the script is used up and has no fallback.
+    func call(_ input: Input, otherwise: @autoclosure () -> Output) throws(Failure) -> Output {
+        defer { end() }
+        return try begin(input, otherwise: otherwise()).get()
+    }
+
+    private func begin(_ input: Input, otherwise: @autoclosure () -> Output? = nil) -> Result<Output, Failure> {
+        let (result, number, watchers) = state.withLock { state in
+            state.inputs.append(input)
+            state.running += 1
+            state.mostRunning = max(state.mostRunning, state.running)
+            return (state.results.popFirst() ?? state.fallback, state.count, state.takeReached())
+        }
+        for watcher in watchers { watcher.resume() }
+        if let result = result ?? otherwise().map({ .success($0) }) { return result }
+        let error = ScriptEnded(call: number)
+        guard let failure = error as? Failure else { preconditionFailure("\(error) It can't throw this.") }
+        return .failure(failure)
+    }
+
+    private func end() { state.withLock { $0.running -= 1 } }
+
+    private nonisolated(nonsending) func waitWhileHeld() async throws(Failure) {
+        let waiter: Waiter? = state.withLock { state in
+            guard state.holds else { return nil }
+            let waiter = Waiter()
+            state.held.append(waiter)
+            return waiter
+        }
+        guard let waiter else { return }
+        let wake = await withTaskCancellationHandler {
+            await waiter.wait(until: .distantFuture, on: .system)
+        } onCancel: {
+            // Before the task goes on: a release that comes next is for another call.
+            state.withLock { $0.held.removeAll { $0 === waiter } }
+        }
+        if wake == .cancelled, let failure = CancellationError() as? Failure { throw failure }
+    }
+
+    // MARK: What was called
+
+    /// Returns once at least `count` calls have begun, or the task is cancelled.
+    public nonisolated(nonsending) func waitForCalls(_ count: Int) async { await state.wait(until: count) }
+
+    /// The argument of every call, in order.
+    public var inputs: [Input] { state.withLock { $0.inputs } }
+    /// The number of calls.
+    public var callCount: Int { state.withLock { $0.count } }
+    /// The number of calls inside now.
+    public var running: Int { state.withLock { $0.running } }
+    /// The most calls that were inside at the same time.
+    public var mostRunning: Int { state.withLock { $0.mostRunning } }
+}
+
+extension ScriptedCall where Input == Void {
+    /// Plays the next result.
+    public nonisolated(nonsending) func callAsFunction() async throws(Failure) -> Output {
+        try await callAsFunction(())
+    }
+
+    /// Plays the next result, for a synchronous function. It is never held.
+    public func call() throws(Failure) -> Output { try call(()) }
+}
+
+/// Stands in for an operation that is `async throws`, such as a request: a ``ScriptedCall`` that may throw any error.
+///
+/// ```swift
+/// let fetch = ScriptedOperation<String, Int>([.failure(Unavailable()), .success(7)])
+/// try await pipeline.run { try await fetch("/activities") }
+/// #expect(fetch.inputs == ["/activities", "/activities"])
+/// ```
+public typealias ScriptedOperation<Input: Sendable, Output: Sendable> = ScriptedCall<Input, Output, any Error>
+
+extension ScriptedCall where Failure == any Error {
+    /// Plays the next result; the call stays inside until `body`, which is given an output, has returned.
+    package nonisolated(nonsending) func callAsFunction(
+        _ input: Input, _ body: nonisolated(nonsending) (Output) async throws -> Void
+    ) async throws -> Output {
+        let result = begin(input)
+        defer { end() }
+        try await waitWhileHeld()
+        let output = try result.get()
+        try await body(output)
+        return output
+    }
+}
+
+/// A ``ScriptedCall`` was called more often than it has results.
+public struct ScriptEnded: Error, Equatable, CustomStringConvertible {
+    /// Which call, from 1.
+    public let call: Int
+
+    public init(call: Int) { self.call = call }
+
+    public var description: String { "Call \(call) has no result: the script is used up, and there is no fallback." }
+}

@@ -1,0 +1,43 @@
+/// Stands in for a property that the code under test reads and writes: plays values read by read, and remembers every
+/// write.
+///
+/// ```swift
+/// struct TestSession: Session {                       // protocol Session { var token: String? { get set } }
+///     @ScriptedProperty var token: String? = nil
+/// }
+///
+/// let session = TestSession()
+/// session.$token.reads.enqueue(.success("expired"))   // the first read
+/// try await refresh(session)
+/// #expect(session.$token.writes.inputs == ["fresh"])
+/// ```
+///
+/// A read gives the next value of its script; when that is used up, the fallback of ``reads``; without one, what was
+/// written last, as any property does.
+///
+/// A class that is `Sendable` can't have a wrapped property, which is a `var`. It holds the script in a `let`, and forwards
+/// to its ``wrappedValue``. For a getter that is `async` or throws, use a ``ScriptedCall``.
+@propertyWrapper public final class ScriptedProperty<Value: Sendable>: Sendable {
+    /// The reads: their script, and how many there were.
+    public let reads = ScriptedCall<Void, Value, Never>()
+    /// The writes, with every value in order.
+    public let writes = ScriptedCall<Value, Void, Never>(fallback: .success(()))
+    private let initial: Value
+
+    /// - Parameter wrappedValue: What a read gives before anything is written or scripted.
+    public init(wrappedValue: Value) { initial = wrappedValue }
+
+    /// The property: each read and each write counts as a call.
+    public var wrappedValue: Value {
+        get { reads.call((), otherwise: writes.inputs.last ?? initial) }
+        set { writes.call(newValue, otherwise: ()) }
+    }
+
+    public var projectedValue: ScriptedProperty { self }
+
+    /// Forgets reads, writes and scripted values: a read gives the initial value again.
+    public func reset() {
+        reads.reset()
+        writes.reset()
+    }
+}

@@ -1,0 +1,183 @@
+import Resilience
+import Testing
+
+@testable import ResilienceTesting
+
+/// What a script does after something: after a cancellation, after a reset, the second time.
+@Suite(.timeLimit(.minutes(5))) struct ScriptedSecondUseTests {
+    private let clock = ManualClock()
+    private let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
+
+    @Test("a release after a held call was cancelled is for the next, though the cancelled one has not gone on yet")
+    func releaseAfterCancellation() throws {
+        operation.hold()
+        let operation = operation
+        try clock.run { [clock] in
+            let first = Task { try await operation(1) }
+            await clock.runUntilIdle()
+            let second = Task { try await operation(2) }
+            await clock.runUntilIdle()
+            first.cancel()
+            operation.release(1)
+            let value = try await second.value
+            #expect(value == 7)
+            await #expect(throws: CancellationError.self) { try await first.value }
+        }
+        #expect(operation.running == 0)
+    }
+
+    @Test("a release that comes before the cancellation counts: the call plays its result")
+    func cancellationAfterRelease() throws {
+        operation.hold()
+        let operation = operation
+        let value = try clock.run { [clock] in
+            let call = Task { try await operation(1) }
+            await clock.runUntilIdle()
+            operation.release(1)
+            call.cancel()
+            return try await call.value
+        }
+        #expect(value == 7)
+    }
+
+    @Test("a call that is cancelled before it begins is not held, and takes no release from others")
+    func cancelledBefore() throws {
+        operation.hold()
+        let operation = operation
+        let value = try clock.run { [clock] in
+            let dead = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await operation(1)
+            }
+            await #expect(throws: CancellationError.self) { try await dead.value }
+            let call = Task { try await operation(2) }
+            await clock.runUntilIdle()
+            operation.release(1)
+            return try await call.value
+        }
+        #expect(value == 7 && operation.inputs == [1, 2])
+    }
+
+    @Test("releases one after the other let one call go each, also after all were released once")
+    func releases() throws {
+        let operation = operation
+        try clock.run { [clock] in
+            for _ in 0..<2 {
+                operation.hold()
+                let calls = (1...4).map { number in Task { try await operation(number) } }
+                await clock.runUntilIdle()
+                for left in [3, 2] {
+                    operation.release(1)
+                    await clock.runUntilIdle()
+                    #expect(operation.running == left)
+                }
+                operation.release()
+                for call in calls { _ = try await call.value }
+            }
+        }
+        #expect(operation.callCount == 8 && operation.mostRunning == 4)
+    }
+
+    @Test("after a reset with calls inside, the most that were inside at once are those")
+    func resetWithCallsInside() throws {
+        operation.hold()
+        let operation = operation
+        try clock.run { [clock] in
+            let calls = (1...3).map { number in Task { try await operation(number) } }
+            await clock.runUntilIdle()
+            operation.reset()
+            #expect(operation.running == 3 && operation.mostRunning == 3)
+            for call in calls { _ = try await call.value }
+            #expect(operation.running == 0 && operation.mostRunning == 3)
+            operation.reset()
+            #expect(operation.mostRunning == 0)
+        }
+    }
+
+    @Test("after a reset it can be scripted, held and released anew, and nothing of before is left")
+    func secondScript() throws {
+        operation.hold()
+        let operation = operation
+        try clock.run { [clock] in
+            let old = Task { try await operation(1) }
+            await clock.runUntilIdle()
+            operation.reset()
+            operation.enqueue(.success(1), .success(2))
+            operation.hold()
+            let calls = (2...3).map { number in Task { try await operation(number) } }
+            await clock.runUntilIdle()
+            operation.release(1)
+            let first = try await calls[0].value
+            #expect(first == 1 && operation.inputs == [2, 3])
+            operation.release()
+            let values = (try await calls[1].value, try await old.value)
+            #expect(values == (2, 7))
+            await #expect(throws: ScriptEnded(call: 3)) { try await operation(4) }
+        }
+    }
+
+    @Test("after a reset one waits for new calls, as long as it takes")
+    func waitAfterReset() throws {
+        let (operation, order) = (operation, Notes<String>())
+        try clock.run { [clock] in
+            _ = try await operation(1)
+            operation.reset()
+            async let waited: Void = {
+                await operation.waitForCalls(1)
+                order.note("waited")
+            }()
+            await clock.runUntilIdle()
+            order.note("calling")
+            operation.fallback = .success(7)
+            _ = try await operation(2)
+            await waited
+        }
+        #expect(order.all == ["calling", "waited"])
+    }
+
+    @Test("after a reset a recorder waits for new events, as long as it takes")
+    func recorderAfterReset() throws {
+        struct Ring: PolicyEvent {
+            var description: String { "ring" }
+        }
+        let (recorder, order) = (EventRecorder(), Notes<String>())
+        try clock.run { [clock] in
+            let event = Event(policy: "door", pipeline: nil, time: clock.now, detail: Ring())
+            recorder.receive(event)
+            recorder.reset()
+            async let waited: Void = {
+                await recorder.waitForEvents(1)
+                order.note("waited")
+            }()
+            await clock.runUntilIdle()
+            order.note("ringing")
+            recorder.receive(event)
+            await waited
+        }
+        #expect(order.all == ["ringing", "waited"])
+    }
+
+    @Test("who is cancelled while waiting for calls, events or sleepers leaves nothing behind, and the others stay")
+    func cancelledWaits() throws {
+        let (operation, recorder) = (operation, EventRecorder())
+        try clock.run { [clock] in
+            let kept = [
+                Task { await operation.waitForCalls(1) }, Task { await recorder.waitForEvents(1) },
+                Task { await clock.waitForSleepers(1) }, Task { _ = try? await clock.waitForSleeper { _ in true } },
+            ]
+            let waits = [
+                Task { await operation.waitForCalls(1) }, Task { await recorder.waitForEvents(1) },
+                Task { await clock.waitForSleepers(1) }, Task { _ = try? await clock.waitForSleeper { _ in true } },
+            ]
+            await clock.runUntilIdle()
+            for wait in waits { wait.cancel() }
+            for wait in waits { await wait.value }
+            let left = [
+                operation.state.withLock { $0.watchers.count }, recorder.state.withLock { $0.watchers.count },
+                clock.state.withLock { $0.watchers.count }, clock.state.withLock { $0.changeWatchers.count },
+            ]
+            #expect(left == [1, 1, 1, 1])
+            for wait in kept { wait.cancel() }
+        }
+    }
+}
