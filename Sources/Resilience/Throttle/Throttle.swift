@@ -245,7 +245,9 @@ public final class Throttle: Policy {
     ) -> Result<(Entry, Place), Throttled> {
         state.parked[place.ticket] = nil
         let answer = state.machine.askAgain(place.ticket, at: now)
-        return follow(answer, &state, at: now, place.latest, deadline) { _ in place } orElse: { state in
+        return follow(answer, &state, at: now, place.latest, deadline) { _ in
+            place
+        } orElse: { state in
             _ = state.machine.leave(place.ticket)
         }
     }

@@ -24,7 +24,8 @@ extension ThrottleStateMachine {
     func status(at now: Instant) -> ThrottleStatus {
         let isProbing = if case .probing = gate { true } else { false }
         return ThrottleStatus(
-            available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil, isProbing: isProbing,
+            available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil,
+            isProbing: isProbing,
             waiting: line.count)
     }
 }

@@ -256,7 +256,8 @@ struct TokenBucket: Sendable, Equatable {
     /// Whether it is as it was at first.
     func isFull(at now: Int64) -> Bool {
         let now = Ticks(nanoseconds: now)
-        return !Ticks(nanoseconds: clock(now.nanoseconds)).precedes(arrival) && ramp?.isOver(at: now.nanoseconds) ?? true
+        return !Ticks(nanoseconds: clock(now.nanoseconds)).precedes(arrival)
+            && ramp?.isOver(at: now.nanoseconds) ?? true
     }
 }
 

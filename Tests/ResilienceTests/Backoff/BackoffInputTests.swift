@@ -39,7 +39,9 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.sequence([.seconds(1), .seconds(-1)])
         }
-        #expect(errorText(result).contains("sequence is [1 s, -1 s], and must have one delay at least, and none that is negative"))
+        #expect(
+            errorText(result).contains(
+                "sequence is [1 s, -1 s], and must have one delay at least, and none that is negative"))
     }
 
     @Test("an infinite factor is refused with a message that names it")
@@ -63,7 +65,9 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.custom(jitter: .decorrelated) { _, _ in .zero }
         }
-        #expect(errorText(result).contains("jitter is decorrelated, and must not be, since it would replace the custom delay"))
+        #expect(
+            errorText(result).contains(
+                "jitter is decorrelated, and must not be, since it would replace the custom delay"))
     }
 
     @Test("a custom backoff is refused where it would be asked under a lock")

@@ -17,7 +17,9 @@ import Testing
 
     @Test("each attempt and the call as a whole are told with how long they took and what they mean")
     func durations() throws {
-        let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(10)), throttledBackoff: .constant(.seconds(10))) }
+        let pipeline = pipeline {
+            Retry(maxRetries: 2, backoff: .constant(.seconds(10)), throttledBackoff: .constant(.seconds(10)))
+        }
         try clock.run { [self] in
             try await pipeline.run { attempt in
                 await work(attempt.number)
@@ -35,8 +37,10 @@ import Testing
     func texts() {
         for (event, text) in [
             (.attemptSucceeded(1, took: .milliseconds(120)), "attempt 1 succeeded after 120 ms"),
-            (.attemptFailed(2, .throttled(retryAfter: .seconds(1)), took: .microseconds(1_657)),
-                "attempt 2 failed after 1.66 ms (throttled (retry in 1 s))"),
+            (
+                .attemptFailed(2, .throttled(retryAfter: .seconds(1)), took: .microseconds(1_657)),
+                "attempt 2 failed after 1.66 ms (throttled (retry in 1 s))"
+            ),
             (.succeeded(took: .seconds(3), attempts: 2), "succeeded after 3 s, 2 attempts"),
             (.failed(.permanent, took: .nanoseconds(5), attempts: 1), "failed after 5 ns, 1 attempt (permanent)"),
             (.rejected(took: .zero, attempts: 0), "rejected after 0 s, 0 attempts"),
@@ -49,7 +53,8 @@ import Testing
     @Test(
         "every end is told once, as what it means",
         arguments: [
-            (.success, .succeeded(took: .zero, attempts: 1)), (.permanent, .failed(.permanent, took: .zero, attempts: 1)),
+            (.success, .succeeded(took: .zero, attempts: 1)),
+            (.permanent, .failed(.permanent, took: .zero, attempts: 1)),
             (.uncertain, .failed(.uncertain, took: .zero, attempts: 1)),
             (.rejected, .rejected(took: .zero, attempts: 1)), (.cancelled, .cancelled(took: .zero, attempts: 1)),
         ] as [(Verdict, Pipeline.Event)])
@@ -69,7 +74,9 @@ import Testing
     func withoutAnAttempt() async throws {
         let breaker = CircuitBreaker(timeBase: clock)
         breaker.trip()
-        let pipeline = pipeline { breaker; Bulkhead(limit: 1, timeBase: clock) }
+        let pipeline = pipeline {
+            breaker; Bulkhead(limit: 1, timeBase: clock)
+        }
         await #expect(throws: CircuitOpen.self) { try await pipeline.run {} }
         #expect(told == [.rejected(took: .zero, attempts: 0)])
         recorder.reset()
@@ -117,7 +124,9 @@ import Testing
     @Test("nobody is told of calls while nobody listens, and the clock is not read for it")
     func unobserved() async throws {
         let counting = CountingTimeBase()
-        let pipeline = Pipeline(timeBase: counting) { Retry(); CircuitBreaker(timeBase: counting) }
+        let pipeline = Pipeline(timeBase: counting) {
+            Retry(); CircuitBreaker(timeBase: counting)
+        }
         let before = counting.readings
         try await pipeline.run {}
         #expect(counting.readings == before)

@@ -9,14 +9,18 @@ import Testing
 
     private func near(_ seconds: Int) -> CallOptions { CallOptions(deadline: clock.now + .seconds(seconds)) }
 
-    @Test("what runs when the deadline comes is cancelled, with no timeout in the pipeline or without a pipeline at all")
+    @Test(
+        "what runs when the deadline comes is cancelled, with no timeout in the pipeline or without a pipeline at all")
     func enforced() throws {
         let breaker = CircuitBreaker(timeBase: clock)
         let bulkhead = Bulkhead(limit: 3, timeBase: clock)
         let calls: [@Sendable (CallOptions) async throws -> Int] = [
-            { [clock, operation] in try await Pipeline(timeBase: clock) {}.run(options: $0) { try await operation(1) } },
+            { [clock, operation] in try await Pipeline(timeBase: clock) {}.run(options: $0) { try await operation(1) }
+            },
             { [clock, operation] in
-                try await Pipeline(timeBase: clock) { Retry(); breaker }.run(options: $0) { try await operation(1) }
+                try await Pipeline(timeBase: clock) {
+                    Retry(); breaker
+                }.run(options: $0) { try await operation(1) }
             },
             { [operation] in try await breaker.run(options: $0) { try await operation(1) } },
             { [operation] in try await bulkhead.run(options: $0) { try await operation(1) } },
@@ -66,7 +70,8 @@ import Testing
         }
         #expect(operation.callCount == 0)
         #expect(
-            recorder.events.map { "\($0)" } == Array(repeating: "[calls/call] rejected after 0 s, 0 attempts", count: 3))
+            recorder.events.map { "\($0)" } == Array(repeating: "[calls/call] rejected after 0 s, 0 attempts", count: 3)
+        )
     }
 
     @Test("one that waits for its first attempt until the deadline has not run, and says so")

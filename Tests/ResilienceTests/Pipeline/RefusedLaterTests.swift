@@ -22,8 +22,10 @@ import Testing
         }
         let error = #expect(throws: TimedOut.self) {
             try clock.run {
-                try await pipeline.run { _ = await Waiter().wait(until: clock.now + .seconds(60), on: clock)
-                    try Task.checkCancellation() }
+                try await pipeline.run {
+                    _ = await Waiter().wait(until: clock.now + .seconds(60), on: clock)
+                    try Task.checkCancellation()
+                }
             }
         }
         #expect(error?.timeout == "attempt" && breaker.state == .open)
@@ -53,7 +55,9 @@ import Testing
             ([.success(500), .failure(Outage())], true), ([.failure(Outage()), .success(500)], false),
         ] as [([Result<Int, any Error>], Bool)] {
             let statuses = ScriptedOperation<Void, Int>(script)
-            let pipeline = Pipeline(timeBase: clock) { retry; breaker(2) }
+            let pipeline = Pipeline(timeBase: clock) {
+                retry; breaker(2)
+            }
             let end = Result {
                 try clock.run {
                     try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { try await statuses() }
@@ -70,11 +74,21 @@ import Testing
     @Test("so it is across a timeout between the two, in retries around one another, and for a retry of a user's own")
     func anywhere() throws {
         let pipelines = [
-            Pipeline(timeBase: clock) { retry; Timeout(.seconds(60)); breaker(1) },
-            Pipeline(timeBase: clock) { retry; retry; breaker(1) },
-            Pipeline(timeBase: clock) { retry; Timeout(.seconds(60)); retry; breaker(1) },
-            Pipeline(timeBase: clock) { OwnRetry(); breaker(1) },
-            Pipeline(timeBase: clock) { OwnRetry(); retry; Timeout(.seconds(60)); breaker(1) },
+            Pipeline(timeBase: clock) {
+                retry; Timeout(.seconds(60)); breaker(1)
+            },
+            Pipeline(timeBase: clock) {
+                retry; retry; breaker(1)
+            },
+            Pipeline(timeBase: clock) {
+                retry; Timeout(.seconds(60)); retry; breaker(1)
+            },
+            Pipeline(timeBase: clock) {
+                OwnRetry(); breaker(1)
+            },
+            Pipeline(timeBase: clock) {
+                OwnRetry(); retry; Timeout(.seconds(60)); breaker(1)
+            },
         ]
         for pipeline in pipelines {
             let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
@@ -89,7 +103,9 @@ import Testing
     @Test("a policy further out sees the failure, not the refusal: a breaker around counts it")
     func furtherOut() throws {
         let outer = breaker(5)
-        let pipeline = Pipeline(timeBase: clock) { outer; retry; breaker(1) }
+        let pipeline = Pipeline(timeBase: clock) {
+            outer; retry; breaker(1)
+        }
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { try await operation() } } }
         #expect(outer.failureCount == 1)

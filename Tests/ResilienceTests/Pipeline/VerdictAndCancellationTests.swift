@@ -146,7 +146,9 @@ import Testing
             await #expect(throws: CancellationError.self) { try await task.value }
         }
         #expect(journal.lines == [] && throttle.status.available == 1 && clock.sleepers.isEmpty)
-        #expect(recorder.events.map { "\($0)" } == Array(repeating: "[calls/call] cancelled after 0 s, 0 attempts", count: 2))
+        #expect(
+            recorder.events.map { "\($0)" }
+                == Array(repeating: "[calls/call] cancelled after 0 s, 0 attempts", count: 2))
     }
 
     @Test("cancellation counts neither for nor against a breaker, and gives back what throttle and bulkhead hold")

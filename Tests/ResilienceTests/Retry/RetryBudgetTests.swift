@@ -31,7 +31,9 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 3, .budgetExhausted))
         await #expect(throws: Outage(number: 5)) { try await pipeline.run { throw Outage(number: 5) } }
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .budgetExhausted))
-        #expect("\(recorder.events.dropLast().last!)" == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted")
+        #expect(
+            "\(recorder.events.dropLast().last!)"
+                == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted")
     }
 
     @Test("one budget is shared by several retries")

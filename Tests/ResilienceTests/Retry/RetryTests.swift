@@ -312,6 +312,8 @@ import Testing
                 .retrying(attempt: 1, of: 2, after: .seconds(2), .transient),
                 .gaveUp(attempt: 2, .attemptsExhausted),
             ])
-        #expect(recorder.events.map { "\($0)" }.dropLast().last == "[calls/retry] gave up after attempt 2: no attempt is left")
+        #expect(
+            recorder.events.map { "\($0)" }.dropLast().last
+                == "[calls/retry] gave up after attempt 2: no attempt is left")
     }
 }

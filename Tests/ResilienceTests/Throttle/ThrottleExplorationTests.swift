@@ -41,7 +41,8 @@ private struct BucketHistory {
         var level = capacity
         var filledAt = (events.first?.instant ?? now).nanoseconds
         func fill(until instant: Instant) {
-            let (more, overflows) = (Int128(instant.nanoseconds) - Int128(filledAt)).multipliedReportingOverflow(by: flow)
+            let (more, overflows) = (Int128(instant.nanoseconds) - Int128(filledAt)).multipliedReportingOverflow(
+                by: flow)
             level = overflows ? capacity : min(capacity, level.saturatingAdding(more))
             filledAt = instant.nanoseconds
         }
@@ -432,7 +433,8 @@ private struct RecordedThrottle: ExplorableMachine {
                 last = head.ticket
             }
             let late = time.nanoseconds - named.nanoseconds
-            try require(last == ticket && late >= 0 && late <= Int64(line.count), "let in \(late) ns after what was named")
+            try require(
+                last == ticket && late >= 0 && late <= Int64(line.count), "let in \(late) ns after what was named")
         }
     }
 

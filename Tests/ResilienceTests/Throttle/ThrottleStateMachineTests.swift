@@ -412,7 +412,9 @@ import Testing
         var bucket = Bucket(rate: Int64([1, 3, 10, 999][seed]), burst: burst)
         var now: Int64 = 0
         for _ in 0..<200_000 {
-            if Bool.random(using: &random) { now += Int64.random(in: 0...3_000_000_000 / Int64(rate.calls), using: &random) }
+            if Bool.random(using: &random) {
+                now += Int64.random(in: 0...3_000_000_000 / Int64(rate.calls), using: &random)
+            }
             let cost = Int.random(in: 0...min(5, burst + 1), using: &random)
             let answer = machine.ask(cost: cost, at: Instant(nanoseconds: now))
             if answer != bucket.ask(cost: cost, at: now) {
