@@ -118,7 +118,7 @@ package struct SettingChecks: Sendable {
     package func within<Value: Comparable>(_ range: ClosedRange<Value>, _ value: Value, _ parameter: String) -> Value {
         require(
             range.contains(value), value, parameter, "must lie in \(range.lowerBound)...\(range.upperBound)",
-            else: range.lowerBound)
+            else: value > range.upperBound ? range.upperBound : range.lowerBound)
     }
 
     /// What can have a substitute or another attempt.

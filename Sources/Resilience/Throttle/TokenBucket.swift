@@ -124,7 +124,7 @@ struct TokenBucket: Sendable, Equatable {
 
     /// The first nanosecond at which what lasts until `end` is within the burst.
     private func turn(_ end: Ticks) -> Int64 {
-        end.nanoseconds.saturatingSubtracting(tolerance.nanoseconds).saturatingAdding(end.rest > tolerance.rest ? 1 : 0)
+        end.nanoseconds.saturatingSubtracting(tolerance.nanoseconds - (end.rest > tolerance.rest ? 1 : 0))
     }
 
     /// The bucket's clock.

@@ -459,10 +459,12 @@ private struct RecordedThrottle: ExplorableMachine {
         "in every state it can be in, a rate lets in what an exact bucket does, and names the very instant",
         arguments: [(1, 1, 1), (1, 4, 2), (3, 7, 2), (2, 5, 2), (3, 10, 1)])
     func rate(calls: Int, period: Int64, burst: Int) throws {
-        let rate = Rate(calls, per: .nanoseconds(period))
+        // Half of what an absent head is waited for.
+        let tick: Int64 = 50_000_000
+        let rate = Rate(calls, per: .nanoseconds(period * tick))
         let explorer = Explorer(
-            RecordedThrottle(rate: rate, burst: burst, costs: Array(0...(burst + 1))),
-            code: "RecordedThrottle(rate: \(rate), burst: \(burst), costs: Array(0...\(burst + 1)))")
+            RecordedThrottle(rate: rate, burst: burst, costs: Array(0...(burst + 1)), waits: [tick]),
+            code: "RecordedThrottle(rate: \(rate), burst: \(burst), costs: Array(0...\(burst + 1)), waits: [\(tick)])")
         let exploration = try explorer.explore()
         #expect(exploration.isComplete && exploration.transitions >= 30, "\(exploration)")
     }

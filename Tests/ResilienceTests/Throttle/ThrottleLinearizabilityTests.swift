@@ -179,7 +179,7 @@ extension Linearizability {
             var cost = 1
             func exit(_ verdict: Verdict) {
                 history.record(.exit(thread: thread, verdict, at: ToldTime.seconds), onThread: thread) {
-                    var call = Call(core)
+                    var call = Call(core, CallOptions(cost: cost))
                     _ = throttle.exit(&call, &slot, Outcome(verdict))
                     return .done
                 }

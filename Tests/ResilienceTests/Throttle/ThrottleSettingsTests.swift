@@ -173,7 +173,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a call let in from the line that finds the gate shut again waits for it")
+    @Test("a call of the line that finds the gate shut when it wakes keeps its place, and waits for it")
     func shutBeforeItWoke() throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.success)
@@ -186,8 +186,6 @@ import Testing
             return
         }
         clock.advance(to: turn)
-        throttle.endHold()
-        #expect(throttle.waiting == 0 && !throttle.isAtRest(at: clock.now + .seconds(99)))
         throttle.hold(for: .seconds(5))
         var later = Call(core)
         guard case .park(_, let end) = throttle.enter(&later, &slot) else {
@@ -199,8 +197,8 @@ import Testing
         #expect(throttle.waiting == 0)
     }
 
-    @Test("a probe let in from the line and cancelled before it woke decides nothing: the next one probes")
-    func probeCancelledBeforeItWoke() throws {
+    @Test("the first of the line, cancelled before it woke to probe, leaves the probe to the next call")
+    func cancelledBeforeItWoke() throws {
         let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
         gate.hold(for: .seconds(5))
         let core = PipelineCore.bare(on: clock)
@@ -210,10 +208,10 @@ import Testing
         _ = gate.enter(&call, &slot)
         clock.advance(by: .seconds(5))
         gate.endHold()
-        #expect(gate.status.isProbing && gate.waiting == 0)
+        #expect(!gate.status.isProbing && gate.waiting == 1)
         var later = Call(core)
         _ = gate.exit(&later, &slot, Outcome(.cancelled))
-        #expect(!gate.status.isProbing && gate.status.available == 1)
+        #expect(gate.waiting == 0 && gate.status.available == 1)
         try gate.acquire().complete(.success)
         #expect(gate.isAtRest)
     }

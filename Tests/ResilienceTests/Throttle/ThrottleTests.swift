@@ -46,7 +46,10 @@ import Testing
         let waiting = (1...2).map { number in Task { try await throttle.run { try await operation(number) } } }
         await clock.waitForSleepers(2)
         await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(3))) { try await throttle.run {} }
-        clock.advance(by: .seconds(2))
+        for number in 1...2 {
+            clock.advance(by: .seconds(1))
+            await operation.waitForCalls(number)
+        }
         for task in waiting { try await task.value }
     }
 
