@@ -350,7 +350,9 @@ public final class Throttle: Policy {
         case .pace: machine.paceEnded(decided: !verdict.saysNothing, inEpoch: place.epoch)
         case .outside, .waiting, .admitted: break
         }
-        if verdict == .rejected, place.stage != .probe { machine.giveBack(cost, place.receipt, at: now) }
+        if verdict == .rejected, place.stage != .probe {
+            machine.giveBack(cost, place.receipt, inEpoch: place.epoch, at: now)
+        }
         return nil
     }
 

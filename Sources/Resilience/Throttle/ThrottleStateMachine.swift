@@ -271,8 +271,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Gives back the share of a call that a policy further in refused: it never left.
-    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Instant) {
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, inEpoch admitted: UInt64, at now: Instant) {
         latest = max(latest, now)
+        guard admitted == epoch else { return }
         limiter.giveBack(cost, receipt, at: latest.nanoseconds)
     }
 

@@ -108,8 +108,8 @@ extension Linearizability {
                 case .admitted(let epoch, let receipt, let cost):
                     ended(verdict, epoch, wasProbe: false, at: now)
                     if verdict == .rejected {
-                        machine.value.giveBack(
-                            cost, ShareReceipt(first: receipt[0], second: receipt[1]), at: now)
+                        let receipt = ShareReceipt(first: receipt[0], second: receipt[1])
+                        machine.value.giveBack(cost, receipt, inEpoch: epoch, at: now)
                     }
                 case .probe(let epoch): ended(verdict, epoch, wasProbe: true, at: now)
                 case nil: break

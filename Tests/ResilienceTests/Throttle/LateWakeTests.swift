@@ -1,0 +1,212 @@
+import ResilienceTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// When each call really went.
+private final class Departures: Sendable {
+    private let instants = Mutex<[(at: Instant, cost: Int)]>([])
+
+    func note(_ cost: Int = 1, at now: Instant) { instants.withLock { $0.append((now, cost)) } }
+
+    var all: [(at: Instant, cost: Int)] { instants.withLock { $0 } }
+
+    /// The most that went in any stretch beyond what it may have been: burst + rate · time. Exact.
+    func excess(over rate: Rate, burst: Int) -> Int128 {
+        let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
+        // In calls times nanoseconds: what stood at the lowest before each.
+        var (sum, lowest, most) = (Int128(0), Int128.max, Int128.min)
+        for (instant, cost) in all {
+            let time = Int128(instant.nanoseconds) * calls
+            lowest = min(lowest, sum - time)
+            sum += Int128(cost) * period
+            most = max(most, sum - time - lowest - Int128(burst) * period)
+        }
+        return most
+    }
+}
+
+@Suite struct LateWakeTests {
+    private let clock = ManualClock()
+
+    @Test("a machine that sleeps for 50 s wakes to a line that goes on at its rate (P33)")
+    func oneJump() throws {
+        let throttle = Throttle(.perSecond(10), burst: 1, maxWait: .seconds(200), timeBase: clock)
+        let departures = Departures()
+        let start = clock.now
+        try clock.run { [clock] in
+            async let calls: Void = withThrowingTaskGroup { group in
+                for _ in 0..<501 {
+                    group.addTask { try await throttle.run { departures.note(at: clock.now) } }
+                }
+                try await group.waitForAll()
+            }
+            await clock.runUntilIdle()
+            #expect(departures.all.count == 1)
+            clock.jump(by: .seconds(50))
+            await clock.runUntilIdle()
+            #expect(departures.all.count == 2)
+            try await calls
+        }
+        #expect(departures.all.count == 501)
+        #expect(departures.excess(over: .perSecond(10), burst: 1) <= 0)
+        // None of the shares that came after the sleep was wasted.
+        #expect(departures.all.last.map { $0.at == start + .milliseconds(99_900) } == true)
+    }
+
+    @Test(
+        "whatever wakes late, is cancelled or comes back, no stretch of time sees more than burst + rate · time (P33)",
+        arguments: 1...40)
+    func anySchedule(seed: UInt64) throws {
+        var random = SeededNumbers(seed: seed)
+        let (calls, burst) = (1 + random.below(5), 1 + random.below(4))
+        let rate = Rate(calls, per: .milliseconds(1 + random.below(999)))
+        let throttle = Throttle(rate, burst: burst, maxWait: .seconds(30), timeBase: clock)
+        let breaker = CircuitBreaker("inner", timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            throttle
+            breaker
+        }
+        let departures = Departures()
+        let plans = (0..<60).map { _ in
+            (
+                begin: random.below(5_000), cost: random.below(burst + 1),
+                cancel: random.below(6) == 0 ? random.below(9_000) : nil
+            )
+        }
+        let jumps = (0..<12).map { _ in (after: random.below(900), by: random.below(3_000)) }
+        try clock.run(seed: seed) { [clock] in
+            await withTaskGroup { group in
+                for plan in plans {
+                    group.addTask {
+                        try? await clock.sleep(for: .milliseconds(plan.begin))
+                        let call = Task {
+                            try await pipeline.run(options: CallOptions(cost: plan.cost)) {
+                                departures.note(plan.cost, at: clock.now)
+                            }
+                        }
+                        if let cancel = plan.cancel {
+                            try? await clock.sleep(for: .milliseconds(cancel))
+                            call.cancel()
+                        }
+                        _ = try? await call.value
+                    }
+                }
+                group.addTask {
+                    for (number, jump) in jumps.enumerated() {
+                        try? await clock.sleep(for: .milliseconds(jump.after))
+                        clock.jump(by: .milliseconds(jump.by))
+                        // For a time the calls do not leave, and their shares come back.
+                        breaker.setMode(number.isMultiple(of: 3) ? .isolated : .automatic)
+                    }
+                    breaker.setMode(.automatic)
+                }
+            }
+        }
+        #expect(departures.all.count > 3)
+        #expect(departures.excess(over: rate, burst: burst) <= 0, "\(rate), burst \(burst)")
+        #expect(throttle.waiting == 0)
+    }
+
+    @Test("first come, first served, also when a 429 comes before the next has woken (P34)")
+    func orderAfterHold() throws {
+        let throttle = Throttle(
+            .perSecond(1), maxWait: .seconds(60), holdOnThrottled: true, holdBackoff: .constant(.seconds(1)),
+            timeBase: clock)
+        let operation = ScriptedOperation<String, Void>(fallback: .success(()))
+        try clock.run { [clock] in
+            try await throttle.run {}
+            await withTaskGroup { group in
+                for name in ["A", "B", "C", "D"] {
+                    group.addTask {
+                        try? await throttle.run {
+                            try await operation(name)
+                            guard name == "A" else { return }
+                            // B's turn comes, and nobody runs it before A ends.
+                            clock.jump(by: .milliseconds(1_500))
+                            throw TooMany()
+                        }
+                    }
+                    await clock.runUntilIdle()
+                }
+            }
+        }
+        #expect(operation.inputs == ["A", "B", "C", "D"])
+        #expect(throttle.heldUntil == nil && throttle.waiting == 0)
+    }
+
+    @Test("a call that a policy further in refuses never left: its share is free again", arguments: [true, false])
+    func sharesComeBack(isRate: Bool) async throws {
+        let throttle =
+            isRate
+            ? Throttle(.perSecond(1), burst: 2, timeBase: clock)
+            : Throttle(.slidingWindow(2, per: .seconds(10)), timeBase: clock)
+        let breaker = CircuitBreaker("inner", timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            throttle
+            breaker
+        }
+        breaker.setMode(.isolated)
+        for _ in 1...5 {
+            await #expect(throws: CircuitOpen.self) { try await pipeline.run {} }
+        }
+        #expect(throttle.status.available == 2)
+        breaker.setMode(.automatic)
+        for _ in 1...2 { try await pipeline.run {} }
+        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+    }
+
+    @Test("a call that went and failed has used its share, as has one that was cancelled")
+    func sharesStaySpent() async throws {
+        let throttle = Throttle(.perSecond(1), burst: 9, timeBase: clock)
+        for (verdict, left) in zip(
+            [.transient, .permanent, .cancelled, .rejected, .success] as [Verdict], [8, 7, 6, 6, 5])
+        {
+            try throttle.acquire().complete(verdict)
+            #expect(throttle.status.available == left, "\(verdict)")
+        }
+    }
+
+    @Test("who comes while the first of the line is away for longer than its turn goes past it, and it comes next")
+    func absentHead() throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        try throttle.acquire().complete(.success)
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        func enter(_ slot: inout Slot) -> Instant? {
+            var call = Call(core)
+            guard case .park(_, let until) = throttle.enter(&call, &slot) else { return nil }
+            return until
+        }
+        var (first, second) = (Slot(), Slot())
+        #expect(enter(&first) == clock.now + .seconds(1) && enter(&second) == clock.now + .seconds(2))
+        // The first is woken, and where it is to run is busy. The second finds out, and gives it a moment.
+        clock.advance(by: .seconds(2))
+        let moment = clock.now + ThrottleStateMachine.absence
+        #expect(enter(&second) == moment)
+        clock.advance(to: moment)
+        #expect(enter(&second) == nil && throttle.waiting == 1)
+        #expect(enter(&first) == moment + .seconds(1))
+        clock.advance(by: .seconds(1))
+        #expect(enter(&first) == nil && throttle.waiting == 0)
+    }
+
+    @Test("the status of a window of many calls is read without going through them all", .timeLimit(.minutes(1)))
+    func largeWindow() throws {
+        let throttle = Throttle(.slidingWindow(100_000, per: .seconds(1_000)), timeBase: clock)
+        for _ in 0..<100_000 {
+            clock.advance(by: .milliseconds(5))
+            try throttle.acquire().complete(.success)
+        }
+        clock.advance(by: .seconds(750))
+        for _ in 0..<10_000 {
+            #expect(throttle.status.available == 50_000 && !throttle.isAtRest)
+        }
+    }
+}
+
+private struct TooMany: Error, VerdictConvertible {
+    var verdict: Verdict { .throttled }
+}

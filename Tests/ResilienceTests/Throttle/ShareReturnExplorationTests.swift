@@ -1,0 +1,148 @@
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// A throttle whose calls may never have left, beside the list of those that did.
+private struct RecordedReturns: ExplorableMachine {
+    enum Input: Hashable {
+        case wait(Int64)
+        case ask(cost: Int)
+        /// A call that took its share was refused further in.
+        case giveBack(Int)
+        /// It went.
+        case leave(Int)
+        case reset
+    }
+
+    private struct Taken {
+        let number: Int
+        let cost: Int
+        let at: Int64
+        let receipt: ShareReceipt
+        let epoch: UInt64
+    }
+
+    private(set) var machine: ThrottleStateMachine
+    private let rate: Rate?
+    private let window: Throttle.Window?
+    private let burst: Int
+    private let costs: [Int]
+    private let waits: [Int64]
+    private var now: Int64 = 0
+    private var inside: [Taken] = []
+    private var took = 0
+    /// When each call went that was not given back since, and what it cost; and with those that were.
+    private var kept: [Taken] = []
+    private var all: BucketHistory
+    private var wasReset = false
+
+    init(_ rate: Rate, burst: Int, costs: [Int], waits: [Int64]) {
+        (self.rate, self.burst, self.costs, self.waits) = (rate, burst, costs, waits)
+        window = nil
+        machine = ThrottleStateMachine(rate: rate, burst: burst)
+        all = BucketHistory(rate, burst: burst)
+    }
+
+    init(_ window: Throttle.Window, costs: [Int], waits: [Int64]) {
+        (self.window, self.costs, self.waits) = (window, costs, waits)
+        (rate, burst) = (nil, window.calls)
+        machine = ThrottleStateMachine(window)
+        all = BucketHistory(nil, burst: 1)
+    }
+
+    private var instant: Instant { Instant(nanoseconds: now) }
+
+    var inputs: [Input] {
+        waits.map { .wait($0) } + (inside.count < 3 ? costs.map { .ask(cost: $0) } : [])
+            + inside.indices.flatMap { [.giveBack($0), .leave($0)] } + (wasReset ? [] : [.reset])
+    }
+
+    var identity: [Int64]? { nil }
+
+    mutating func apply(_ input: Input) throws {
+        switch input {
+        case .wait(let length):
+            now += length
+        case .ask(let cost):
+            guard machine.ask(cost: cost, at: instant) == .go else { break }
+            took += 1
+            let taken = Taken(
+                number: took, cost: cost, at: now, receipt: machine.receipt, epoch: machine.epoch)
+            inside.append(taken)
+            kept.append(taken)
+            all.events.append(.taken(at: instant, cost: cost))
+        case .giveBack(let index):
+            let taken = inside.remove(at: index)
+            let before = machine.available(at: instant)
+            machine.giveBack(taken.cost, taken.receipt, inEpoch: taken.epoch, at: instant)
+            let after = machine.available(at: instant)
+            try require(after >= before, "a share was lost by giving one back")
+            // Who gives back at once, as the last who took, leaves nothing behind.
+            if taken.number == took, taken.at == now, taken.epoch == machine.epoch {
+                try require(after, is: before + taken.cost, "what is free after the last share was given back at once")
+            }
+            kept.removeAll { $0.number == taken.number }
+        case .leave(let index):
+            inside.remove(at: index)
+        case .reset:
+            machine.reset(at: instant)
+            kept = []
+            wasReset = true
+            all.events = []
+        }
+        try check()
+    }
+
+    /// Those that went are within the limit, in any stretch of time; and there is no less than if nothing had been given back.
+    private func check() throws {
+        if let rate {
+            let least = all.events.isEmpty ? burst : Int(max(0, all.level(at: instant)) / all.price)
+            try require(machine.available(at: instant) >= least, "less is free than if nothing had come back")
+            for first in kept.indices {
+                let cost = kept[first...].map(\.cost).reduce(0, +)
+                let time = (kept.last?.at ?? 0) - kept[first].at
+                let allowed =
+                    Int128(burst) * Int128(rate.period.saturatedNanoseconds) + Int128(time) * Int128(rate.calls)
+                try require(Int128(cost) * Int128(rate.period.saturatedNanoseconds) <= allowed, "\(cost) in \(time) ns")
+            }
+        }
+        if let window {
+            let period = window.period.saturatedNanoseconds
+            for taken in kept where window.kind == .sliding {
+                let stretch = kept.filter { $0.at >= taken.at && $0.at < taken.at + period }
+                let cost = stretch.map(\.cost).reduce(0, +)
+                try require(cost <= window.calls, "\(cost) in one window")
+            }
+            let present = kept.filter { $0.at > now - period }.map(\.cost).reduce(0, +)
+            if window.kind == .sliding {
+                try require(machine.available(at: instant), is: window.calls - present, "what is free")
+            }
+        }
+    }
+}
+
+@Suite struct ShareReturnExplorationTests {
+    @Test("shares that come back let no more go than the rate, and are not lost where nobody came between")
+    func rates() throws {
+        for rate in [Rate(1, per: .nanoseconds(4)), Rate(3, per: .nanoseconds(7)), Rate(2, per: .nanoseconds(1))] {
+            let explorer = Explorer(
+                RecordedReturns(rate, burst: 3, costs: [0, 1, 2, 3], waits: [1, 5]),
+                code: "RecordedReturns(\(rate), burst: 3, costs: [0, 1, 2, 3], waits: [1, 5])")
+            try explorer.exploreRandomly(length: 500, seed: 3)
+        }
+    }
+
+    @Test("nor more than a window, of either kind")
+    func windows() throws {
+        for window in [
+            Throttle.Window.slidingWindow(3, per: .nanoseconds(7)), .fixedWindow(3, per: .nanoseconds(7)),
+        ] {
+            let explorer = Explorer(
+                RecordedReturns(window, costs: [0, 1, 2, 3], waits: [1, 5]),
+                code: "RecordedReturns(\(window), costs: [0, 1, 2, 3], waits: [1, 5])")
+            try explorer.exploreRandomly(length: 500, seed: 3)
+        }
+    }
+}
