@@ -5,7 +5,7 @@ public import Synchronization
 /// On Linux the lock of `Mutex` lies in a library that is not instrumented, so the sanitizer takes all that it guards for
 /// races. With `-D SANITIZE_THREAD` every critical section is framed by an atomic of our own, which it does see. The
 /// exclusion stays the mutex's; a value used without the lock is still reported.
-@usableFromInline package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
+@frozen @usableFromInline package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     @usableFromInline let mutex: Mutex<Value>
     #if SANITIZE_THREAD
         private let order = Atomic(0)

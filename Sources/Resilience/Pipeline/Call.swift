@@ -1,5 +1,5 @@
 /// One call on its way through a pipeline: what a policy may know of it. It can't be copied, or kept beyond the call.
-public struct Call: ~Copyable {
+@frozen public struct Call: ~Copyable {
     /// Which attempt this is, from 1. Set by the innermost retry.
     public var attempt: Int
 
@@ -70,7 +70,7 @@ public struct Call: ~Copyable {
 }
 
 /// What an operation may know of the attempt that it is.
-public struct Attempt: Sendable, Hashable {
+@frozen public struct Attempt: Sendable, Hashable {
     /// From 1, as the innermost retry counts.
     public let number: Int
     /// When it must have ended; ``Instant/distantFuture`` if neither a timeout nor the caller says.

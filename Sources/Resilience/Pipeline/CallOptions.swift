@@ -3,7 +3,7 @@
 /// ```swift
 /// try await pipeline.run(options: CallOptions(cost: 5, priority: .low)) { try await client.export() }
 /// ```
-public struct CallOptions: Sendable, Hashable {
+@frozen public struct CallOptions: Sendable, Hashable {
     /// When the call must have ended, on the pipeline's time base: waits, attempts and all. No policy waits longer, no
     /// attempt begins then or later, and what runs then is cancelled, as by a ``Timeout`` around the whole pipeline; the call
     /// throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun. As with a timeout, an operation that ignores
@@ -44,7 +44,7 @@ extension CallOptions {
 }
 
 /// How much a call matters beside others that wait with it.
-public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
+@frozen public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
     public let rawValue: Int8
 
     @inlinable public init(rawValue: Int8) { self.rawValue = rawValue }

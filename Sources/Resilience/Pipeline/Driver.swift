@@ -7,7 +7,7 @@
 }
 
 /// The walk of one policy used without a pipeline.
-@usableFromInline struct Lone<P: Policy>: Walk {
+@frozen @usableFromInline struct Lone<P: Policy>: Walk {
     @usableFromInline let policy: P
 
     @inlinable init(_ policy: P) { self.policy = policy }

@@ -12,7 +12,7 @@
 
 /// One call's memory while it walks through up to ``Frame/capacity`` policies. Lives in the caller's async frame: no
 /// allocation.
-@usableFromInline struct Frame {
+@frozen @usableFromInline struct Frame {
     @usableFromInline static let capacity = 8
 
     @usableFromInline var slots = (Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot())

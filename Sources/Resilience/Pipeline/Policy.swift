@@ -62,7 +62,7 @@ extension Policy {
 }
 
 /// What a policy remembers of one call: three words, zero at first, kept while the call goes round.
-public struct Slot: Sendable, Equatable {
+@frozen public struct Slot: Sendable, Equatable {
     public var first: UInt64 = 0
     public var second: UInt64 = 0
     public var third: UInt64 = 0
@@ -93,7 +93,7 @@ public enum Exit {
 }
 
 /// How the inside of a policy ended.
-public struct Outcome: Sendable {
+@frozen public struct Outcome: Sendable {
     public let verdict: Verdict
     /// The error it threw; nil if it returned.
     public let error: (any Error)?

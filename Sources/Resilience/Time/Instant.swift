@@ -2,7 +2,7 @@
 ///
 /// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap.
 /// Instants of two time bases must not be compared; a ``Pipeline`` refuses to mix them.
-public struct Instant: InstantProtocol {
+@frozen public struct Instant: InstantProtocol {
     /// Nanoseconds since the base's start.
     public let nanoseconds: Int64
 
