@@ -81,7 +81,11 @@ import Testing
         try await pipeline.run {}
         await #expect(throws: Throttled.self) { try await pipeline.run {} }
         #expect(recorder.events(of: Throttle.Event.self) == [.refused(retryAfter: .seconds(1))])
-        #expect(ofPipeline.events.map(\.description) == ["[p/throttle] refusing call (retry in 1 s)"])
+        #expect(
+            ofPipeline.events.map(\.description) == [
+                "[p/call] attempt 1 succeeded after 0 s", "[p/call] succeeded after 0 s, 1 attempt",
+                "[p/throttle] refusing call (retry in 1 s)", "[p/call] rejected after 0 s, 0 attempts",
+            ])
     }
 
     private func event(_ detail: some PolicyEvent, from policy: String) -> Event {
