@@ -3,6 +3,7 @@
 #else
     public import Foundation
 #endif
+import Resilience
 
 /// Sends mutations of a kind; what has no handler is set aside.
 ///
@@ -49,7 +50,7 @@ public struct SyncHandler: Sendable {
     public static func batch(
         _ kind: String, upTo limit: Int, _ send: @escaping @Sendable ([Mutation]) async throws -> [ItemResult]
     ) -> SyncHandler {
-        precondition(limit >= 1, "SyncHandler: the batch limit of \"\(kind)\" is \(limit), and must be at least 1")
+        let limit = SettingChecks("SyncHandler").atLeast(1, limit, "the batch limit of \"\(kind)\"")
         return SyncHandler(kind: kind, batchLimit: limit, send: send)
     }
 

@@ -100,6 +100,7 @@ public final class SyncQueue: Sendable {
         configuration: SyncQueueConfiguration = SyncQueueConfiguration(), observers: Observers = Observers(),
         wallClock: @escaping @Sendable () -> Date = { Date() }, handlers: [SyncHandler]
     ) {
+        var configuration = configuration
         configuration.check()
         self.name = name
         self.store = store

@@ -57,11 +57,12 @@ public struct SyncQueueConfiguration: Sendable {
     }
 
     /// By the queue too: each of them may have been set since.
-    func check() {
-        precondition(maxInFlight >= 1, "SyncQueue: maxInFlight is \(maxInFlight), and must be at least 1")
-        precondition(maxFailures >= 1, "SyncQueue: maxFailures is \(maxFailures), and must be at least 1")
-        precondition(maxAge ?? .zero >= .zero, "SyncQueue: maxAge is \(maxAge ?? .zero), and must not be negative")
-        precondition(pageSize >= 1, "SyncQueue: pageSize is \(pageSize), and must be at least 1")
-        precondition(maxPause >= .zero, "SyncQueue: maxPause is \(maxPause), and must not be negative")
+    mutating func check() {
+        let checks = SettingChecks("SyncQueue")
+        maxInFlight = checks.atLeast(1, maxInFlight, "maxInFlight")
+        maxFailures = checks.atLeast(1, maxFailures, "maxFailures")
+        maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
+        pageSize = checks.atLeast(1, pageSize, "pageSize")
+        maxPause = checks.notNegative(maxPause, "maxPause")
     }
 }

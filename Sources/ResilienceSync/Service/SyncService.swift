@@ -15,9 +15,8 @@
         /// - Parameter grace: how long what is in flight may take after a shutdown was asked for; then it is cancelled, and
         ///   is sent again after the next start, under the same idempotency key.
         public init(_ queue: SyncQueue, grace: Duration = .seconds(10)) {
-            precondition(grace >= .zero, "SyncService: grace is \(grace), and must not be negative")
             self.queue = queue
-            self.grace = grace
+            self.grace = SettingChecks("SyncService").notNegative(grace, "grace")
         }
 
         /// Returns after a graceful shutdown, or throws `CancellationError`; the queue is stopped then.

@@ -3,6 +3,7 @@
 #else
     public import Foundation
 #endif
+import Resilience
 
 /// Where a ``SyncQueue`` keeps what it has not sent. What a method changed is durable when it returns.
 ///
@@ -131,10 +132,9 @@ public struct AppendRules: Sendable {
         maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .refuse,
         coalescing: Coalescing = .lastWriteWins
     ) {
-        precondition(maxCount ?? 1 >= 1, "AppendRules: maxCount is \(maxCount ?? 1), and must be at least 1")
-        precondition(maxBytes ?? 1 >= 1, "AppendRules: maxBytes is \(maxBytes ?? 1), and must be at least 1")
-        self.maxCount = maxCount
-        self.maxBytes = maxBytes
+        let checks = SettingChecks("AppendRules")
+        self.maxCount = maxCount.map { checks.atLeast(1, $0, "maxCount") }
+        self.maxBytes = maxBytes.map { checks.atLeast(1, $0, "maxBytes") }
         self.overflow = overflow
         self.coalescing = coalescing
     }

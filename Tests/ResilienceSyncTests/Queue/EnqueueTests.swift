@@ -119,6 +119,32 @@ import Testing
         #expect(text(of: result).contains("maxInFlight is 0"))
     }
 
+    @Test("settings from outside are thrown, all that are wrong, and end no process (P40)")
+    func settingsFromOutside() {
+        let error = #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                var configuration = SyncQueueConfiguration(
+                    maxFailures: 0, maxAge: .seconds(-1), pageSize: 0, maxPause: .seconds(-1))
+                configuration.maxInFlight = 0
+                let batch = SyncHandler.batch("move", upTo: 0) { _ in [] }
+                _ = AppendRules(maxCount: 0, maxBytes: 0)
+                _ = SyncQueue(
+                    store: MemoryStore(), pipeline: Pipeline {}, configuration: configuration, handlers: [batch])
+            }
+        }
+        #expect(
+            error?.problems.map(\.description) == [
+                "SyncQueue: maxFailures is 0, and must be at least 1",
+                "SyncQueue: maxAge is -1 s, and must not be negative",
+                "SyncQueue: pageSize is 0, and must be at least 1",
+                "SyncQueue: maxPause is -1 s, and must not be negative",
+                "SyncHandler: the batch limit of \"move\" is 0, and must be at least 1",
+                "AppendRules: maxCount is 0, and must be at least 1",
+                "AppendRules: maxBytes is 0, and must be at least 1",
+                "SyncQueue: maxInFlight is 0, and must be at least 1",
+            ])
+    }
+
     private func text(of result: ExitTest.Result?) -> String {
         String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
     }
