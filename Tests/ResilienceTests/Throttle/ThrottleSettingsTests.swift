@@ -162,6 +162,15 @@ import Testing
         #expect(!throttle.isAtRest && throttle.isAtRest(at: clock.now + .seconds(2)))
     }
 
+    @Test("with the settings of another it is at rest as that one is, so that a registry can evict it")
+    func reconfiguredAtRest() {
+        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        #expect(throttle.reconfigured(like: Throttle(.perSecond(5), burst: 3, timeBase: clock)) === throttle)
+        #expect(!throttle.isAtRest)
+        clock.advance(by: .milliseconds(400))
+        #expect(throttle.status.available == 3 && throttle.isAtRest)
+    }
+
     @Test("the first of those who wait for a hold to end probes when it is ended by hand")
     func endedByHand() async throws {
         let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
