@@ -76,7 +76,7 @@ let package = Package(
             name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
         .testTarget(
             name: "ResilienceHTTPTests",
-            dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles"]),
+            dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles", "TestSupport"]),
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [

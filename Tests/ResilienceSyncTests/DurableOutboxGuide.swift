@@ -79,11 +79,12 @@
             let handlers = [SyncHandler.others { try await api.send($0) }]
 
             let store = try SQLiteStore(in: database)
-            let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
+            let notes = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
             try await database.write { db in
                 try db.execute(sql: "UPDATE note SET title = 'Plans' WHERE id = 7")
-                try queue.enqueue([Mutation(entity: "note-7", kind: "rename", payload: payload)], in: db)
+                try notes.enqueue([Mutation(entity: "note-7", kind: "rename", payload: payload)], in: db)
             }
+            let queue = notes
             let pass = SyncPass(queue) {
                 try await api.ping()
             } bootstrap: {

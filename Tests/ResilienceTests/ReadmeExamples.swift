@@ -45,9 +45,9 @@ import Testing
     @Test("the README's test")
     func manualClock() throws {
         let clock = ManualClock()
-        let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .constant(.seconds(5))) }
+        let retrying = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .constant(.seconds(5))) }
         let fetch = ScriptedOperation<Void, Int>([.failure(Unavailable()), .success(7)])
-        #expect(try clock.run { try await pipeline.run { try await fetch() } } == 7)
+        #expect(try clock.run { try await retrying.run { try await fetch() } } == 7)
         #expect(fetch.callCount == 2)
     }
 }

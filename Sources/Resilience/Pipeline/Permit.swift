@@ -1,12 +1,15 @@
 /// A policy used by hand: admission to work that is done elsewhere.
 ///
 /// ```swift
-/// let permit = try breaker.acquire()
-/// let outcome = await somethingThatIsNotAClosure()
-/// permit.complete(outcome.ok ? .success : .transient)
+/// func upload() async throws {
+///     let permit = try breaker.acquire()
+///     let outcome = await somethingThatIsNotAClosure()
+///     permit.complete(outcome.ok ? .success : .transient)
+/// }
 /// ```
 ///
-/// It is good for one report. Dropped without one, it counts as cancelled.
+/// It is good for one report, which consumes it. Dropped without one, it counts as cancelled. In a property or a global
+/// variable, keep a `Permit?` and take it out: `permit.take()?.complete(.success)`.
 public struct Permit: ~Copyable, Sendable {
     private let policy: any Policy
     private let core: PipelineCore

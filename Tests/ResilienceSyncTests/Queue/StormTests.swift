@@ -41,17 +41,19 @@ import Testing
 
     @Test("an hour of the storm costs 17 requests: the breaks grow to 300 s, and each ends with one (B13)")
     func anHour() async throws {
-        let server = Server(fallback: .refused(.throttled))
-        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker }) {
-            try await server($0)
+        let clock = fixture.clock
+        let server = ScriptedOperation<Resilience.Instant, Void>(fallback: .refused(.throttled))
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) { fixture.breaker }) { _ in
+            try await server(clock.now)
         }
         try await queue.enqueue(Mutation.many(1000))
-        let end = fixture.clock.now + .seconds(3600)
+        let start = clock.now
+        let end = start + .seconds(3600)
         queue.trigger()
         await fixture.clock.waitForSleepers(1)
         while let next = fixture.clock.sleepers.first, next <= end { try await fixture.passOneWait() }
-        // 0, 1 and 3 s; then at 33, 93, 213, 453, 753 s and every 300 s.
-        #expect(server.callCount == 17)
+        let seconds = server.inputs.map { start.duration(to: $0).components.seconds }
+        #expect(seconds == [0, 0, 1, 31, 91, 211] + stride(from: 451, to: 3600, by: 300))
     }
 
     @Test(

@@ -9,6 +9,22 @@ import Testing
         #expect(missing == [])
     }
 
+    #if os(Linux) || os(macOS)
+        @Test(
+            "the guides' code compiles as it stands, at the top level of a program", .enabled(if: Guide.hasModules),
+            arguments: try Guide.programs())
+        func program(guide: Guide) async throws {
+            let errors = try await guide.compilerErrors()
+            #expect(errors == "")
+        }
+
+        @Test("every page with code is such a program, but for one whose code is parts of test suites")
+        func allPrograms() throws {
+            let others = try Guide.all().filter { !$0.code.isEmpty && !$0.isProgram }.map(\.name)
+            #expect(others == ["TestingCodeThatUsesPolicies"])
+        }
+    #endif
+
     @Test("every guide of the documentation catalog has code, and the landing page links to it")
     func linked() throws {
         let landing = try Guide("Resilience")

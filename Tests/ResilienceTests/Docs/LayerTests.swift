@@ -19,6 +19,20 @@ import Testing
             .map { File(path: $0.path, text: try String(contentsOf: $0, encoding: .utf8)) }
     }
 
+    @Test("every suite and folder that Tests/README.md names is there")
+    func named() throws {
+        let readme = try String(contentsOf: repository.appending(path: "Tests/README.md"), encoding: .utf8)
+        let files = try Self.files(in: "Tests")
+        let cells = readme.split(separator: "\n").filter { $0.hasPrefix("| C") }.map { $0.split(separator: "|")[1] }
+        #expect(cells.count >= 8)
+        for name in cells.flatMap({ $0.matches(of: /`(…?)(\w+)`/).map(\.output) }) {
+            let isThere = files.contains { file in
+                name.1.isEmpty ? file.path.contains("/\(name.2)") : file.name.hasSuffix(name.2)
+            }
+            #expect(isThere, "\(name.0)")
+        }
+    }
+
     @Test("no test sleeps, and none waits by yielding")
     func noSleeping() throws {
         // On a manual clock a sleep takes no time: `clock.sleep` is not among these.

@@ -1,6 +1,9 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
+
+private let breaker = CircuitBreaker()
 
 /// The code of Sources/Resilience/Resilience.docc/PipelinesGuide.md, as it stands there.
 @Suite struct PipelinesGuideExamples {
@@ -17,10 +20,10 @@ import Testing
         func export() async throws {}
         func head(attempt: Int) async throws -> Int { try await answers(attempt) }
         func beginUpload() -> Upload { Upload() }
+        func convert() async throws -> Bool { true }
     }
 
     private let client = Client()
-    private let breaker = CircuitBreaker()
     private let bulkhead = Bulkhead(limit: 1)
     private let log = EventRecorder()
 
@@ -73,13 +76,41 @@ import Testing
         #expect(log.events.allSatisfy { $0.pipeline == "lookup" } && !log.events.isEmpty)
     }
 
+    final class Recording {
+        private var permit: Permit?
+
+        func start() throws { permit = try breaker.acquire() }
+        func stop() { permit.take()?.complete(.success) }
+    }
+
     @Test("the guide's permits are taken and given back")
     func byHand() async throws {
-        let permit = try breaker.acquire()  // never waits: throws WouldWait instead
-        let upload = client.beginUpload()
-        permit.complete(upload.isDone ? .success : .transient)
-        let place = try await bulkhead.acquireWaiting()
-        place.complete(.success)
+        func upload() throws {
+            let permit = try breaker.acquire()  // never waits: throws WouldWait instead
+            let upload = client.beginUpload()
+            permit.complete(upload.isDone ? .success : .transient)
+        }
+
+        func convert() async throws {
+            let permit = try await bulkhead.acquireWaiting()
+            permit.complete(try await client.convert() ? .success : .transient)
+        }
+        try upload()
+        try await convert()
+        let recording = Recording()
+        try recording.start()
+        recording.stop()
         #expect(breaker.failureCount == 0 && bulkhead.status.inUse == 0)
+    }
+
+    @Test("every event of a pipeline has its log line in the guide")
+    func logLines() throws {
+        let guide = try Guide("PipelinesGuide")
+        let events: [Pipeline.Event] = [
+            .attemptSucceeded(2, took: .milliseconds(120)), .attemptFailed(1, .transient, took: .seconds(5)),
+            .succeeded(took: .milliseconds(6_120), attempts: 2), .failed(.transient, took: .seconds(30), attempts: 3),
+            .rejected(took: .milliseconds(2), attempts: 0), .cancelled(took: .milliseconds(1_500), attempts: 1),
+        ]
+        for event in events { #expect(guide.logs(event), "\(event)") }
     }
 }

@@ -8,6 +8,14 @@ import Testing
     }
 
     private let client = Client()
+    private let loaded = (limit: 16, queue: 64)
+
+    @Test("the landing page's bulkhead from outside is made, and one with a limit of 0 is an error")
+    func settings() throws {
+        let bulkhead = try PolicySettings.checked { Bulkhead(limit: loaded.limit, queue: loaded.queue) }
+        #expect(bulkhead.status.limit == 16)
+        #expect(throws: InvalidSettings.self) { try PolicySettings.checked { Bulkhead(limit: 0) } }
+    }
 
     @Test("the landing page's pipeline runs, and its order is no known mistake")
     func pipeline() async throws {

@@ -125,6 +125,31 @@ import Testing
         #expect(message.contains("manual") && message.contains("paced"))
     }
 
+    @Test("a policy that would wait for what its own call holds is refused in a pipeline twice, by nesting too")
+    func twice() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let bulkhead = Bulkhead("shared", limit: 1)
+            let inner = Pipeline("inner") { bulkhead }
+            _ = Pipeline("outer") {
+                bulkhead
+                inner
+            }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("outer") && message.contains("shared"))
+    }
+
+    @Test("any other policy may be in a pipeline twice")
+    func twiceWithoutHolding() async throws {
+        let policy = ScriptedPolicy("again", journal)
+        let pipeline = Pipeline {
+            policy
+            policy
+        }
+        #expect(try await pipeline.run { 7 } == 7)
+        #expect(journal.lines.count == 4)
+    }
+
     @Test("an operation can ask for its attempt and its deadline")
     func call() async throws {
         let clock = ManualClock()

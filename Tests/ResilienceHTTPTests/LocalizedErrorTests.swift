@@ -1,0 +1,55 @@
+import Foundation
+import Resilience
+import ResilienceHTTP
+import TestSupport
+import Testing
+
+@Suite struct LocalizedErrorTests {
+    private struct Outage: Error {}
+
+    private static let errors: [any Error] = [
+        CircuitOpen(breaker: "search", retryAfter: .seconds(42)),
+        Throttled(throttle: "search", retryAfter: .seconds(1)),
+        BulkheadFull(bulkhead: "search", reason: .full, retryAfter: nil), WouldWait(policy: "search", retryAfter: nil),
+        DeadlinePassed(), TimedOut(timeout: "search", limit: .seconds(5), underlying: nil),
+        RetriesExhausted(
+            reason: .attemptsExhausted, lastError: Outage(), verdict: .transient, history: RetryHistory()),
+        CancelledWhileWaiting(lastError: Outage()), unusableSnapshot(), invalidSettings(),
+        HTTPStatusError(status: 503, verdict: .transient),
+    ]
+
+    private static func unusableSnapshot() -> any Error {
+        let snapshot = CircuitSnapshot(memory: CircuitMemory(state: .open, trips: -1), takenAt: 0)
+        return caught { try CircuitBreaker("search").restore(snapshot) }
+    }
+
+    private static func invalidSettings() -> any Error {
+        caught { _ = try PolicySettings.checked { Bulkhead(limit: 0) } }
+    }
+
+    private static func caught(_ body: () throws -> Void) -> any Error {
+        do {
+            try body()
+            return Outage()
+        } catch {
+            return error
+        }
+    }
+
+    @Test("what an app shows of an error is its sentence for people", arguments: errors.map { Shown(error: $0) })
+    func texts(shown: Shown) {
+        #expect(shown.error.localizedDescription == "\(shown.error)")
+    }
+
+    @Test("every public error of the core and of HTTP is among these")
+    func complete() throws {
+        let names = Set(Self.errors.map { "\(type(of: $0))" })
+        #expect(names == (try publicErrors(of: "Resilience").union(publicErrors(of: "ResilienceHTTP"))))
+    }
+
+    struct Shown: CustomTestStringConvertible, Sendable {
+        let error: any Error
+
+        var testDescription: String { "\(type(of: error))" }
+    }
+}

@@ -1,0 +1,17 @@
+import Foundation
+import ResilienceSync
+import TestSupport
+import Testing
+
+@Suite struct SyncLocalizedErrorTests {
+    private static let errors: [any Error] = [
+        SyncQueueError.stopped, UndecodablePayload(id: "a", kind: "rename", reason: "no JSON"),
+        BatchResultsMismatch(kind: "rename", mutations: 2, results: 1),
+    ]
+
+    @Test("what an app shows of an error is its sentence for people; every public error of the queue is among these")
+    func texts() throws {
+        for error in Self.errors { #expect(error.localizedDescription == "\(error)") }
+        #expect(Set(Self.errors.map { "\(type(of: $0))" }) == (try publicErrors(of: "ResilienceSync")))
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import GRDB
+import Resilience
+import ResilienceHTTP
+import ResilienceSync
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+struct Rename: Codable {
+    let title: String
+}
+
+struct API: Sendable {
+    func create(_ notes: [Mutation]) async throws -> [SyncHandler.ItemResult] { notes.map { _ in .success(()) } }
+    func rename(_ rename: Rename, key: String) async throws {}
+    func send(_ mutation: Mutation) async throws {}
+    func ping() async throws {}
+    func everything() async throws -> Int64 { 7 }
+    func changes(since cursor: Int64) async throws -> Int64 { cursor + 1 }
+}
+
+struct Model: Sendable {
+    func replaceAll(with everything: Int64) async throws -> Int64 { everything }
+    func apply(_ changes: Int64) async throws -> Int64 { changes }
+}
+
+let api = API()
+let model = Model()
+let path = ""
+let payload = Data()
+let handlers = [SyncHandler.others { try await api.send($0) }]
+let database: DatabaseQueue = { fatalError("only compiled") }()
+
+func show(pending: Int, until: Instant?, left: Duration?) {}

@@ -1,0 +1,4 @@
+import Resilience
+import ResilienceTesting
+import Synchronization
+import Testing

@@ -1,0 +1,8 @@
+import Resilience
+
+struct Client: Sendable {
+    func activities() async throws -> String { "" }
+    func export() async throws -> String { "" }
+}
+
+let client = Client()
