@@ -259,9 +259,15 @@ public final class Bulkhead: Policy {
 }
 
 extension Bulkhead: RegistryEntry {
+    /// Whether the two differ in no more than their limit and queue.
+    public func canBeReconfigured(like other: Bulkhead) -> Bool {
+        order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
+    }
+
     /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these.
     public func reconfigured(like other: Bulkhead) -> Self? {
-        guard order == other.order, maxWait == other.maxWait, predictsWait == other.predictsWait else { return nil }
+        guard other !== self else { return self }
+        guard canBeReconfigured(like: other) else { return nil }
         let made = other.ask { $0.made }
         setLimit(made.limit)
         setQueue(made.queue)
