@@ -101,6 +101,7 @@ extension Pipeline: RegistryEntry {
                 merged.append(new)
                 continue
             }
+            // It can, as it has just said, unless its state decides that and has changed.
             guard let policy = old.reconfigured(likeAny: new) else { return nil }
             merged.append(.policy(policy))
         }

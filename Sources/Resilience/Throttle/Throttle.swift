@@ -432,11 +432,13 @@ public final class Throttle: Policy {
     }
 }
 extension Throttle: RegistryEntry {
-    /// If all it remembers is that it was held, by a hold that was over this long ago, and nobody came to probe.
+    /// If all it remembers is that it was held, by a hold that was over this long ago, and nobody came to probe; or if calls used
+    /// it meanwhile, which have come by another key, which shares it.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = base.now
-        return state.withLock {
-            $0.machine.isAtRest(at: now, forgettingHoldsOverFor: time) && $0.limit == $0.made
+        return state.withLock { state in
+            state.machine.latest + time > now
+                || state.machine.isAtRest(at: now, forgettingHoldsOverFor: time) && state.limit == state.made
         }
     }
 

@@ -151,6 +151,29 @@ import Testing
         #expect((0..<20).allSatisfy { throttles.values[$0] == nil } && throttles.values[-1] != nil)
     }
 
+    @Test("a throttle and a bulkhead that all keys share, and that are always in use, keep no key (P39)")
+    func shared() throws {
+        let throttle = Throttle(Rate(1, per: .seconds(3600)), burst: 100, timeBase: clock)
+        let bulkhead = Bulkhead(limit: 100, timeBase: clock)
+        let pipelines = PipelineRegistry<Int>(capacity: 10, timeBase: clock) { _ in
+            Pipeline {
+                throttle
+                bulkhead
+            }
+        }
+        let permit = try bulkhead.acquire()
+        for key in 0..<50 { _ = pipelines[key] }
+        try throttle.acquire().complete(.success)
+        clock.advance(by: .seconds(599))
+        for key in 0..<50 { _ = pipelines[100 + key] }
+        #expect(pipelines.count == 100)
+        clock.advance(by: .seconds(1))
+        try throttle.acquire().complete(.success)
+        for key in 0..<50 { _ = pipelines[200 + key] }
+        #expect((0..<50).allSatisfy { pipelines.values[$0] == nil } && pipelines.count == 100)
+        permit.complete(.success)
+    }
+
     @Test("an age below zero is refused with a message that names it")
     func negative() {
         #expect(throws: InvalidSettings.self) {
