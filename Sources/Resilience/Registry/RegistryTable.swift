@@ -15,8 +15,6 @@
         var settings: UInt64
         /// When the hand last found it used or held; when it was made, before that.
         var unusedSince: Instant
-        /// Where its key is in the ring.
-        var place: Int
     }
 
     @usableFromInline enum Use: Sendable {
@@ -97,8 +95,7 @@
         guard order.settings == settings(of: key), order.watcherChanges == watcherChanges else {
             return .isOutdated(self.order(for: key))
         }
-        entries[key] = Entry(
-            value: value, id: id, settings: order.settings, unusedSince: now, place: ring.count)
+        entries[key] = Entry(value: value, id: id, settings: order.settings, unusedSince: now)
         ring.append(key)
         return .isIn
     }
@@ -116,6 +113,7 @@
     struct Mark {
         fileprivate let key: Key
         fileprivate let id: UInt64
+        fileprivate let place: Int
         fileprivate let handouts: Int
     }
 
@@ -123,8 +121,6 @@
         let value: Value
         let id: UInt64
         let watchers: [UInt64: Watcher]
-        /// The table's own copies of the key.
-        let keys: [Key]
     }
 
     /// Moves the hand on to the next that nobody else holds, for the caller to ask it whether it may be evicted; nil if there are
@@ -146,23 +142,26 @@
             let entry = entries.values[index]
             return Candidate(
                 value: entry.value, unusedFor: entry.unusedSince.duration(to: now),
-                mark: Mark(key: key, id: entry.id, handouts: handouts))
+                mark: Mark(key: key, id: entry.id, place: hand - 1, handouts: handouts))
         }
         return nil
     }
 
-    /// What was examined goes, if it may and nobody has got it since.
+    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed meanwhile stays until
+    /// its next turn.
     mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
         guard let index = entries.index(forKey: mark.key), entries.values[index].id == mark.id,
             entries.values[index].use == .examined
         else { return nil }
         entries.values[index].use = .unused
-        guard mayGo, mark.handouts == handouts, Value.isUniquelyHeld(&entries.values[index].value) else { return nil }
-        let (key, entry) = entries.remove(at: index)
-        ring.swapAt(entry.place, ring.count - 1)
-        let keyInRing = ring.removeLast()
-        if entry.place < ring.count { entries[ring[entry.place]]?.place = entry.place }
-        return Evicted(value: entry.value, id: entry.id, watchers: watchers, keys: [key, keyInRing])
+        guard mayGo, mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key,
+            Value.isUniquelyHeld(&entries.values[index].value)
+        else { return nil }
+        // The caller holds the key.
+        let entry = entries.remove(at: index).value
+        ring.swapAt(mark.place, ring.count - 1)
+        ring.removeLast()
+        return Evicted(value: entry.value, id: entry.id, watchers: watchers)
     }
 
     // MARK: Settings

@@ -67,12 +67,14 @@ import Testing
         fail(0..<10, in: breakers)
         do {
             let held = breakers[3]
-            clock.advance(by: .seconds(600))
-            for key in 100..<120 { _ = breakers[key] }
+            for round in 1...2 {
+                clock.advance(by: .seconds(300))
+                for key in 0..<20 { _ = breakers[100 * round + key] }
+            }
             #expect(held.failureCount == 1)
         }
         clock.advance(by: .seconds(599))
-        for key in 200..<220 { _ = breakers[key] }
+        for key in 300..<320 { _ = breakers[key] }
         #expect(breakers.values[3]?.failureCount == 1)
     }
 

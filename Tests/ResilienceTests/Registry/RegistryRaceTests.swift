@@ -148,7 +148,8 @@ import Testing
 
     /// A plain value that may go though a copy of it is about: what was changed is then put in nowhere.
     private struct Plain: RegistryEntry {
-        let limit: Int
+        var limit: Int
+        let origin: String
         let hook: Hook
 
         static func isUniquelyHeld(_ entry: inout Plain) -> Bool { true }
@@ -158,26 +159,26 @@ import Testing
 
         func reconfigured(like other: Plain) -> Plain? {
             hook.run()
-            return Plain(limit: other.limit, hook: hook)
+            return Plain(limit: other.limit, origin: origin, hook: hook)
         }
     }
 
     @Test("a value that was evicted while it was changed is not put in again, nor in the place of one made anew")
     func evictedWhileChanged() {
         let hook = Hook()
-        let values = Registry<String, Plain>(capacity: 1) { _ in Plain(limit: 1, hook: hook) }
+        let values = Registry<String, Plain>(capacity: 1) { _ in Plain(limit: 1, origin: "first", hook: hook) }
         _ = values["/a"]
         hook.set { _ = values["/b"] }
-        #expect(values.setOverride("/a") { Plain(limit: 2, hook: hook) })
+        #expect(values.setOverride("/a") { Plain(limit: 2, origin: "second", hook: hook) })
         #expect(values.existing("/a") == nil && values.count == 1)
         _ = values["/a"]
         hook.set {
             _ = values["/b"]
-            values.setOverride("/a") { Plain(limit: 4, hook: hook) }
+            values.setOverride("/a") { Plain(limit: 4, origin: "third", hook: hook) }
             _ = values["/a"]
         }
-        values.setOverride("/a") { Plain(limit: 3, hook: hook) }
-        #expect(values["/a"].limit == 4)
+        values.setOverride("/a") { Plain(limit: 3, origin: "never", hook: hook) }
+        #expect(values["/a"].limit == 4 && values["/a"].origin == "third")
     }
 
     @Test("one that somebody got while it was asked whether it may go stays")
@@ -185,9 +186,14 @@ import Testing
         final class Asked: Policy, RegistryEntry {
             let hook: Hook
             let isBusy = Box(false)
+            let keptByItself = Box<Asked?>(nil)
+            let keepsItself = Box(false)
+            let timesAsked = Box(0)
             init(_ hook: Hook) { self.hook = hook }
             var isAtRest: Bool {
                 defer { hook.run() }
+                timesAsked.value += 1
+                if keepsItself.value { keptByItself.value = self }
                 return !isBusy.value
             }
             func canBeReconfigured(like other: Asked) -> Bool { true }
@@ -204,6 +210,14 @@ import Testing
         hook.set { for (_, value) in values.values { value.isBusy.value = true } }
         _ = values[4]
         #expect(values.existing(3)?.isBusy.value == true)
+        // Nobody got it from the registry, and it is held all the same.
+        values[5].keepsItself.value = true
+        _ = values[6]
+        #expect(values.existing(5)?.keptByItself.exchange(nil) != nil)
+        // One that is held is not asked.
+        let held = values[7]
+        _ = values[8]
+        #expect(held.timesAsked.value == 0 && values[7] === held)
     }
 
     // MARK: Nothing of the user's runs under the lock
