@@ -15,6 +15,24 @@
         var settings: UInt64
         /// When the hand last found it used or held; when it was made, before that.
         var unusedSince: Instant
+
+        /// The hand comes by.
+        /// - Returns: whether to ask it whether it may be evicted. Nobody else holds it then.
+        mutating func examine(at now: Instant) -> Bool {
+            guard use != .examined else { return false }
+            let isHeld = !Value.isUniquelyHeld(&value)
+            if isHeld || use == .used { unusedSince = now }
+            use = isHeld ? .unused : .examined
+            return !isHeld
+        }
+
+        /// It has been asked.
+        /// - Returns: whether nobody has got it since, nor holds it.
+        mutating func settle(_ id: UInt64) -> Bool {
+            guard self.id == id, use == .examined else { return false }
+            use = .unused
+            return Value.isUniquelyHeld(&value)
+        }
     }
 
     @usableFromInline enum Use: Sendable {
@@ -27,7 +45,7 @@
 
     @usableFromInline private(set) var entries: [Key: Entry] = [:]
     /// The keys in the order in which they are examined, and the next of them.
-    private var ring: [Key] = []
+    private(set) var ring: [Key] = []
     private var hand = 0
     /// How often all values were handed out, which no entry is marked for.
     private var handouts = 0
@@ -131,15 +149,8 @@
             if hand >= ring.count { hand = 0 }
             let key = ring[hand]
             hand += 1
-            guard let index = entries.index(forKey: key), entries.values[index].use != .examined else { continue }
-            let isHeld = !Value.isUniquelyHeld(&entries.values[index].value)
-            if isHeld || entries.values[index].use == .used {
-                entries.values[index].use = .unused
-                entries.values[index].unusedSince = now
-            }
-            if isHeld { continue }
-            entries.values[index].use = .examined
-            let entry = entries.values[index]
+            guard let index = entries.index(forKey: key), entries.values[index].examine(at: now) else { continue }
+            let entry = entries[index].value
             return Candidate(
                 value: entry.value, unusedFor: entry.unusedSince.duration(to: now),
                 mark: Mark(key: key, id: entry.id, place: hand - 1, handouts: handouts))
@@ -147,15 +158,11 @@
         return nil
     }
 
-    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed meanwhile stays until
-    /// its next turn.
+    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed stays until its next
+    /// turn.
     mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
-        guard let index = entries.index(forKey: mark.key), entries.values[index].id == mark.id,
-            entries.values[index].use == .examined
-        else { return nil }
-        entries.values[index].use = .unused
-        guard mayGo, mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key,
-            Value.isUniquelyHeld(&entries.values[index].value)
+        guard let index = entries.index(forKey: mark.key), entries.values[index].settle(mark.id), mayGo,
+            mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key
         else { return nil }
         // The caller holds the key.
         let entry = entries.remove(at: index).value

@@ -162,7 +162,10 @@ import Testing
 
         /// What must hold whenever nothing is under way.
         func check(_ what: Comment) throws {
-            let values = try #require(registry.value).values
+            let registry = try #require(registry.value)
+            let values = registry.values
+            let ring = registry.table.withLock { $0.ring }
+            try #require(ring.count == values.count && Set(ring) == Set(values.keys), what)
             let (makes, overrides, held, streams) = state.withLock {
                 ($0.makes, $0.overrides, $0.held, $0.streams.count)
             }
