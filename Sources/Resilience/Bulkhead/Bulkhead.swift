@@ -259,7 +259,7 @@ public final class Bulkhead: Policy {
 }
 
 extension Bulkhead: RegistryEntry {
-    /// If its limits are those that it was made with. Whoever is inside has come by another key, which shares it.
+    /// If its limits are those that it was made with. Whoever is inside has come by another key that shares it.
     public func canBeEvicted(unusedFor time: Duration) -> Bool { ask { $0.hasLimitsAsMade } }
 
     /// Whether the two differ in no more than their limit and queue.

@@ -1,11 +1,11 @@
 extension Registry {
     /// Makes this key's own way, or as all others again if `make` is nil, also when it was evicted in between.
     ///
-    /// Within ``PolicySettings/checked(_:)`` nothing changes if `make` has an invalid setting.
+    /// Within ``PolicySettings/checked(_:)`` nothing changes if what is made so has an invalid setting.
     /// - Returns: false if there is one already that can't go on with the new settings, and keeps its old ones.
     @discardableResult
     public func setOverride(_ key: Key, make: (@Sendable () -> Value)?) -> Bool {
-        if let make, Problems.current != nil { _ = make() }
+        if Problems.current != nil { _ = make?() ?? table.withLock({ $0.make })(key) }
         guard SettingChecks.mayChange else { return false }
         // What there was before is let go of after the lock.
         _ = table.withLock { $0.setOverride(key, make) }
@@ -15,8 +15,8 @@ extension Registry {
     /// Makes new ones this way from now on, and gives those there are their new settings: states, counts and permits in use
     /// go on. A key with an override keeps it.
     ///
-    /// Settings from outside must not end the process. Within ``PolicySettings/checked(_:)`` the new way is tried for every key
-    /// that is there, and nothing changes for any of them if one has an invalid setting:
+    /// Settings from outside must not end the process. Within ``PolicySettings/checked(_:)`` the new way is tried for every
+    /// key that is there, and nothing changes for any of them if one has an invalid setting:
     ///
     /// ```swift
     /// let kept = try PolicySettings.checked {
@@ -52,7 +52,7 @@ extension Registry {
         }
     }
 
-    /// Gives a key's value the present settings. If they change meanwhile, be it by a call that began earlier, it does so again.
+    /// Gives a key's value the present settings; once more if they have changed meanwhile.
     /// - Returns: false if it can't go on with them.
     private func bringUpToDate(_ key: Key) -> Bool {
         var refused: UInt64?
@@ -61,7 +61,7 @@ extension Registry {
             let other = outdated.make()
             guard SettingChecks.mayChange else { return false }
             if let changed = outdated.value.reconfigured(like: other) {
-                // Another one only for what is a plain value; what is a reference has changed itself.
+                // Another one only for a plain value; a reference has changed itself.
                 _ = table.withLock { $0.update(key, outdated, to: changed) }
             } else {
                 refused = outdated.settings

@@ -1,10 +1,11 @@
 extension Registry where Value == CircuitBreaker {
-    /// What each key's breaker should still know after a restart. Keys whose breaker is at rest are left out, and so are those whose
-    /// circuit can't be stored.
+    /// What each key's breaker should still know after a restart. Keys whose breaker is at rest are left out, and so are those
+    /// whose circuit can't be stored.
     ///
     /// ```swift
     /// try JSONEncoder().encode(breakers.snapshots()).write(to: file)
-    /// let refused = breakers.restore(try JSONDecoder().decode([String: CircuitSnapshot].self, from: Data(contentsOf: file)))
+    /// let stored = try JSONDecoder().decode([String: CircuitSnapshot].self, from: Data(contentsOf: file))
+    /// let refused = breakers.restore(stored)
     /// ```
     /// - Parameter wallClock: milliseconds since 1970.
     public func snapshots(wallClock: Int64 = WallClock.milliseconds) -> [Key: CircuitSnapshot] {
@@ -38,8 +39,8 @@ extension Registry where Value == Pipeline {
     /// The breakers of each key's pipeline go on from their snapshots, see ``CircuitBreaker/restore(_:wallClock:)``. A pipeline
     /// is made if there is none.
     /// - Parameter wallClock: milliseconds since 1970.
-    /// - Returns: the keys that were not restored, or not wholly: the pipeline has another number of breakers, or a snapshot makes
-    ///   no sense for its breaker. Whatever does is restored.
+    /// - Returns: the keys that were not restored, or not wholly: the pipeline has another number of breakers, or a snapshot
+    ///   makes no sense for its breaker. Whatever does is restored.
     @discardableResult
     public func restore(
         _ snapshots: [Key: [CircuitSnapshot?]], wallClock: Int64 = WallClock.milliseconds

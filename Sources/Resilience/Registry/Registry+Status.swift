@@ -32,7 +32,8 @@ extension Registry where Value == Bulkhead {
 }
 
 extension Registry where Value == Pipeline {
-    /// Whether a call to this key that costs 1 would reach the other side now, without a wait. A key without a pipeline is free.
+    /// Whether a call to this key that costs 1 would reach the other side now, without a wait. A key without a pipeline is
+    /// free.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }
 
     /// What a call to each key would find now, at each breaker, throttle and bulkhead, outermost first.

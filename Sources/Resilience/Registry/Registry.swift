@@ -6,14 +6,15 @@
 /// try await breakers["/api/streams"].run { try await client.streams() }
 /// ```
 ///
-/// However many tasks ask at once, a key has one. When there are `capacity` of them, a new key evicts one that nobody holds and
-/// that has nothing to tell: it is at rest, or its circuit is not open and it has not been used for `evictingAfter`. The others
-/// stay, so that there may be more. Keys should be few all the same: a route, not a URL with its identifiers.
+/// However many tasks ask at once, a key has one. When there are `capacity` of them, a new key evicts one that nobody holds
+/// and that has nothing to tell: it is at rest, or its circuit is not open and it has not been used for `evictingAfter`.
+/// The others stay, so that there may be more. Keys should be few all the same: a route, not a URL with its identifiers.
 ///
-/// Everything of yours runs outside the registry's lock, and may use the registry: `make`, policies, observers, time bases, and
-/// what they hold when it is let go of. The exceptions are a key's `==` and `hash(into:)`, and
+/// Everything of yours runs outside the registry's lock, and may use the registry: `make`, policies, observers, time bases,
+/// and what they hold when it is let go of. The exceptions are a key's `==` and `hash(into:)`, and
 /// ``RegistryEntry/isUniquelyHeld(_:)``: those must not.
 public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
+    /// Makes the one of a key.
     public typealias Make = @Sendable (Key) -> Value
 
     private let capacity: Int
@@ -23,8 +24,8 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
 
     /// - Parameters:
     ///   - capacity: how many are kept before others are evicted; 1 or more.
-    ///   - evictingAfter: how long a key must not have been used before it may be evicted though failures are counted for it, or
-    ///     its last break was not followed by a success; 0 or more. See ``RegistryEntry/canBeEvicted(unusedFor:)``.
+    ///   - evictingAfter: how long a key must not have been used before it may be evicted though failures are counted for
+    ///     it, or its last break was not followed by a success; 0 or more. See ``RegistryEntry/canBeEvicted(unusedFor:)``.
     ///   - timeBase: where the registry reads how long a key was not used.
     ///   - make: makes the one of a key. May be called for a key that another task has just made one for, or once more if its
     ///     settings changed meanwhile. Invalid settings end the process here: those from outside are checked in it, by
@@ -53,13 +54,15 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
             makeRoom(at: now)
             // Before anybody else has it, so that no change is missed.
             watch(value, of: key, id, by: order.watchers)
-            let answer = table.withLock { $0.putIn(value, for: key, id: id, by: order, at: now) }
-            if case .isIn = answer { return value }
-            unwatch(value, id, by: order.watchers)
-            switch answer {
-            case .isIn: return value
-            case .isThere(let other): return other
-            case .isOutdated(let newer): order = newer
+            switch table.withLock({ $0.putIn(value, for: key, id: id, by: order, at: now) }) {
+            case .isIn:
+                return value
+            case .isThere(let other):
+                unwatch(value, id, by: order.watchers)
+                return other
+            case .isOutdated(let newer):
+                unwatch(value, id, by: order.watchers)
+                order = newer
             }
         }
     }
@@ -101,10 +104,8 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
     ) -> (RegistryTable<Key, Value>.Mark, mayGo: Bool)? {
         let candidate = table.withLock { $0.examine(capacity: capacity, looks: &looks, at: now) }
         return candidate.map { candidate in
-            let isOld = candidate.unusedFor >= evictingAfter
-            let mayGo =
-                candidate.value.isAtRest || isOld && candidate.value.canBeEvicted(unusedFor: evictingAfter)
-            return (candidate.mark, mayGo)
+            let (value, isOld) = (candidate.value, candidate.unusedFor >= evictingAfter)
+            return (candidate.mark, value.isAtRest || isOld && value.canBeEvicted(unusedFor: evictingAfter))
         }
     }
 }

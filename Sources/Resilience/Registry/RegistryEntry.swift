@@ -1,7 +1,7 @@
 /// What a ``Registry`` can keep: the package's policies with a state, and pipelines.
 public protocol RegistryEntry: Sendable {
-    /// Whether nobody but the registry holds it. For a class that is `isKnownUniquelyReferenced(&entry)`, the default; for a value,
-    /// the same of what it refers to.
+    /// Whether nobody but the registry holds it. For a class that is `isKnownUniquelyReferenced(&entry)`, the default; for a
+    /// value, the same of what it refers to.
     ///
     /// Runs under the registry's lock, so it must do nothing else, and not use the registry.
     static func isUniquelyHeld(_ entry: inout Self) -> Bool

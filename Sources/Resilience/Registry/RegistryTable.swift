@@ -1,7 +1,7 @@
 /// What a registry knows, and every step that it takes under its lock.
 ///
-/// No step runs a user's code, except a key's `==` and `hash(into:)` and ``RegistryEntry/isUniquelyHeld(_:)``. What a step takes out
-/// is returned, so that it is let go of after the lock: a `deinit` may be a user's code, too.
+/// No step runs a user's code, except a key's `==` and `hash(into:)` and ``RegistryEntry/isUniquelyHeld(_:)``. What a step
+/// takes out is returned, so that it is let go of after the lock: a `deinit` may be a user's code, too.
 @usableFromInline struct RegistryTable<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
     typealias Make = @Sendable (Key) -> Value
     typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
@@ -50,7 +50,7 @@
     /// How often all values were handed out, which no entry is marked for.
     private var handouts = 0
 
-    private var make: Make
+    private(set) var make: Make
     private var overrides: [Key: (make: @Sendable () -> Value, settings: UInt64)] = [:]
     /// Counts changes of settings: the number of those that `make` stands for, and the latest of all.
     private var makeSettings: UInt64 = 0
@@ -72,7 +72,7 @@
         return entry.value
     }
 
-    /// All there are now. Does not count as use: who looks at all of them every few seconds must not keep them from being evicted.
+    /// All there are now. Does not count as use: a dashboard that looks at all of them every few seconds must not keep them.
     mutating func all() -> [Key: Value] {
         handouts += 1
         return entries.mapValues(\.value)
@@ -141,8 +141,8 @@
         let watchers: [UInt64: Watcher]
     }
 
-    /// Moves the hand on to the next that nobody else holds, for the caller to ask it whether it may be evicted; nil if there are
-    /// fewer than `capacity`, or no looks are left.
+    /// Moves the hand on to the next that nobody else holds, for the caller to ask it whether it may be evicted.
+    /// - Returns: nil if there are fewer than `capacity`, or no looks are left.
     mutating func examine(capacity: Int, looks: inout Int, at now: Instant) -> Candidate? {
         while looks > 0, entries.count >= capacity {
             looks -= 1
@@ -158,8 +158,8 @@
         return nil
     }
 
-    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed stays until its next
-    /// turn.
+    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed stays until
+    /// its next turn.
     mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
         guard let index = entries.index(forKey: mark.key), entries.values[index].settle(mark.id), mayGo,
             mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key

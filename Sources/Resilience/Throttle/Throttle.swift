@@ -432,8 +432,8 @@ public final class Throttle: Policy {
     }
 }
 extension Throttle: RegistryEntry {
-    /// If all it remembers is that it was held, by a hold that was over this long ago, and nobody came to probe; or if calls used
-    /// it meanwhile, which have come by another key, which shares it.
+    /// If all it remembers is that it was held, by a hold that was over this long ago, and nobody came to probe; or if calls
+    /// used it meanwhile, which have come by another key that shares it.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = base.now
         return state.withLock { state in

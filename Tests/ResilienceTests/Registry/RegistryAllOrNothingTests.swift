@@ -157,6 +157,23 @@ import Testing
         }
     }
 
+    @Test("an override is not taken back within a check if the key's settings without it are invalid (P40)")
+    func invalidWithoutOverride() throws {
+        let limit = Box(3)
+        let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: limit.value, timeBase: clock) }
+        bulkheads.setOverride("/a") { [clock] in Bulkhead(limit: 5, timeBase: clock) }
+        _ = bulkheads["/a"]
+        limit.value = 0
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { bulkheads.setOverride("/a", make: nil) }
+        }
+        limit.value = 3
+        let other = bulkheads["/other"]
+        #expect(bulkheads["/a"].status.limit == 5 && other.status.limit == 3)
+        bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 4, timeBase: clock) }
+        #expect(bulkheads["/a"].status.limit == 5 && other.status.limit == 4)
+    }
+
     @Test("nothing is taken if something else in the same check is invalid (P40)")
     func invalidBefore() {
         let bulkheads = bulkheads()
