@@ -42,11 +42,14 @@ extension Registry where Value == Pipeline {
 
 /// What a call would find now at one policy of a pipeline.
 public enum PolicyStatus: Sendable, Hashable {
+    /// What a ``CircuitBreaker`` of this name says.
     case circuitBreaker(name: String, CircuitStatus)
+    /// What a ``Throttle`` of this name says.
     case throttle(name: String, ThrottleStatus)
+    /// What a ``Bulkhead`` of this name says.
     case bulkhead(name: String, BulkheadStatus)
 
-    /// - Returns: nil for a policy of another kind.
+    /// nil for a policy of another kind.
     init?(_ policy: any Policy) {
         switch policy {
         case let breaker as CircuitBreaker: self = .circuitBreaker(name: breaker.name, breaker.status)
