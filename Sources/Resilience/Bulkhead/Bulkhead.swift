@@ -33,6 +33,8 @@ public final class Bulkhead: Policy {
         var made: (limit: Int, queue: Int)
         /// The parked calls' waiters, by their tickets.
         var waiters: [UInt64: Waiter] = [:]
+
+        var hasLimitsAsMade: Bool { (machine.limit, machine.queueLimit) == made }
     }
 
     private static let checks = SettingChecks("Bulkhead")
@@ -240,9 +242,7 @@ public final class Bulkhead: Policy {
     /// Whether nobody is inside, and so nobody waits, and its limits are those that it was made with: forgetting it
     /// would lose nothing.
     public var isAtRest: Bool {
-        ask { state in
-            state.machine.inUse == 0 && (state.machine.limit, state.machine.queueLimit) == state.made
-        }
+        ask { $0.machine.inUse == 0 && $0.hasLimitsAsMade }
     }
 
     public var description: String {
@@ -259,9 +259,18 @@ public final class Bulkhead: Policy {
 }
 
 extension Bulkhead: RegistryEntry {
+    /// If its limits are those that it was made with. Whoever is inside has come by another key that shares it.
+    public func canBeEvicted(unusedFor time: Duration) -> Bool { ask { $0.hasLimitsAsMade } }
+
+    /// Whether the two differ in no more than their limit and queue.
+    public func canBeReconfigured(like other: Bulkhead) -> Bool {
+        order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
+    }
+
     /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these.
     public func reconfigured(like other: Bulkhead) -> Self? {
-        guard order == other.order, maxWait == other.maxWait, predictsWait == other.predictsWait else { return nil }
+        guard other !== self else { return self }
+        guard canBeReconfigured(like: other) else { return nil }
         let made = other.ask { $0.made }
         setLimit(made.limit)
         setQueue(made.queue)

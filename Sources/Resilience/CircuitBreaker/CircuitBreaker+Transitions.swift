@@ -29,8 +29,9 @@ extension CircuitBreaker {
     }
 
     /// Tells of every change of state from now on, in order, outside every lock.
-    func watch(_ id: UInt64, _ watcher: @escaping @Sendable (CircuitTransition) -> Void) {
-        inner.withLock { $0.watchers.add(id, watcher) }
+    /// - Parameter entry: of which of a registry's entries, several of which may share this breaker.
+    func watch(_ id: UInt64, of entry: UInt64 = 0, _ watcher: @escaping @Sendable (CircuitTransition) -> Void) {
+        inner.withLock { $0.watchers.add(WatcherID(stream: id, entry: entry), watcher) }
         plan()
     }
 
@@ -39,9 +40,9 @@ extension CircuitBreaker {
     /// Names a watcher, of however many breakers.
     static func nextWatcherID() -> UInt64 { lastWatcherID.add(1, ordering: .relaxed).newValue }
 
-    func unwatch(_ id: UInt64) {
+    func unwatch(_ id: UInt64, of entry: UInt64 = 0) {
         // What is removed is let go of after the lock: its deinit may be a user's code.
-        _ = inner.withLock { $0.watchers.remove(id) }
+        _ = inner.withLock { $0.watchers.remove(WatcherID(stream: id, entry: entry)) }
         plan()
     }
 
@@ -53,19 +54,24 @@ extension CircuitBreaker {
         }
     }
 
+    struct WatcherID: Hashable {
+        let stream: UInt64
+        let entry: UInt64
+    }
+
     /// Who watches a breaker, and what they have not been told.
     struct Watchers {
         typealias Watcher = @Sendable (CircuitTransition) -> Void
 
-        private(set) var all: [(id: UInt64, watcher: Watcher)] = []
+        private(set) var all: [(id: WatcherID, watcher: Watcher)] = []
         private var news: [CircuitTransition] = []
         var isDelivering = false
 
         var isEmpty: Bool { all.isEmpty }
 
-        mutating func add(_ id: UInt64, _ watcher: @escaping Watcher) { all.append((id, watcher)) }
+        mutating func add(_ id: WatcherID, _ watcher: @escaping Watcher) { all.append((id, watcher)) }
 
-        mutating func remove(_ id: UInt64) -> Watcher? {
+        mutating func remove(_ id: WatcherID) -> Watcher? {
             all.firstIndex { $0.id == id }.map { all.remove(at: $0).watcher }
         }
 

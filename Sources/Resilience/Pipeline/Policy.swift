@@ -28,7 +28,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     var timeBase: (any TimeBase)? { get }
 
     /// Whether forgetting it would lose nothing: no call of it is under way, and nothing is counted. True by default if it
-    /// keeps no readings. A ``Registry`` forgets only pipelines whose policies are all at rest.
+    /// keeps no readings. A ``Registry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
     /// Whether one and the same object may be in a pipeline twice. False for a policy whose calls hold something that they

@@ -6,64 +6,77 @@
 /// try await breakers["/api/streams"].run { try await client.streams() }
 /// ```
 ///
-/// However many tasks ask at once, a key has one. When there are `capacity` of them, a new key takes the place of one that
-/// nobody holds and that is at rest, which forgetting loses nothing of but its observers; the others stay, so that there
-/// may be more. Keys should be few all the same: a route, not a URL with its identifiers.
+/// However many tasks ask at once, a key has one. When there are `capacity` of them, a new key evicts one that nobody holds
+/// and that has nothing to tell: it is at rest, or its circuit is not open and it has not been used for `evictingAfter`.
+/// The others stay, so that there may be more. Keys should be few all the same: a route, not a URL with its identifiers.
+///
+/// Everything of yours runs outside the registry's lock, and may use the registry: `make`, policies, observers, time bases,
+/// and what they hold when it is let go of. The exceptions are a key's `==` and `hash(into:)`, and
+/// ``RegistryEntry/isUniquelyHeld(_:)``: those must not.
 public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
+    /// Makes the one of a key.
     public typealias Make = @Sendable (Key) -> Value
 
-    @usableFromInline struct State {
-        @usableFromInline var values: [Key: Value] = [:]
-        /// The keys in the order in which they are looked at for one to forget, and the next of them.
-        var ring: [Key] = []
-        var hand = 0
-        var make: Make
-        var overrides: [Key: @Sendable () -> Value] = [:]
-        var watchers: [UInt64: Watcher] = [:]
-
-        func makes(_ key: Key) -> @Sendable () -> Value { overrides[key] ?? { [make] in make(key) } }
-    }
-
-    @usableFromInline typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
-
     private let capacity: Int
-    @usableFromInline let state: Locked<State>
+    private let evictingAfter: Duration
+    private let timeBase: any TimeBase
+    @usableFromInline let table: Locked<RegistryTable<Key, Value>>
 
     /// - Parameters:
-    ///   - capacity: how many are kept before idle ones are forgotten; 1 or more.
-    ///   - make: makes the one of a key. May be called for a key that another task has just made one for; the first stays.
-    public init(capacity: Int = 10_000, make: @escaping Make) {
-        self.capacity = SettingChecks("Registry").atLeast(1, capacity, "capacity")
-        state = Locked(State(make: make))
+    ///   - capacity: how many are kept before others are evicted; 1 or more.
+    ///   - evictingAfter: how long a key must not have been used before it may be evicted though failures are counted for
+    ///     it, or its last break was not followed by a success; 0 or more. See ``RegistryEntry/canBeEvicted(unusedFor:)``.
+    ///   - timeBase: where the registry reads how long a key was not used.
+    ///   - make: makes the one of a key. May be called for a key that another task has just made one for, or once more if its
+    ///     settings changed meanwhile. Invalid settings end the process here: those from outside are checked in it, by
+    ///     ``PolicySettings/checked(_:)``.
+    public init(
+        capacity: Int = 10_000, evictingAfter: Duration = .seconds(600), timeBase: any TimeBase = .system,
+        make: @escaping Make
+    ) {
+        let checks = SettingChecks("Registry")
+        self.capacity = checks.atLeast(1, capacity, "capacity")
+        self.evictingAfter = checks.notNegative(evictingAfter, "evictingAfter")
+        self.timeBase = timeBase
+        table = Locked(RegistryTable(make: make))
     }
 
     /// The one of this key, made now if it is new.
     @inlinable public subscript(key: Key) -> Value { existing(key) ?? make(key) }
 
     @usableFromInline func make(_ key: Key) -> Value {
-        let made = state.withLock({ $0.makes(key) })()
-        // What is forgotten is let go of after the lock: its observers' deinit may be a user's code.
-        let (value, forgotten): (Value, [Value]) = state.withLock { state in
-            if let value = state.values[key] { return (value, []) }
-            let forgotten = makeRoom(&state)
-            state.values[key] = made
-            state.ring.append(key)
-            for (id, watcher) in state.watchers { watch(made, of: key, id, watcher) }
-            return (made, forgotten)
+        let (id, now) = (CircuitBreaker.nextWatcherID(), timeBase.now)
+        var order = table.withLock { $0.order(for: key) }
+        while true {
+            let value = order.make()
+            // One with a setting that can't be is for nobody: whoever asked for the check is told.
+            guard SettingChecks.mayChange else { return value }
+            makeRoom(at: now)
+            // Before anybody else has it, so that no change is missed.
+            watch(value, of: key, id, by: order.watchers)
+            switch table.withLock({ $0.putIn(value, for: key, id: id, by: order, at: now) }) {
+            case .isIn:
+                return value
+            case .isThere(let other):
+                unwatch(value, id, by: order.watchers)
+                return other
+            case .isOutdated(let newer):
+                unwatch(value, id, by: order.watchers)
+                order = newer
+            }
         }
-        _ = forgotten
-        return value
     }
 
     /// The one of this key, if there is one.
     ///
     /// For others to compile for their keys: looking one up by an unknown kind of key takes ten times as long.
-    @inlinable public func existing(_ key: Key) -> Value? { state.withLock { $0.values[key] } }
+    @inlinable public func existing(_ key: Key) -> Value? { table.withLock { $0.use(key) } }
 
-    /// All there are now.
-    public var values: [Key: Value] { state.withLock { $0.values } }
+    /// All there are now. Looking at them does not count as use.
+    public var values: [Key: Value] { table.withLock { $0.all() } }
 
-    public var count: Int { state.withLock { $0.values.count } }
+    /// How many there are now.
+    public var count: Int { table.withLock { $0.entries.count } }
 
     /// Sets the one of this key back to how it was made.
     public func reset(_ key: Key) { existing(key)?.reset() }
@@ -71,126 +84,28 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
     /// Sets every one back to how it was made.
     public func resetAll() { for value in values.values { value.reset() } }
 
+    // MARK: Evicting
+
     /// How many are looked at, at most, for each new key: so that none of them waits long.
     private static var looks: Int { 8 }
 
-    private func makeRoom(_ state: inout State) -> [Value] {
-        var forgotten: [Value] = []
-        for _ in 0..<Self.looks where state.values.count >= capacity {
-            if state.hand >= state.ring.count { state.hand = 0 }
-            let key = state.ring[state.hand]
-            // Taken out, so that a reference elsewhere is the only other one.
-            guard var value = state.values.removeValue(forKey: key) else { continue }
-            if Value.isIdle(&value) {
-                forgotten.append(value)
-                state.ring.swapAt(state.hand, state.ring.count - 1)
-                state.ring.removeLast()
-            } else {
-                state.values[key] = value
-            }
-            // Past the one that took its place, too: it is the newest.
-            state.hand += 1
+    private func makeRoom(at now: Instant) {
+        var looks = Self.looks
+        while let (mark, mayGo) = examineNext(&looks, at: now) {
+            let evicted = table.withLock { $0.settle(mark, mayGo: mayGo) }
+            // It may hold a breaker that others share.
+            if let evicted { unwatch(evicted.value, evicted.id, by: evicted.watchers) }
         }
-        return forgotten
-    }
-}
-
-// MARK: Settings, live
-
-extension Registry {
-    /// Makes this key's own way, or as all others again if `make` is nil, also when it was forgotten in between.
-    /// - Returns: false if there is one already that can't go on with the new settings, and keeps its old ones.
-    @discardableResult
-    public func setOverride(_ key: Key, make: (@Sendable () -> Value)?) -> Bool {
-        let make = state.withLock { state in
-            state.overrides[key] = make
-            return state.makes(key)
-        }
-        return reconfigure(key, like: make)
     }
 
-    /// Makes new ones this way from now on, and gives those there are their new settings: states, counts and permits in use
-    /// go on.
-    /// - Returns: the keys whose one can't go on with the new settings, and keeps its old ones.
-    @discardableResult
-    public func reconfigure(make: @escaping Make) -> [Key] {
-        let all = state.withLock { state in
-            state.make = make
-            return state.values.keys.map { ($0, state.makes($0)) }
+    /// Holds the value no longer than this takes: who evicts it must find that nobody holds it.
+    @inline(never) private func examineNext(
+        _ looks: inout Int, at now: Instant
+    ) -> (RegistryTable<Key, Value>.Mark, mayGo: Bool)? {
+        let candidate = table.withLock { $0.examine(capacity: capacity, looks: &looks, at: now) }
+        return candidate.map { candidate in
+            let (value, isOld) = (candidate.value, candidate.unusedFor >= evictingAfter)
+            return (candidate.mark, value.isAtRest || isOld && value.canBeEvicted(unusedFor: evictingAfter))
         }
-        return all.filter { !reconfigure($0, like: $1) }.map(\.0)
-    }
-
-    private func reconfigure(_ key: Key, like make: @Sendable () -> Value) -> Bool {
-        guard let value = existing(key) else { return true }
-        guard let changed = value.reconfigured(like: make()) else { return false }
-        // Another one only for what is a plain value; what is a reference has changed itself.
-        let replaced = state.withLock { state in
-            state.values[key] == nil ? nil : state.values.updateValue(changed, forKey: key)
-        }
-        _ = replaced
-        return true
-    }
-}
-
-// MARK: Circuit breakers
-
-/// A circuit breaker for each key.
-public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = Registry<Key, CircuitBreaker>
-/// A throttle for each key.
-public typealias ThrottleRegistry<Key: Hashable & Sendable> = Registry<Key, Throttle>
-/// A bulkhead for each key.
-public typealias BulkheadRegistry<Key: Hashable & Sendable> = Registry<Key, Bulkhead>
-/// A pipeline for each key.
-public typealias PipelineRegistry<Key: Hashable & Sendable> = Registry<Key, Pipeline>
-
-extension Registry where Value == CircuitBreaker {
-    /// Whether a call to this key would be let through now. A key without a breaker is free.
-    public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }
-
-    /// What a call to each key would find now.
-    public var statuses: [Key: CircuitStatus] { values.mapValues(\.status) }
-}
-
-/// A change of state of one key's circuit.
-public struct KeyedTransition<Key: Hashable & Sendable>: Sendable, Hashable {
-    public let key: Key
-    public let transition: CircuitTransition
-
-    public init(key: Key, transition: CircuitTransition) {
-        self.key = key
-        self.transition = transition
-    }
-}
-
-extension Registry {
-    /// The changes of state of every key's circuits from now on, of those to come too; in order for each circuit.
-    /// - Parameter limit: changes kept for a reader that lags behind; the oldest are dropped first.
-    public func transitions(bufferingNewest limit: Int = 1000) -> AsyncStream<KeyedTransition<Key>> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: KeyedTransition<Key>.self, bufferingPolicy: .bufferingNewest(max(1, limit)))
-        let id = CircuitBreaker.nextWatcherID()
-        let watcher: Watcher = { key, transition in
-            continuation.yield(KeyedTransition(key: key, transition: transition))
-        }
-        state.withLock { state in
-            state.watchers[id] = watcher
-            for (key, value) in state.values { watch(value, of: key, id, watcher) }
-        }
-        continuation.onTermination = { [weak self] _ in self?.unwatch(id) }
-        return stream
-    }
-
-    /// Under the lock, so that nobody has it before it is watched.
-    private func watch(_ value: Value, of key: Key, _ id: UInt64, _ watcher: @escaping Watcher) {
-        for breaker in value.circuitBreakers { breaker.watch(id) { watcher(key, $0) } }
-    }
-
-    private func unwatch(_ id: UInt64) {
-        let values = state.withLock { state in
-            state.watchers[id] = nil
-            return state.values
-        }
-        for value in values.values { for breaker in value.circuitBreakers { breaker.unwatch(id) } }
     }
 }

@@ -302,10 +302,16 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Whether forgetting it would lose nothing.
-    func isAtRest(at now: Instant) -> Bool {
+    func isAtRest(at now: Instant) -> Bool { gate == .open && isEmpty(at: max(latest, now)) }
+
+    /// Whether forgetting it would lose nothing but a hold that was over this long ago.
+    func isAtRest(at now: Instant, forgettingHoldsOverFor time: Duration) -> Bool {
         let now = max(latest, now)
-        return gate == .open && line.isEmpty && slowStart.map { $0.ends <= now } ?? true
-            && limiter.isFull(at: now.nanoseconds)
+        return heldUntil.map { $0 + time <= now } ?? true && isEmpty(at: now)
+    }
+
+    private func isEmpty(at now: Instant) -> Bool {
+        line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
     /// How long until a call of cost 1 that came now could go, if nobody in line gives up; while a probe is out, at the

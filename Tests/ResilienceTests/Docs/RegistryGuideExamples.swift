@@ -1,3 +1,4 @@
+import Foundation
 import Resilience
 import ResilienceTesting
 import TestSupport
@@ -36,6 +37,45 @@ import Testing
         breakers.resetAll()
         #expect(journal.lines.sorted() == ["/api/streams: closed, 0 failed", "/search: closed, 1 failed"])
         #expect(streams == [1] && isFree && breakers["/search"].failureCount == 0)
+    }
+
+    private struct Loaded: Sendable {
+        var failures = 7
+        var limits = ["small": 2, "broken": 0]
+    }
+
+    @Test("the guide's settings from outside are taken if they are valid, and change nothing if not")
+    func outside() throws {
+        let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
+        _ = breakers["/a"]
+        func reload(_ loaded: Loaded) throws -> [String] {
+            let refused = try PolicySettings.checked {
+                breakers.reconfigure { CircuitBreaker($0, tripping: .consecutiveFailures(loaded.failures)) }
+            }
+            return refused
+        }
+        #expect(try reload(Loaded()) == [] && breakers["/a"].status.failureLimit == 7)
+        #expect(throws: InvalidSettings.self) { try reload(Loaded(failures: 0)) }
+        #expect(breakers["/a"].status.failureLimit == 7 && breakers["/new"].status.failureLimit == 7)
+
+        let loaded = Loaded()
+        let tenants = BulkheadRegistry<String> { tenant in
+            let own = try? PolicySettings.checked { Bulkhead(tenant, limit: loaded.limits[tenant] ?? 16) }
+            return own ?? Bulkhead(tenant, limit: 16)
+        }
+        #expect(["small", "broken", "other"].map { tenants[$0].status.limit } == [2, 16, 16])
+    }
+
+    @Test("the guide's circuits go on over a restart")
+    func restart() throws {
+        let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
+        breakers["/a"].trip()
+        let stored = try JSONEncoder().encode(breakers.snapshots())
+        let snapshots = try JSONDecoder().decode([String: CircuitSnapshot].self, from: stored)
+        breakers.resetAll()
+        let unusable = breakers.restore(snapshots)
+        if !unusable.isEmpty { log("their snapshots fit no longer, they begin anew: \(unusable)") }
+        #expect(breakers["/a"].state == .open && journal.lines.isEmpty)
     }
 
     @Test("the guide's loop tells of every key's changes")

@@ -81,7 +81,7 @@ import Testing
         }
         registry.value = breakers
         for key in 0..<3 { _ = breakers[key] }
-        #expect(seen.lines == ["2 left"])
+        #expect(seen.lines == ["1 left"])
         registry.value = nil
     }
 

@@ -110,3 +110,40 @@ extension Linearizability {
         }
     }
 }
+
+@Suite struct RegistrySettingsConcurrencyTests {
+    @Test("however many threads look keys up and change settings, in the end every key has the settings of then")
+    func agree() async {
+        for round in 0..<20 {
+            let registry = BulkheadRegistry<Int>(capacity: 8) { _ in
+                sched_yield()
+                return Bulkhead(limit: 1, timeBase: ToldTime())
+            }
+            await withTaskGroup(of: Void.self) { group in
+                for thread in 0..<4 {
+                    group.addTask {
+                        var random = SeededNumbers(seed: UInt64(4 * round + thread))
+                        for _ in 0..<100 {
+                            let (key, limit) = (random.below(12), 1 + random.below(100))
+                            let make: @Sendable () -> Bulkhead = {
+                                sched_yield()
+                                return Bulkhead(limit: limit, timeBase: ToldTime())
+                            }
+                            switch random.below(8) {
+                            case 0: registry.reconfigure { _ in make() }
+                            case 1: registry.setOverride(key, make: make)
+                            case 2: registry.setOverride(key, make: nil)
+                            default: _ = registry[key]
+                            }
+                        }
+                    }
+                }
+            }
+            // What each key would be made with now.
+            for (key, bulkhead) in registry.values {
+                let made = registry.table.withLock { $0.order(for: key) }.make()
+                #expect(bulkhead.status.limit == made.status.limit, "round \(round), key \(key)")
+            }
+        }
+    }
+}

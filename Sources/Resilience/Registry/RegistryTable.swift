@@ -1,0 +1,247 @@
+/// What a registry knows, and every step that it takes under its lock.
+///
+/// No step runs a user's code, except a key's `==` and `hash(into:)` and ``RegistryEntry/isUniquelyHeld(_:)``. What a step
+/// takes out is returned, so that it is let go of after the lock: a `deinit` may be a user's code, too.
+@usableFromInline struct RegistryTable<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
+    typealias Make = @Sendable (Key) -> Value
+    typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
+
+    @usableFromInline struct Entry: Sendable {
+        @usableFromInline var value: Value
+        @usableFromInline var use = Use.unused
+        /// The same for as long as the key is there, also when its value is replaced.
+        let id: UInt64
+        /// The settings that it was made or last reconfigured with.
+        var settings: UInt64
+        /// When the hand last found it used or held; when it was made, before that.
+        var unusedSince: Instant
+
+        /// The hand comes by.
+        /// - Returns: whether to ask it whether it may be evicted. Nobody else holds it then.
+        mutating func examine(at now: Instant) -> Bool {
+            guard use != .examined else { return false }
+            let isHeld = !Value.isUniquelyHeld(&value)
+            if isHeld || use == .used { unusedSince = now }
+            use = isHeld ? .unused : .examined
+            return !isHeld
+        }
+
+        /// It has been asked.
+        /// - Returns: whether nobody has got it since, nor holds it.
+        mutating func settle(_ id: UInt64) -> Bool {
+            guard self.id == id, use == .examined else { return false }
+            use = .unused
+            return Value.isUniquelyHeld(&value)
+        }
+    }
+
+    @usableFromInline enum Use: Sendable {
+        /// Looked up since the hand last came by.
+        case used
+        case unused
+        /// Somebody is asking it whether it may be evicted, and nobody has got it since.
+        case examined
+    }
+
+    @usableFromInline private(set) var entries: [Key: Entry] = [:]
+    /// The keys in the order in which they are examined, and the next of them.
+    private(set) var ring: [Key] = []
+    private var hand = 0
+    /// How often all values were handed out, which no entry is marked for.
+    private var handouts = 0
+
+    private(set) var make: Make
+    private var overrides: [Key: (make: @Sendable () -> Value, settings: UInt64)] = [:]
+    /// Counts changes of settings: the number of those that `make` stands for, and the latest of all.
+    private var makeSettings: UInt64 = 0
+    private var lastSettings: UInt64 = 0
+
+    private(set) var watchers: [UInt64: Watcher] = [:]
+    /// Counts changes of `watchers`.
+    private var watcherChanges: UInt64 = 0
+
+    init(make: @escaping Make) { self.make = make }
+
+    // MARK: Looking up
+
+    /// The one of this key, marked as used.
+    @inlinable mutating func use(_ key: Key) -> Value? {
+        guard let entry = entries[key] else { return nil }
+        // Written only when it has to be, so that nearly every lookup only reads.
+        if entry.use != .used { entries[key]?.use = .used }
+        return entry.value
+    }
+
+    /// All there are now. Does not count as use: a dashboard that looks at all of them every few seconds must not keep them.
+    mutating func all() -> [Key: Value] {
+        handouts += 1
+        return entries.mapValues(\.value)
+    }
+
+    // MARK: Making
+
+    /// How a key's value is to be made, and who is to watch it.
+    struct Order {
+        let make: @Sendable () -> Value
+        let settings: UInt64
+        let watchers: [UInt64: Watcher]
+        fileprivate let watcherChanges: UInt64
+    }
+
+    enum PutIn {
+        case isIn
+        /// Another task was first.
+        case isThere(Value)
+        /// It was made by old settings, or is not watched by all who watch.
+        case isOutdated(Order)
+    }
+
+    func order(for key: Key) -> Order {
+        Order(make: makes(key), settings: settings(of: key), watchers: watchers, watcherChanges: watcherChanges)
+    }
+
+    private func makes(_ key: Key) -> @Sendable () -> Value {
+        if let own = overrides[key] { return own.make }
+        return { [make] in make(key) }
+    }
+
+    /// The number of the settings that a key's value is to have now.
+    private func settings(of key: Key) -> UInt64 { overrides[key]?.settings ?? makeSettings }
+
+    mutating func putIn(_ value: Value, for key: Key, id: UInt64, by order: Order, at now: Instant) -> PutIn {
+        if let value = use(key) { return .isThere(value) }
+        guard order.settings == settings(of: key), order.watcherChanges == watcherChanges else {
+            return .isOutdated(self.order(for: key))
+        }
+        entries[key] = Entry(value: value, id: id, settings: order.settings, unusedSince: now)
+        ring.append(key)
+        return .isIn
+    }
+
+    // MARK: Evicting
+
+    /// One that nobody else holds.
+    struct Candidate {
+        let value: Value
+        /// For how long at least it was neither looked up nor held.
+        let unusedFor: Duration
+        let mark: Mark
+    }
+
+    struct Mark {
+        fileprivate let key: Key
+        fileprivate let id: UInt64
+        fileprivate let place: Int
+        fileprivate let handouts: Int
+    }
+
+    struct Evicted {
+        let value: Value
+        let id: UInt64
+        let watchers: [UInt64: Watcher]
+    }
+
+    /// Moves the hand on to the next that nobody else holds, for the caller to ask it whether it may be evicted.
+    /// - Returns: nil if there are fewer than `capacity`, or no looks are left.
+    mutating func examine(capacity: Int, looks: inout Int, at now: Instant) -> Candidate? {
+        while looks > 0, entries.count >= capacity {
+            looks -= 1
+            if hand >= ring.count { hand = 0 }
+            let key = ring[hand]
+            hand += 1
+            guard let index = entries.index(forKey: key), entries.values[index].examine(at: now) else { continue }
+            let entry = entries[index].value
+            return Candidate(
+                value: entry.value, unusedFor: entry.unusedSince.duration(to: now),
+                mark: Mark(key: key, id: entry.id, place: hand - 1, handouts: handouts))
+        }
+        return nil
+    }
+
+    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed stays until
+    /// its next turn.
+    mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
+        guard let index = entries.index(forKey: mark.key), entries.values[index].settle(mark.id), mayGo,
+            mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key
+        else { return nil }
+        // The caller holds the key.
+        let entry = entries.remove(at: index).value
+        ring.swapAt(mark.place, ring.count - 1)
+        ring.removeLast()
+        return Evicted(value: entry.value, id: entry.id, watchers: watchers)
+    }
+
+    // MARK: Settings
+
+    /// - Returns: the way that there was before, and the keys that are to be made by this one now.
+    mutating func setMake(_ make: @escaping Make) -> (old: Make, keys: [Key]) {
+        let old = self.make
+        self.make = make
+        lastSettings += 1
+        makeSettings = lastSettings
+        return (old, keysWithoutOverride)
+    }
+
+    var keysWithoutOverride: [Key] { entries.keys.filter { overrides[$0] == nil } }
+
+    /// - Returns: the override that there was before, and the table's own copy of the key.
+    mutating func setOverride(_ key: Key, _ make: (@Sendable () -> Value)?) -> (Key, (@Sendable () -> Value))? {
+        let old = overrides.index(forKey: key).map { overrides.remove(at: $0) }
+        if let make {
+            lastSettings += 1
+            overrides[key] = (make, lastSettings)
+        }
+        return old.map { ($0.key, $0.value.make) }
+    }
+
+    /// A key's value that has other settings than it is to have now.
+    struct Outdated {
+        let value: Value
+        let id: UInt64
+        let make: @Sendable () -> Value
+        let settings: UInt64
+    }
+
+    mutating func outdated(_ key: Key) -> Outdated? {
+        guard let entry = entries[key], entry.settings != settings(of: key) else { return nil }
+        handouts += 1
+        return Outdated(value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key))
+    }
+
+    /// Takes note that a value has taken over settings, be they still the present ones or not.
+    /// - Returns: the value that was there before.
+    mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
+        guard let index = entries.index(forKey: key), entries.values[index].id == outdated.id else { return nil }
+        let old = entries.values[index].value
+        entries.values[index].value = value
+        entries.values[index].settings = outdated.settings
+        return old
+    }
+
+    // MARK: Watching
+
+    struct Watched {
+        let key: Key
+        let value: Value
+        let id: UInt64
+    }
+
+    private mutating func allToWatch() -> [Watched] {
+        handouts += 1
+        return entries.map { Watched(key: $0, value: $1.value, id: $1.id) }
+    }
+
+    /// - Returns: all that are there. What comes later is watched before it is put in.
+    mutating func addWatcher(_ id: UInt64, _ watcher: @escaping Watcher) -> [Watched] {
+        watchers[id] = watcher
+        watcherChanges += 1
+        return allToWatch()
+    }
+
+    /// - Returns: all that are there, and the watcher.
+    mutating func removeWatcher(_ id: UInt64) -> ([Watched], Watcher?) {
+        let watcher = watchers.removeValue(forKey: id)
+        watcherChanges += 1
+        return (allToWatch(), watcher)
+    }
+}

@@ -1,0 +1,209 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct RegistryAllOrNothingTests {
+    let clock = ManualClock()
+
+    private func pipeline(
+        rate: Int, limit: Int = 1, _ rule: some TripRule = .consecutiveFailures(2), on base: ManualClock? = nil
+    ) -> Pipeline {
+        let base = base ?? clock
+        return Pipeline {
+            Throttle(.perSecond(rate), timeBase: base)
+            Bulkhead(limit: limit, timeBase: base)
+            CircuitBreaker(tripping: rule, timeBase: base)
+        }
+    }
+
+    @Test("a pipeline that can't go on keeps all of its settings: none of its policies has changed (P37)")
+    func refused() {
+        let pipelines = PipelineRegistry<String> { _ in pipeline(rate: 1) }
+        let before = pipelines["/a"].policies.map { "\($0)" }
+        let kept = pipelines.reconfigure { _ in pipeline(rate: 9, limit: 9, .anyOf(.consecutiveFailures(2))) }
+        #expect(kept == ["/a"] && pipelines["/a"].policies.map { "\($0)" } == before)
+        let elsewhere = ManualClock()
+        #expect(pipelines.reconfigure { _ in pipeline(rate: 9, on: elsewhere) } == ["/a"])
+        #expect(pipelines["/a"].policies.map { "\($0)" } == before)
+        #expect(pipelines.reconfigure { _ in pipeline(rate: 9, limit: 9, .consecutiveFailures(9)) } == [])
+        #expect(zip(pipelines["/a"].policies.map { "\($0)" }, before).allSatisfy { $0 != $1 })
+    }
+
+    @Test("a reconfigured pipeline has the new name, observers and classifier")
+    func news() async {
+        let (old, new) = (EventRecorder(), EventRecorder())
+        let pipelines = PipelineRegistry<String> { [clock] _ in
+            Pipeline("old", observers: Observers(old)) {
+                CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+            }
+        }
+        let breaker = pipelines["/a"].circuitBreakers[0]
+        let kept = pipelines.reconfigure { [clock] _ in
+            Pipeline("new", classifier: Classifier { _ in .permanent }, observers: Observers(new)) {
+                CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+            }
+        }
+        let pipeline = pipelines["/a"]
+        #expect(kept == [] && pipeline.name == "new" && pipeline.verdict(for: Outage()) == .permanent)
+        await #expect(throws: Outage.self) { try await pipeline.run { throw Outage() } }
+        #expect(pipeline.circuitBreakers[0] === breaker && breaker.failureCount == 0)
+        #expect(old.events.isEmpty && new.events.contains { $0.pipeline == "new" })
+    }
+
+    @Test("a policy that keys share is not reconfigured like itself: what was set while it runs stays")
+    func shared() throws {
+        let throttle = Throttle(.perSecond(1), burst: 2, timeBase: clock)
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let shared: @Sendable (Int) -> Pipeline = { retries in
+            Pipeline {
+                Retry(maxRetries: retries)
+                throttle
+                bulkhead
+                breaker
+            }
+        }
+        let pipelines = PipelineRegistry<String> { _ in shared(1) }
+        for key in ["/a", "/b"] { _ = pipelines[key] }
+        throttle.setRate(.perSecond(7), burst: 5)
+        bulkhead.setLimit(7)
+        breaker.trip()
+        clock.advance(by: .seconds(60))
+        let probe = try breaker.acquire()
+        #expect(pipelines.reconfigure { _ in shared(2) } == [])
+        #expect("\(throttle)".contains("7 per 1 s, burst 5") && bulkhead.status.limit == 7)
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        probe.complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("an idle throttle or bulkhead that was given new settings is evicted as any other")
+    func evictable() {
+        let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] _ in Bulkhead(limit: 1, timeBase: clock) }
+        let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] _ in Throttle(.perSecond(1), timeBase: clock) }
+        _ = (bulkheads[-1], throttles[-1])
+        bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 9, queue: 9, timeBase: clock) }
+        throttles.reconfigure { [clock] _ in Throttle(.perSecond(9), burst: 1, timeBase: clock) }
+        #expect(bulkheads[-1].status.limit == 9 && "\(throttles[-1])".contains("9 per 1 s"))
+        for key in 0..<10 { _ = (bulkheads[key], throttles[key]) }
+        #expect(bulkheads.existing(-1) == nil && throttles.existing(-1) == nil)
+    }
+
+    // MARK: Settings from outside
+
+    /// What a configuration from outside says; a limit of 0 can't be.
+    private func bulkheads() -> BulkheadRegistry<String> {
+        let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: 3, timeBase: clock) }
+        for key in ["/a", "/b", "/c"] { _ = bulkheads[key] }
+        return bulkheads
+    }
+
+    private func limits(_ bulkheads: BulkheadRegistry<String>) -> [Int] {
+        ["/a", "/b", "/c", "/new"].map { bulkheads[$0].status.limit }
+    }
+
+    @Test("new settings of which one key's are invalid are thrown, and no key has any of them (P40)")
+    func invalid() {
+        let bulkheads = bulkheads()
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                bulkheads.reconfigure { [clock] key in Bulkhead(limit: key == "/b" ? 0 : 9, timeBase: clock) }
+            }
+        }
+        #expect(limits(bulkheads) == [3, 3, 3, 3])
+    }
+
+    @Test("valid ones are taken, by those that have no override, and who can't go on is named")
+    func valid() throws {
+        let bulkheads = bulkheads()
+        let isDone = try PolicySettings.checked {
+            bulkheads.setOverride("/a") { [clock] in Bulkhead(limit: 1, timeBase: clock) }
+        }
+        let kept = try PolicySettings.checked {
+            bulkheads.reconfigure { [clock] key in
+                // The key with an override is not made this way.
+                Bulkhead(
+                    limit: key == "/a" ? 0 : 9, order: key == "/c" ? .byPriority : .firstInFirstOut, timeBase: clock)
+            }
+        }
+        #expect(isDone && kept == ["/c"] && limits(bulkheads) == [1, 9, 3, 9])
+    }
+
+    @Test("a key that comes while new settings are tried is tried, too (P40)")
+    func validMeanwhile() {
+        let bulkheads = bulkheads()
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                bulkheads.reconfigure { [clock] key in
+                    if key == "/c" { _ = bulkheads["/late"] }
+                    return Bulkhead(limit: key == "/late" ? 0 : 9, timeBase: clock)
+                }
+            }
+        }
+        #expect(limits(bulkheads) == [3, 3, 3, 3] && bulkheads["/late"].status.limit == 3)
+    }
+
+    @Test("an invalid override is thrown, and the key keeps what it had (P40)")
+    func invalidOverride() {
+        let bulkheads = bulkheads()
+        for key in ["/a", "/none"] {
+            #expect(throws: InvalidSettings.self) {
+                try PolicySettings.checked {
+                    bulkheads.setOverride(key) { [clock] in Bulkhead(limit: 0, timeBase: clock) }
+                }
+            }
+            #expect(bulkheads[key].status.limit == 3)
+        }
+    }
+
+    @Test("an override is not taken back within a check if the key's settings without it are invalid (P40)")
+    func invalidWithoutOverride() throws {
+        let limit = Box(3)
+        let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: limit.value, timeBase: clock) }
+        bulkheads.setOverride("/a") { [clock] in Bulkhead(limit: 5, timeBase: clock) }
+        _ = bulkheads["/a"]
+        limit.value = 0
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { bulkheads.setOverride("/a", make: nil) }
+        }
+        limit.value = 3
+        let other = bulkheads["/other"]
+        #expect(bulkheads["/a"].status.limit == 5 && other.status.limit == 3)
+        bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 4, timeBase: clock) }
+        #expect(bulkheads["/a"].status.limit == 5 && other.status.limit == 4)
+    }
+
+    @Test("nothing is taken if something else in the same check is invalid (P40)")
+    func invalidBefore() {
+        let bulkheads = bulkheads()
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                _ = Timeout(.zero)
+                bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 9, timeBase: clock) }
+                bulkheads.setOverride("/a") { [clock] in Bulkhead(limit: 9, timeBase: clock) }
+                bulkheads.setOverride("/b", make: nil)
+            }
+        }
+        #expect(limits(bulkheads) == [3, 3, 3, 3])
+    }
+
+    @Test("a new key that is looked up in a check and has an invalid setting is thrown, and not put in (P40)")
+    func invalidLookup() {
+        let limit = Box(0)
+        let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: limit.value, timeBase: clock) }
+        #expect(throws: InvalidSettings.self) { try PolicySettings.checked { bulkheads["/a"] } }
+        #expect(bulkheads.count == 0)
+        limit.value = 5
+        #expect(bulkheads["/a"].status.limit == 5)
+    }
+
+    @Test("a make that checks its own settings has a value to go on with for a key whose settings are invalid (P40)")
+    func checkedInside() {
+        let bulkheads = BulkheadRegistry<Int> { [clock] limit in
+            (try? PolicySettings.checked { Bulkhead(limit: limit, timeBase: clock) })
+                ?? Bulkhead(limit: 16, timeBase: clock)
+        }
+        #expect(bulkheads[0].status.limit == 16 && bulkheads[3].status.limit == 3)
+    }
+}

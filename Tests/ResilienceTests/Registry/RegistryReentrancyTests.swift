@@ -1,0 +1,203 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// Wherever the registry runs a user's code, that code uses the registry, at random and to some depth. Between two steps under its
+/// lock the registry always runs such code, or could: so these are the orders in which threads can come between its steps,
+/// made on one thread. A step that runs a user's code under the lock ends the process.
+@Suite struct RegistryReentrancyTests {
+    /// Whose `make`, questions and `deinit` all do something with the registry.
+    private final class Probe: RegistryEntry, Sendable {
+        struct State {
+            var settings: Int
+            var failures = 0
+        }
+
+        /// The same for all that follow each other under new settings.
+        let lineage: Int
+        let state: Locked<State>
+        let circuitBreaker: CircuitBreaker
+        let world: World
+
+        init(_ lineage: Int, _ state: State, _ circuitBreaker: CircuitBreaker, _ world: World) {
+            (self.lineage, self.circuitBreaker, self.world) = (lineage, circuitBreaker, world)
+            self.state = Locked(state)
+        }
+
+        deinit { world.meddle() }
+
+        var settings: Int { state.withLock { $0.settings } }
+
+        /// Which settings none can go on with.
+        static func areRefused(_ settings: Int) -> Bool { settings % 5 == 4 }
+
+        var isAtRest: Bool {
+            let isAtRest = state.withLock { $0.failures == 0 }
+            world.meddle()
+            return isAtRest
+        }
+
+        func canBeEvicted(unusedFor time: Duration) -> Bool {
+            world.meddle()
+            return state.withLock { $0.failures < 2 }
+        }
+
+        func reset() {
+            world.meddle()
+            state.withLock { $0.failures = 0 }
+            world.meddle()
+        }
+
+        func canBeReconfigured(like other: Probe) -> Bool { !Self.areRefused(other.settings) }
+
+        func reconfigured(like other: Probe) -> Self? {
+            world.meddle()
+            guard canBeReconfigured(like: other) else { return nil }
+            let settings = other.settings
+            state.withLock { $0.settings = settings }
+            world.meddle()
+            return self
+        }
+
+        var circuitBreakers: [CircuitBreaker] {
+            world.meddle()
+            return [circuitBreaker]
+        }
+    }
+
+    private final class World: Sendable {
+        struct State {
+            var random: SeededNumbers
+            var depth = 0
+            var lineages = 0
+            var makes = 0
+            var overrides: [Int: Int] = [:]
+            var lastSettings = 0
+            var held: [Int: Probe] = [:]
+            var streams: [AsyncStream<KeyedTransition<Int>>] = []
+            /// Which lineage each key had last, and which were seen to be gone.
+            var seen: [Int: Int] = [:]
+            var gone: Set<Int> = []
+        }
+
+        let state: Locked<State>
+        let clock = ManualClock()
+        let shared: CircuitBreaker?
+        let registry = Box<Registry<Int, Probe>?>(nil)
+
+        init(seed: UInt64) {
+            state = Locked(State(random: SeededNumbers(seed: seed)))
+            shared = seed.isMultiple(of: 2) ? CircuitBreaker(timeBase: clock) : nil
+        }
+
+        /// Uses the registry, as often as not, from within its user's code.
+        func meddle() {
+            let mayMeddle = state.withLock { state in
+                guard state.depth < 3, state.random.below(4) == 0 else { return false }
+                state.depth += 1
+                return true
+            }
+            guard mayMeddle else { return }
+            step()
+            state.withLock { $0.depth -= 1 }
+        }
+
+        func made(_ settings: Int) -> Probe {
+            meddle()
+            defer { meddle() }
+            let lineage = state.withLock { state in
+                state.lineages += 1
+                return state.lineages
+            }
+            let breaker = shared ?? CircuitBreaker(timeBase: clock)
+            return Probe(lineage, Probe.State(settings: settings), breaker, self)
+        }
+
+        private func newSettings() -> Int {
+            state.withLock { state in
+                state.lastSettings += 1
+                return state.lastSettings
+            }
+        }
+
+        func step() {
+            guard let registry = registry.value else { return }
+            let (choice, key) = state.withLock { ($0.random.below(14), $0.random.below(12)) }
+            switch choice {
+            case 0...3: _ = registry[key]
+            case 4:
+                let value = registry[key]
+                value.state.withLock { $0.failures += 1 }
+            case 5:
+                let value = registry[key]
+                let old = state.withLock { $0.held.updateValue(value, forKey: key) }
+                _ = old
+            case 6:
+                let old = state.withLock { state in
+                    state.held.keys.sorted().first.flatMap { state.held.removeValue(forKey: $0) }
+                }
+                _ = old
+            case 7:
+                let settings = newSettings()
+                state.withLock { $0.makes = settings }
+                registry.reconfigure { _ in self.made(settings) }
+            case 8:
+                let settings = newSettings()
+                state.withLock { $0.overrides[key] = settings }
+                registry.setOverride(key) { self.made(settings) }
+            case 9:
+                state.withLock { $0.overrides[key] = nil }
+                registry.setOverride(key, make: nil)
+            case 10: registry.reset(key)
+            case 11: clock.advance(by: .seconds(300))
+            case 12:
+                let stream = registry.transitions()
+                state.withLock { $0.streams.append(stream) }
+            default:
+                let stream = state.withLock { $0.streams.popLast() }
+                _ = stream
+            }
+        }
+
+        /// What must hold whenever nothing is under way.
+        func check(_ what: Comment) throws {
+            let registry = try #require(registry.value)
+            let values = registry.values
+            let ring = registry.table.withLock { $0.ring }
+            try #require(ring.count == values.count && Set(ring) == Set(values.keys), what)
+            let (makes, overrides, held, streams) = state.withLock {
+                ($0.makes, $0.overrides, $0.held, $0.streams.count)
+            }
+            for (key, value) in values {
+                let settings = overrides[key] ?? makes
+                try #require(value.settings == settings || Probe.areRefused(settings), what)
+                let watchers = value.circuitBreaker.inner.withLock { $0.watchers.all.count }
+                try #require(watchers == streams * (shared == nil ? 1 : values.count), what)
+            }
+            for (key, value) in held { try #require(values[key] === value, what) }
+            state.withLock { state in
+                for (key, lineage) in state.seen where values[key]?.lineage != lineage { state.gone.insert(lineage) }
+                state.seen = values.mapValues(\.lineage)
+            }
+            let gone = state.withLock { $0.gone }
+            for value in values.values { try #require(!gone.contains(value.lineage), what) }
+        }
+    }
+
+    @Test(
+        "whatever a user's code does in the middle, no settings are lost, nothing evicted comes back, and no lock is held"
+    )
+    func meddling() throws {
+        for seed in 0..<100 {
+            let world = World(seed: UInt64(seed))
+            world.registry.value = Registry(capacity: 4, timeBase: world.clock) { _ in world.made(0) }
+            for step in 0..<150 {
+                world.step()
+                try world.check("seed \(seed), step \(step)")
+            }
+            world.state.withLock { $0.depth = 3 }
+            world.registry.value = nil
+        }
+    }
+}
