@@ -117,6 +117,21 @@ import Testing
         #expect([-1, -2, -3].allSatisfy { breakers.values[$0] != nil })
     }
 
+    @Test("a bulkhead and a throttle whose limits were set by hand stay for ever")
+    func limitsByHand() {
+        let bulkheads = BulkheadRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
+            Bulkhead(limit: 1, timeBase: clock)
+        }
+        let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
+            Throttle(.perSecond(1), timeBase: clock)
+        }
+        bulkheads[-1].setLimit(5)
+        throttles[-1].setRate(.perSecond(5))
+        clock.advance(by: .seconds(100_000))
+        for key in 0..<100 { _ = (bulkheads[key], throttles[key]) }
+        #expect(bulkheads.values[-1]?.status.limit == 5 && throttles.values[-1] != nil)
+    }
+
     @Test("a break that grew says nothing when it was long ago, and a pipeline goes with its breaker")
     func grown() async throws {
         let pipelines = PipelineRegistry<Int>(capacity: 10, evictingAfter: .seconds(60), timeBase: clock) {
