@@ -1,0 +1,52 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct DueActionsTests {
+    private typealias Body = @Sendable () -> Void
+
+    private let journal = Journal()
+    private let handedOn = Box<[Body]>([])
+
+    private func run(_ actions: [AlarmQueue.Action]) {
+        DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
+    }
+
+    /// What another thread does meanwhile.
+    private func helpOut() {
+        for body in handedOn.exchange([]) { body() }
+    }
+
+    @Test(
+        "each action runs once and in order, though nobody is free to help, and whoever comes late finds nothing to do")
+    func alone() {
+        run((1...3).map { number in { [journal] in journal.note("\(number)") } })
+        #expect(journal.lines == ["1", "2", "3"])
+        helpOut()
+        #expect(journal.lines == ["1", "2", "3"])
+    }
+
+    @Test("while one blocks, another thread goes on with those after it; and while one of these blocks, a third")
+    func blocked() {
+        run([
+            {
+                journal.note("1 begins")
+                helpOut()
+                journal.note("1 ends")
+            },
+            {
+                journal.note("2 begins")
+                helpOut()
+                journal.note("2 ends")
+            },
+            { [journal] in journal.note("3") },
+        ])
+        #expect(journal.lines == ["1 begins", "2 begins", "3", "2 ends", "1 ends"])
+    }
+
+    @Test("nobody is called for help for one action, or for none", arguments: [0, 1])
+    func few(count: Int) {
+        run((0..<count).map { number in { [journal] in journal.note("\(number)") } })
+        #expect(journal.lines.count == count && handedOn.value.isEmpty)
+    }
+}
