@@ -55,7 +55,8 @@ typealias HistoryOf<Model: SequentialModel> = History<Model.Input, Model.Answer>
 /// How often each thread does something in one run.
 let stepsEach = 100
 
-/// Where the threads of a history meet: in every eighth operation of each, begun but not done. Then all do theirs at once.
+/// Where the threads of a history meet: in the first operation of each and in every sixteenth after it, begun but not done.
+/// Then all do theirs at once.
 ///
 /// So operations overlap whatever else the machine does, also on one processor. The other operations are as close to each
 /// other as they come: a meeting lets the check take more orders for good.
@@ -74,7 +75,7 @@ private final class Meetings: Sendable {
         // Once all have ended, others may add to the history.
         guard begun.indices.contains(thread) else { return }
         let count = begun[thread].value.add(1, ordering: .acquiringAndReleasing).newValue
-        guard count.isMultiple(of: 8) else { return }
+        guard count % 16 == 1 else { return }
         for other in begun { spin { other.value.load(ordering: .acquiring) >= count } }
     }
 
