@@ -124,8 +124,8 @@ import Testing
             Bulkhead(limit: 2, predictsWait: false, timeBase: clock),
         ] { #expect(bulkhead.reconfigured(like: other) == nil) }
         #expect(bulkhead.status.limit == 1)
-        #expect(bulkhead.reconfigured(like: Bulkhead(limit: 2, timeBase: clock)) === bulkhead)
-        #expect(bulkhead.status.limit == 2)
+        #expect(bulkhead.reconfigured(like: Bulkhead(limit: 2, queue: 5, timeBase: clock)) === bulkhead)
+        #expect(bulkhead.status.limit == 2 && bulkhead.status.queueLimit == 5 && bulkhead.isAtRest)
     }
 
     @Test("it is at rest when nobody is inside and its limits are those that it was made with")
