@@ -8,6 +8,8 @@
 // own. The tests then run once for each number. A change that no test notices must have an answer in mutants.answers, the
 // reason why none can.
 //
+// In shells, statements are also swapped, preconditions dropped, and values made without one of their fields.
+//
 // A change can make a loop endless, or a test wait for ever. So the tests get ten times the processor time and the time
 // that they took without any change. What used that up is run once more at the end, alone, and listed apart.
 
@@ -92,6 +94,72 @@ let machines = [
     ("Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests", "LanesExplorationTests"),
 ]
 
+/// What is around the machines, in the same way: shells, glue, the testing kit. Not yet: the throttle's shell, the registry,
+/// the queue.
+let shells = [
+    (
+        "Sources/Resilience/Pipeline/Driver.swift", "Driver(Walk)?Tests|RefusedLaterTests|VerdictAndCancellationTests",
+        ""
+    ),
+    ("Sources/Resilience/Pipeline/Frame.swift", "Driver(Walk)?Tests|RefusedLaterTests", ""),
+    ("Sources/Resilience/Pipeline/Node.swift", "PipelineCompositionTests|DriverTests", shipped),
+    ("Sources/Resilience/Pipeline/Segment.swift", "PipelineCompositionTests|IsolationTests|CallOptionsTests", ""),
+    ("Sources/Resilience/Pipeline/PipelineCore.swift", "DeadlineTests|CallEventTests|PipelineCompositionTests", ""),
+    ("Sources/Resilience/Pipeline/Permit.swift", "PermitTests", ""),
+    ("Sources/Resilience/Bulkhead/Bulkhead.swift", "Bulkhead(Order|Wait|Limit|Input)?Tests", "\(shipped)/bulkhead"),
+    (
+        "Sources/Resilience/CircuitBreaker/CircuitBreaker.swift",
+        "CircuitBreaker(Event)?Tests|ExcessTests|ModeTests|HealthCheckTests|TrippedByHandTests",
+        "\(shipped)/(breaker|gate)"
+    ),
+    (
+        "Sources/Resilience/CircuitBreaker/CircuitBreaker+ByHand.swift",
+        "ModeTests|TrippedByHandTests|HealthCheckTests",
+        ""
+    ),
+    (
+        "Sources/Resilience/CircuitBreaker/CircuitBreaker+Snapshot.swift",
+        "CircuitSnapshotTests|ModeTests|HealthCheckTests",
+        ""
+    ),
+    ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Plan.swift", "HealthCheckTests|TransitionTests", ""),
+    ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Transitions.swift", "TransitionTests", ""),
+    ("Sources/Resilience/CircuitBreaker/HealthCheck.swift", "HealthCheckTests", ""),
+    ("Sources/Resilience/Timeout/Timeout.swift", "TimeoutTests", "\(shipped)/timeout"),
+    ("Sources/Resilience/Timeout/TimeoutRace.swift", "TimeoutTests|TimeoutCancellationTests", "\(shipped)/timeout"),
+    ("Sources/Resilience/Timeout/AbandoningTimeout.swift", "AbandoningTimeoutTests", ""),
+    ("Sources/Resilience/Retry/Retry.swift", "Retry(Hook|Cancellation|Budget)?Tests", "\(shipped)/retry"),
+    ("Sources/Resilience/Retry/RetryBudget.swift", "RetryBudgetTests", "\(shipped)/retryBudgets"),
+    ("Sources/Resilience/Fallback/Fallback.swift", "Fallback(Isolation)?Tests", ""),
+    ("Sources/Resilience/Fallback/LastGood.swift", "LastGoodTests", ""),
+    ("Sources/Resilience/Time/SystemTimeBase.swift", "SystemTimeBaseTests|TimeBaseSleepTests", ""),
+    ("Sources/Resilience/Time/DueActions.swift", "DueActionsTests", ""),
+    ("Sources/Resilience/Time/Waiter.swift", "WaiterTests", "DriverTests"),
+    ("Sources/ResilienceHTTP/FieldCursor.swift", "RetryAfterTests|RequestSemanticsTests", "WalkTests"),
+    ("Sources/ResilienceHTTP/HTTPDate.swift", "RetryAfterTests", "WalkTests"),
+    ("Sources/ResilienceHTTP/HTTPVerdict.swift", "HTTPVerdictTests", ""),
+    ("Sources/ResilienceHTTP/RequestSemantics.swift", "RequestSemanticsTests", ""),
+    ("Sources/ResilienceHTTP/RetryAfter.swift", "RetryAfterTests", "WalkTests"),
+    ("Sources/ResilienceHTTP/URLSessionVerdicts.swift", "URLSessionVerdictsTests", ""),
+    ("Sources/ResilienceTesting/Clock/ManualClock.swift", "ManualClock(Run|SecondUse|AsClock)?Tests", ""),
+    ("Sources/ResilienceTesting/Clock/ManualClock+Run.swift", "ManualClock(Run|SecondUse)Tests", ""),
+    ("Sources/ResilienceTesting/Clock/ManualClock+Sleepers.swift", "SleepersTests|ManualClockSecondUseTests", ""),
+    (
+        "Sources/ResilienceTesting/Clock/SteppedExecutor.swift",
+        "ManualClock(Run|SecondUse)Tests|UnstructuredTasksTests", ""
+    ),
+    ("Sources/ResilienceTesting/Contract/ContractCrowd.swift", "ContractTests", ""),
+    ("Sources/ResilienceTesting/Contract/ContractInterruptions.swift", "ContractTests", ""),
+    ("Sources/ResilienceTesting/Contract/ContractProps.swift", "ContractTests", ""),
+    ("Sources/ResilienceTesting/Contract/ContractStage.swift", "ContractTests", ""),
+    ("Sources/ResilienceTesting/Contract/ContractTrials.swift", "ContractTests", ""),
+    ("Sources/ResilienceTesting/EventRecorder.swift", "EventRecorderTests", ""),
+    ("Sources/ResilienceTesting/Scripted/ScriptedCall.swift", "Scripted", ""),
+    ("Sources/ResilienceTesting/Scripted/ScriptedProperty.swift", "Scripted", ""),
+    ("Sources/ResilienceTesting/Watchers.swift", "WatchersTests|ScriptedSecondUseTests", "SleepersTests"),
+]
+private let shipped = "ShippedPoliciesContractTests"
+
 /// Tests that take long.
 let long = "Exploration|SimulationTests|WalkTests|/walk\\(|/rounding\\("
 
@@ -168,6 +236,9 @@ struct Site {
 
     var key: String { "\(source) | \(text) | \(from)" }
 
+    /// The other half of a change in two places: it has the number and the key of the first.
+    var isTwin: Bool { to.isEmpty }
+
     var mutants: [Mutant] {
         to.enumerated().map { Mutant(number: first + $0, line: line, key: "\(key) → \($1)") }
     }
@@ -224,18 +295,38 @@ func sites(in source: String, named path: String) -> [Site] {
     let lines = source.split(separator: "\n", omittingEmptySubsequences: false).map(Line.init)
     let constants = lines.flatMap { line in line.matches(#"\blet (\w+):"#, group: 1).map { line[$0] } }
     var inInitializer = false
+    // Statements in another order, and the like, are tried where order is what a source is about.
+    let isShell = shells.contains { $0.0 == path }
     var all: [Site] = []
     var seen: [String: Int] = [:]
+    // A statement that fills its line, and what is to be done with the next one that does.
+    var last: (line: Int, statement: Range<Int>)?
     for (index, line) in lines.enumerated() {
         let startsInitializer = !line.matches(#"^ *(\w+ )*init\("#).isEmpty
         if startsInitializer { inInitializer = true }
-        var found = line.words() + line.conditions()
+        var found = line.words() + line.conditions() + (isShell ? line.preconditions() + line.fields() : [])
         // What must be set, must be.
-        found += line.statements(maySet: { !inInitializer && !constants.contains($0) })
+        let statements = line.statements(isShell) { !inInitializer && !constants.contains($0) }
+        found += statements
+        let whole = isShell ? statements.first { $0.range == line.filled }?.range : nil
+        if let whole, let last, last.line == index - 1, last.statement.lowerBound == whole.lowerBound,
+            Line.orderMatters(lines[index - 1][last.statement], line[whole])
+        {
+            all.append(
+                Site(swapping: lines[index - 1], last.statement, with: line[whole], in: path, at: index, &seen))
+            found.append(Site(twinOf: all[all.count - 1], whole, lines[index - 1][last.statement]))
+        }
+        last = whole.map { (index, $0) }
         // Members are indented by four spaces.
+        if line.code.contains("#available") { found = [] }
         if line.code.hasPrefix("    }") || startsInitializer && line.code.hasSuffix("}") { inInitializer = false }
         found.sort { ($0.range.lowerBound, $1.range.upperBound) < ($1.range.lowerBound, $0.range.upperBound) }
         for var site in found {
+            if site.isTwin {
+                site.line = index + 1
+                all.append(site)
+                continue
+            }
             (site.source, site.line) = (path, index + 1)
             site.text = String(line.text).trimmingCharacters(in: .whitespaces)
             seen[site.key, default: 0] += 1
@@ -243,7 +334,30 @@ func sites(in source: String, named path: String) -> [Site] {
             all.append(site)
         }
     }
-    return all
+    return all.sorted {
+        ($0.line, $0.range.lowerBound, $1.range.upperBound) < ($1.line, $1.range.lowerBound, $0.range.upperBound)
+    }
+}
+
+extension Site {
+    /// The statement of this line, done in the place of the next one.
+    init(
+        swapping line: Line, _ statement: Range<Int>, with next: String, in path: String, at number: Int,
+        _ seen: inout [String: Int]
+    ) {
+        self.init(
+            statement, "if mutantHolds(#) { ", " } else { \(next) }", from: "then \(next)", to: ["the other way round"])
+        (source, self.line) = (path, number)
+        text = String(line.text).trimmingCharacters(in: .whitespaces)
+        seen[key, default: 0] += 1
+        if let count = seen[key], count > 1 { text += " (\(count))" }
+    }
+
+    /// The next statement, done in the place of this one.
+    init(twinOf first: Site, _ statement: Range<Int>, _ previous: String) {
+        self.init(statement, "if mutantHolds(#) { ", " } else { \(previous) }", from: first.from, to: [])
+        (source, text) = (first.source, first.text)
+    }
 }
 
 extension Line {
@@ -258,7 +372,7 @@ extension Line {
             guard let number = Int(self[range]) else { continue }
             sites.append(Site(range, "mutantNumber(#, ", ")", from: "\(number)", to: ["\(number + 1)"]))
         }
-        for range in matches(#"(?<![\w.])(true|false)\b"#) {
+        for range in matches(#"(?<![\w.])(?<!while )(true|false)\b"#) {
             sites.append(Site(range, "mutantNot(#, ", ")", from: self[range], to: ["!\(self[range])"]))
         }
         for range in matches(#"(?<![\w.])(min|max)\(|(?<=\.)saturating\w+\("#) {
@@ -277,6 +391,53 @@ extension Line {
                 Site(range, "mutantChoice(#, \(self[range]), .\(other))", from: self[range], to: [".\(other)"]))
         }
         return sites
+    }
+
+    /// Whether two statements could do something else the other way round: calls, and assignments of which one uses what the
+    /// other sets.
+    static func orderMatters(_ first: String, _ second: String) -> Bool {
+        let assignment = #/^([\w.]+) (&?[-+*\/]|>>|<<)?= /#
+        guard let set = first.prefixMatch(of: assignment), let then = second.prefixMatch(of: assignment) else {
+            return true
+        }
+        return first.contains(then.1) || second.contains(set.1)
+    }
+
+    /// One that goes on in the next line; the others are left out as statements.
+    func preconditions() -> [Site] {
+        matches(#"^ *precondition\($"#).map {
+            Site($0, "\(self[$0])!mutantHolds(#) || ", from: "precondition", to: ["left out"])
+        }
+    }
+
+    /// Values that are made without one of their fields, where it has a default.
+    func fields() -> [Site] {
+        matches(#"(?<![\w.@#])[A-Z]\w*\("#).flatMap { name -> [Site] in
+            guard let end = find(")", after: name.upperBound), !code.dropFirst(end + 1).hasPrefix(" {") else {
+                return []
+            }
+            var arguments: [Range<Int>] = []
+            var start = name.upperBound
+            while start < end {
+                let comma = min(find(", ", after: start) ?? end, end)
+                arguments.append(start..<comma)
+                start = comma + 2
+            }
+            guard arguments.count > 1 else { return [] }
+            return arguments.filter { self[$0].contains(": ") }.map { argument in
+                let others = arguments.filter { $0 != argument }.map { self[$0] }.joined(separator: ", ")
+                return Site(
+                    name.lowerBound..<end + 1, "(mutantHolds(#) ? ", " : \(self[name])\(others)))",
+                    from: self[argument],
+                    to: ["left out"])
+            }
+        }
+    }
+
+    /// Where the line has text.
+    var filled: Range<Int> {
+        let start = text.prefix { $0 == " " }.count
+        return start..<start + code.trimmingCharacters(in: .whitespaces).count
     }
 
     /// Each part of a condition is taken for true and for false; a binding for one that does not match.
@@ -312,7 +473,9 @@ extension Line {
     }
 
     /// Assignments and calls are left out.
-    func statements(maySet: (String) -> Bool) -> [Site] {
+    ///
+    /// - Parameter isShell: also what is done in a closure, and in a value that is part of a constant.
+    func statements(_ isShell: Bool, maySet: (String) -> Bool) -> [Site] {
         var sites: [Site] = []
         var starts = matches(#"^ *|\{ "#).map(\.upperBound)
         for range in matches(#"^ *(case|default)\b"#) {
@@ -324,8 +487,13 @@ extension Line {
             let length = code.dropFirst(start).prefix(end - start).trimmingCharacters(in: .whitespaces).count
             let statement = Line(self[start..<start + length][...])
             let set = statement.matches(#"^(?:self\.)?([a-z]\w*)[\w.\[\]]* (&?[-+*/]|>>|<<)?= "#, group: 1).first
-            let called = isValue ? [] : statement.matches(#"^(?!min|max|private)[a-z][\w.\[\]]*\(.*\)$"#)
-            guard set.map({ maySet(statement[$0]) }) ?? !called.isEmpty else { continue }
+            let call =
+                isShell
+                ? #"^(_ = )?(try )?(await )?(?!(min|max|private|if|for|guard|while|switch|return|case|let|var|func|init|get|set|defer|do|repeat|deinit|willSet|didSet)\b)[a-z][\w.\[\]?!]*(\(.*\)|(\(.*\))? ?\{ .* \})$"#
+                : #"^(?!min|max|private)[a-z][\w.\[\]]*\(.*\)$"#
+            let called = isValue ? [] : statement.matches(call)
+            let isPart = isShell && !statement.matches(#"^(?:self\.)?+[a-z]\w*+[.\[]"#).isEmpty
+            guard set.map({ maySet(isPart ? "" : statement[$0]) }) ?? !called.isEmpty else { continue }
             let text = String(statement.text)
             sites.append(Site(start..<start + length, "if mutantHolds(#) { ", " }", from: text, to: ["left out"]))
         }
@@ -353,7 +521,9 @@ func instrumented(_ source: String, _ sites: [Site]) -> (text: String, places: [
         }
         return result
     }
-    return (lines.joined(separator: "\n"), places)
+    // At the end, where it moves no line. A module may import itself nowhere.
+    let ending = byLine.isEmpty || sites[0].source.hasPrefix("Sources/Resilience/") ? "" : "\nimport Resilience\n"
+    return (lines.joined(separator: "\n") + ending, places)
 }
 
 /// An operator that no other place has.
@@ -386,37 +556,46 @@ func support(_ sites: [Site]) throws -> String {
     static func main() throws {
         let began = Date()
         let only = CommandLine.arguments.dropFirst()
-        let chosen = machines.indices.filter { only.isEmpty || only.contains(where: machines[$0].0.contains) }
-        guard !chosen.isEmpty else { stop("no machine's path contains \(only.joined(separator: " or "))") }
+        let chosen = (machines + shells).filter { only.isEmpty || only.contains(where: $0.0.contains) }
+        guard !chosen.isEmpty else { stop("no source's path contains \(only.joined(separator: " or "))") }
 
-        let (sites, skipped) = try build()
+        let (sites, skipped) = try build(chosen.map(\.0))
         let folder = try swift("build", "--show-bin-path").output.trimmingCharacters(in: .whitespacesAndNewlines)
         let runner = Runner(tests: URL(filePath: folder).appending(path: "swift-resiliencePackageTests.xctest"))
         let answered = try readAnswers().filter { key in
-            only.isEmpty || chosen.contains { key.hasPrefix(machines[$0].0) }
+            chosen.contains { key.hasPrefix("\($0.0) |") }
         }
 
-        say(row("machine", "changes", "noticed", "survived", "by time", "skipped"))
+        say(row("source", "changes", "noticed", "survived", "by time", "skipped", "not tried"))
+        let minutes = ProcessInfo.processInfo.environment["MINUTES"].flatMap { Double($0) }
+        let deadline = minutes.map { Date() + $0 * 60 } ?? .distantFuture
+        var untried: Set<String> = []
         var survivors: [Mutant] = []
         var late: [(Mutant, [Stage])] = []
-        for machine in chosen {
-            let (path, first, last) = machines[machine]
+        for (path, first, last) in chosen {
             let mutants = sites.filter { $0.source == path }.flatMap(\.mutants)
+            if mutants.isEmpty || Date() > deadline {
+                untried.formUnion(mutants.map(\.key))
+                say(row(path.name, "\(mutants.count)", "", "", "", "", "\(mutants.count)"))
+                continue
+            }
             let stages = [
                 runner.stage(filter: first, skip: long),
                 runner.stage(filter: try path.folderTests(), skip: "\(first)|\(long)"),
                 last.isEmpty ? nil : runner.stage(filter: last),
             ].compactMap(\.self)
-            let results = zip(mutants, runner.results(of: mutants, stages))
+            let results = zip(mutants, runner.results(of: mutants, stages, until: deadline))
             let alive = results.filter { $1 == .passed }.map(\.0)
             let timedOut = results.filter { $1 == .timedOut }.map(\.0)
+            let rest = results.filter { $1 == .notTried }.map(\.0)
+            untried.formUnion(rest.map(\.key))
             survivors += alive
             late += timedOut.map { ($0, stages) }
             say(
                 row(
-                    URL(filePath: path).deletingPathExtension().lastPathComponent, "\(mutants.count)",
-                    "\(mutants.count - alive.count - timedOut.count)", "\(alive.count)", "\(timedOut.count)",
-                    "\(skipped.count { $0.source == path })"))
+                    path.name, "\(mutants.count)",
+                    "\(mutants.count - alive.count - timedOut.count - rest.count)", "\(alive.count)",
+                    "\(timedOut.count)", "\(skipped.count { $0.source == path })", "\(rest.count)"))
             for mutant in alive where !answered.contains(mutant.key) { say("survives: \(mutant.shown)") }
         }
         for (mutant, stages) in late {
@@ -425,12 +604,10 @@ func support(_ sites: [Site]) throws -> String {
             say("\(result == .timedOut ? "noticed by time" : "out of time, then \(result)"): \(mutant.shown)")
         }
         say("\(Int(Date().timeIntervalSince(began))) s\n")
-        for site in skipped where chosen.contains(where: { machines[$0].0 == site.source }) {
-            say("does not compile: \(site.key)")
-        }
+        for site in skipped { say("does not compile: \(site.key)") }
 
         let unanswered = survivors.filter { !answered.contains($0.key) }
-        let stale = answered.subtracting(survivors.map(\.key))
+        let stale = answered.subtracting(survivors.map(\.key)).subtracting(untried)
         say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
         for mutant in unanswered { say("survives: \(mutant.shown)") }
         for key in stale.sorted() { say("answers no survivor: \(key)") }
@@ -441,7 +618,7 @@ func support(_ sites: [Site]) throws -> String {
 
     static func row(_ cells: String...) -> String {
         cells.enumerated().map { index, cell in
-            let gap = String(repeating: " ", count: max(0, (index == 0 ? 24 : 9) - cell.count))
+            let gap = String(repeating: " ", count: max(0, (index == 0 ? 28 : 10) - cell.count))
             return index == 0 ? cell + gap : gap + cell
         }.joined()
     }
@@ -468,10 +645,13 @@ func support(_ sites: [Site]) throws -> String {
 }
 
 extension String {
+    var name: String { URL(filePath: self).deletingPathExtension().lastPathComponent }
+
     /// The tests of what lies in `Sources/X/Y` are in `Tests/XTests/Y`, and are known by their files.
     func folderTests() throws -> String {
         let parts = split(separator: "/")
-        let files = try FileManager.default.subpathsOfDirectory(atPath: "Tests/\(parts[1])Tests/\(parts[2])")
+        let folder = "Tests/\(parts[1])Tests\(parts.count > 3 ? "/\(parts[2])" : "")"
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder)
             .filter { $0.hasSuffix("Tests.swift") && $0.firstMatch(of: #/Linearizability|Stress|Concurrency/#) == nil }
             .map { URL(filePath: $0).deletingPathExtension().lastPathComponent }
         return "/(\(files.joined(separator: "|")))\\.swift:"
@@ -479,19 +659,22 @@ extension String {
 }
 
 extension Mutants {
-    /// Builds the copy with every change that compiles.
-    static func build() throws -> (sites: [Site], skipped: [Site]) {
-        try copyPackage()
+    /// Builds the copy with every change of these sources that compiles.
+    static func build(_ paths: [String]) throws -> (sites: [Site], skipped: [Site]) {
+        try copyPackage(but: paths)
         let memory = URL(filePath: ".build-mutants/skipped")
         var refused = Set(
             ((try? String(contentsOf: memory, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init))
-        let sources = try machines.map { ($0.0, try String(contentsOf: URL(filePath: $0.0), encoding: .utf8)) }
+        let sources = try paths.map { ($0, try String(contentsOf: URL(filePath: $0), encoding: .utf8)) }
         let found = sources.flatMap { sites(in: $1, named: $0) }
+        var erred: Set<String> = []
         while true {
             var sites = found.filter { !refused.contains($0.key) }
             var number = 1
+            var numbers: [String: Int] = [:]
             for index in sites.indices {
-                sites[index].first = number
+                sites[index].first = sites[index].isTwin ? numbers[sites[index].key] ?? 0 : number
+                numbers[sites[index].key] = sites[index].first
                 number += sites[index].to.count
             }
             var places: [(Int, Int, Site)] = []
@@ -503,7 +686,7 @@ extension Mutants {
             try write(try support(sites), to: copy.appending(path: "Sources/Resilience/Mutants.swift"))
             say("building with \(number - 1) changes")
             let (status, output) = try swift("build", "--build-tests", "-Xswiftc", "-continue-building-after-errors")
-            if status == 0 { return (sites, found.filter { refused.contains($0.key) }) }
+            if status == 0 { return (sites, found.filter { !$0.isTwin && refused.contains($0.key) }) }
 
             let before = refused.count
             for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):(\d+): error: /#) {
@@ -514,7 +697,17 @@ extension Mutants {
                 let place =
                     there.last { $0.1 <= column } ?? there.first
                     ?? file.last { $0.0 < line && $0.2.to == ["left out"] }
+                // A line that fails again is left alone: one change at a time would take a build for each.
+                if !erred.insert("\(error.1):\(error.2)").inserted { refused.formUnion(there.map(\.2.key)) }
                 if let place { refused.insert(place.2.key) }
+            }
+            if refused.count == before {
+                // What the error is about begins or ends at some other line: leave out what is near.
+                for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):\d+: error: /#) {
+                    guard let line = Int(error.2) else { continue }
+                    refused.formUnion(
+                        places.filter { error.1.hasSuffix($0.2.source) && abs($0.0 - line) <= 9 }.map(\.2.key))
+                }
             }
             if refused.count == before {
                 stop(
@@ -525,8 +718,9 @@ extension Mutants {
         }
     }
 
-    /// Brings the copy up to date, touching only what changed, so that the build does as little.
-    static func copyPackage() throws {
+    /// Brings the copy up to date, touching only what changed, so that the build does as little: also without the tests of
+    /// other modules.
+    static func copyPackage(but paths: [String]) throws {
         let files = FileManager.default
         var wanted: Set<String> = ["Package.swift", "Sources/Resilience/Mutants.swift"]
         for folder in ["Sources", "Tests", "Docs"] {
@@ -536,8 +730,16 @@ extension Mutants {
                 try? files.removeItem(at: copy.appending(path: "\(folder)/\(path)"))
             }
         }
-        for path in wanted where !machines.contains(where: { $0.0 == path }) {
-            guard let text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else { continue }
+        let tests = Set(paths.map { "\"\($0.split(separator: "/")[1])Tests\"" }).sorted().joined(separator: ", ")
+        for path in wanted where !paths.contains(path) {
+            guard var text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else { continue }
+            if path == "Package.swift" {
+                text += """
+
+                    package.targets.removeAll { $0.type == .executable || $0.type == .test && ![\(tests)].contains($0.name) }
+                    package.products.removeAll { $0.name == "retry-storm" }
+                    """
+            }
             try write(text, to: copy.appending(path: path))
         }
     }
@@ -571,7 +773,7 @@ struct Stage: Sendable {
 
 /// Runs the tests that were built.
 struct Runner: Sendable {
-    enum Result { case passed, failed, timedOut }
+    enum Result { case passed, failed, timedOut, notTried }
 
     let tests: URL
     /// Two at a time, or as many as `JOBS` says.
@@ -595,13 +797,13 @@ struct Runner: Sendable {
         return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
     }
 
-    func results(of mutants: [Mutant], _ stages: [Stage]) -> [Result] {
+    func results(of mutants: [Mutant], _ stages: [Stage], until deadline: Date) -> [Result] {
         let next = Atomic(0)
-        let results = Mutex(Array(repeating: Result.passed, count: mutants.count))
+        let results = Mutex(Array(repeating: Result.notTried, count: mutants.count))
         DispatchQueue.concurrentPerform(iterations: jobs) { _ in
             while true {
                 let index = next.add(1, ordering: .relaxed).oldValue
-                guard index < mutants.count else { return }
+                guard index < mutants.count, Date() < deadline else { return }
                 let result = result(of: mutants[index], stages)
                 results.withLock { $0[index] = result }
             }

@@ -5,17 +5,14 @@ import Synchronization
 /// An action must not block, but one that cancels a task runs whatever that task does when it is cancelled, which is a user's
 /// code. So whoever runs an action while others are left has somebody else go on with those.
 final class DueActions: Sendable {
+    typealias Elsewhere = @Sendable (@escaping @Sendable () -> Void) -> Void
+
     private let actions: [AlarmQueue.Action]
     private let begun = Atomic(0)
-    private let elsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void
+    private let elsewhere: Elsewhere
 
     /// - Parameter elsewhere: runs something on another thread, as soon as one is free.
-    init(
-        _ actions: [AlarmQueue.Action],
-        elsewhere: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { body in
-            Task.detached(priority: .high) { body() }
-        }
-    ) {
+    init(_ actions: [AlarmQueue.Action], elsewhere: @escaping Elsewhere) {
         self.actions = actions
         self.elsewhere = elsewhere
     }

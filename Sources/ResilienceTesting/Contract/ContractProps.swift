@@ -5,6 +5,36 @@ struct Failure: Error, VerdictConvertible {
     let verdict: Verdict
 }
 
+/// The same, as an object whose end can be seen.
+final class TracedFailure: Error, VerdictConvertible {
+    let verdict: Verdict
+
+    init(_ verdict: Verdict) { self.verdict = verdict }
+}
+
+/// Errors that were thrown, as long as anybody holds them.
+final class Traces: Sendable {
+    private struct Trace {
+        weak var failure: TracedFailure?
+    }
+
+    private let traces = Locked<[Trace]>([])
+
+    /// How many are still held.
+    var count: Int {
+        traces.withLock { traces in
+            traces.removeAll { $0.failure == nil }
+            return traces.count
+        }
+    }
+
+    func failure(_ verdict: Verdict) -> TracedFailure {
+        let failure = TracedFailure(verdict)
+        traces.withLock { $0.append(Trace(failure: failure)) }
+        return failure
+    }
+}
+
 /// Somewhere else to be for a moment: touching it suspends whoever is not on it.
 package actor Elsewhere {
     package private(set) var visits = 0
@@ -182,15 +212,18 @@ actor ContractActor {
 
     func look() { lookFromHere() }
 
-    func call(_ stage: ContractStage<some Sendable>) async {
+    func call(_ stage: ContractStage<some Sendable>) async { await callFromHere(stage) }
+
+    /// Not isolated itself, and neither is the operation: where that runs, the policy decides.
+    private nonisolated(nonsending) func callFromHere(_ stage: ContractStage<some Sendable>) async {
         for fails in [false, true] {
             _ = await stage.call { _ in
-                look()
+                lookFromHere()
                 await stage.sleep(.milliseconds(1))
-                look()
+                lookFromHere()
                 if fails { throw Failure(verdict: .transient) }
             }
-            look()
+            lookFromHere()
         }
     }
 }

@@ -7,8 +7,19 @@ final class ContractStage<Subject: Sendable>: Sendable {
         var operations = 0
         var refused = 0
         var cancelled = 0
-        var running = 0
         var problems: [String] = []
+        /// What happened to which call, and when, in order.
+        var happenings: [Happening] = []
+    }
+
+    struct Happening: Equatable, CustomStringConvertible {
+        let call: Int
+        let what: String
+        let time: Instant
+
+        var description: String {
+            "call \(call) \(what) at \(Instant(nanoseconds: 0).duration(to: time))"
+        }
     }
 
     let clock = ManualClock()
@@ -58,7 +69,10 @@ final class ContractStage<Subject: Sendable>: Sendable {
         through pipeline: Pipeline? = nil, returning verdict: Verdict = .success,
         _ operation: nonisolated(nonsending) (Attempt) async throws -> Void = { _ in }
     ) async -> End {
-        state.withLock { $0.calls += 1 }
+        let number = state.withLock { tally in
+            tally.calls += 1
+            return tally.calls
+        }
         var running = 0
         var last = 0
         let end: End
@@ -66,19 +80,19 @@ final class ContractStage<Subject: Sendable>: Sendable {
             let returned = try await (pipeline ?? self.pipeline).run(judging: { _ in verdict }) { attempt in
                 require(running == 0, "runs the operation of one call twice at the same time")
                 running += 1
-                begin()
-                defer {
-                    running -= 1
-                    state.withLock { $0.running -= 1 }
-                }
+                begin(number)
+                defer { running -= 1 }
                 try await operation(attempt)
                 last += 1
                 return last
             }
+            // No policy can break this, nor that the call outlives its operation: these are the driver's to keep.
             require(returned == last, "returns something else than the last attempt did")
+            note(number, "returns")
             end = .returned
         } catch {
             if error is any Rejection { state.withLock { $0.refused += 1 } }
+            note(number, "throws \(type(of: error))")
             end = .threw
         }
         require(running == 0, "the call ends while its operation runs")
@@ -86,11 +100,14 @@ final class ContractStage<Subject: Sendable>: Sendable {
         return end
     }
 
-    private func begin() {
-        state.withLock { tally in
-            tally.operations += 1
-            tally.running += 1
-        }
+    private func begin(_ number: Int) {
+        note(number, "begins its operation")
+        state.withLock { $0.operations += 1 }
+    }
+
+    private func note(_ number: Int, _ what: String) {
+        let happening = Happening(call: number, what: what, time: clock.now)
+        state.withLock { $0.happenings.append(happening) }
     }
 
     nonisolated(nonsending) func sleep(_ duration: Duration) async {
@@ -129,7 +146,5 @@ final class ContractStage<Subject: Sendable>: Sendable {
         require(permits == 0, "\(permits) permits are out when nobody is inside")
         let sleepers = clock.sleepers.count
         require(sleepers == 0, "\(sleepers) alarms are set when nobody waits")
-        let running = tally.running
-        require(running == 0, "\(running) operations run when every call has ended")
     }
 }

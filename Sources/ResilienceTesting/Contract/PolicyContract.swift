@@ -11,9 +11,10 @@ public import Resilience
 /// ```
 ///
 /// It makes the policy anew for each trial, on a clock of its own, and tries: calls that succeed, that throw every sort of
-/// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; calls
-/// within calls; rounds of a retry around it and refusals further in; permits by hand; actors; thousands of calls at the
-/// same time, one step at a time in random orders and then on all threads.
+/// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; wakes that
+/// come an hour late; calls within calls; rounds of a retry around it and refusals further in; permits by hand; actors; the
+/// same calls with and without an observer; thousands of calls at the same time, one step at a time in random orders and
+/// then on all threads.
 ///
 /// After each trial nobody may be inside, no alarm may be left behind, and an hour later a call must get through. So make
 /// the policy with limits that let at least four calls in at once, and with waits of less than an hour.
@@ -73,6 +74,8 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
             }
             report.add(stage, trial: trial.name)
         }
+        let observed = compareObserved(seed: seed, permitsOut)
+        report.add(observed, trial: "with and without an observer")
         // On all threads nothing can be given up.
         guard everyCallEnds else { return report }
         let stage = ContractStage(self, permitsOut)

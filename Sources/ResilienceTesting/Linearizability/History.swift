@@ -34,10 +34,15 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private let lanes: [Lane]
     private let ticks = Atomic(0)
+    private let whenBegun: @Sendable (_ thread: Int) -> Void
 
     /// - Parameter threads: how many there are; they are numbered from 0.
-    public init(threads: Int) {
+    public convenience init(threads: Int) { self.init(threads: threads) { _ in } }
+
+    /// - Parameter whenBegun: called by each thread when it has begun an operation, before it does it.
+    package init(threads: Int, whenBegun: @escaping @Sendable (_ thread: Int) -> Void) {
         lanes = (0..<threads).map { _ in Lane() }
+        self.whenBegun = whenBegun
     }
 
     /// Does the operation, and remembers it.
@@ -57,6 +62,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
                 "History: thread \(thread) begins an operation inside another")
             operations.append(Operation(thread: thread, input: input, invoked: tick()))
         }
+        whenBegun(thread)
     }
 
     /// The operation that this thread began last has returned.

@@ -84,9 +84,9 @@ import Testing
                 return try await inside(call.deadline)
             }
         }
-        await expect(
-            PolicyContract { _ in Deaf() }, "a call cancelled in its wait runs its operation",
-            in: "cancelled in the policy's own wait")
+        for problem in ["a call cancelled in its wait runs its operation", "a call cancelled in its wait returns"] {
+            await expect(PolicyContract { _ in Deaf() }, problem, in: "cancelled in the policy's own wait")
+        }
     }
 
     @Test("a contract can be checked again, and says the same")
@@ -131,15 +131,21 @@ import Testing
         #expect(report.calls == 0)
     }
 
-    @Test("an around policy whose task loses its caller's cancellation or its task-local values is found")
+    @Test("an around policy whose task loses what its caller has is found: cancellation, task-local values, actor")
     func adrift() async {
         let cancellation = "the operation does not see its caller's cancellation"
         let locals = "the operation does not see its caller's task-local values"
-        let task = await PolicyContract { _ in Adrift(isDetached: false) }.check(calls: 0)
-        #expect(task.violations.contains { $0.problem == cancellation })
-        #expect(!task.violations.contains { $0.problem == locals })
-        let detached = await PolicyContract { _ in Adrift(isDetached: true) }.check(calls: 0)
+        let actor = "the operation does not run on its caller's actor"
+        let task = await PolicyContract { _ in Adrift(from: .cancellation) }.check(calls: 0)
+        for (trial, problem) in [
+            ("cancelled in the operation", cancellation), ("cancelled while the operation waits", cancellation),
+            ("cancelled while a policy further in waits", "a call cancelled further in returns"),
+        ] { #expect(task.violations.contains(ContractViolation(trial: trial, problem: problem)), "\(trial)") }
+        #expect(!task.violations.contains { $0.problem == locals || $0.problem == actor })
+        let detached = await PolicyContract { _ in Adrift(from: .locals) }.check(calls: 0)
         #expect(detached.violations.contains { $0.problem == locals })
+        let elsewhere = await PolicyContract { _ in Adrift(from: .actor) }.check(calls: 0)
+        #expect(elsewhere.violations.contains { $0.problem == actor })
     }
 
     @Test("the actor that calls knows whether its operation runs on it")
@@ -182,6 +188,79 @@ import Testing
         await expect(PolicyContract { _ in Twice() }, "the operation runs 2 times", in: "a call that succeeds")
     }
 
+    @Test("an around policy that runs the inside twice at the same time is found")
+    func atOnce() async {
+        struct AtOnce: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict {
+                let deadline = call.deadline
+                let executor = call.timeBase.taskExecutor
+                return try await withoutActuallyEscaping(inside) { inside in
+                    // Safe: on one thread, the clock's, and the caller waits for both.
+                    nonisolated(unsafe) let inside = inside
+                    let tasks = (0..<2).map { _ in
+                        Task(executorPreference: executor) {
+                            _ = isolation
+                            return try await inside(deadline)
+                        }
+                    }
+                    _ = await tasks[0].result
+                    return try await tasks[1].value
+                }
+            }
+        }
+        await expect(
+            PolicyContract { _ in AtOnce() }, "runs the operation of one call twice at the same time",
+            in: "a call that succeeds after a while")
+    }
+
+    @Test("a policy that makes a failure of a success is found")
+    func spoiled() async {
+        struct Spoiler: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                outcome.error == nil ? .replace(Failure(verdict: .permanent), as: .permanent) : .pass
+            }
+        }
+        for (trial, problem) in [
+            ("a call that succeeds", "it fails"), ("a call that succeeds after a while", "it fails"),
+            ("calls within a call", "the outer call fails"),
+        ] { await expect(PolicyContract { _ in Spoiler() }, problem, in: trial) }
+    }
+
+    @Test("a policy that takes refusals further in for failures of what it guards is found")
+    func touchy() async {
+        final class Touchy: Policy {
+            let refusals = Locked(0)
+
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+                refusals.withLock { $0 } > 5 ? .refuse(Failure(verdict: .rejected)) : .proceed
+            }
+
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                if outcome.verdict == .rejected { refusals.withLock { $0 += 1 } }
+                return .pass
+            }
+        }
+        await expect(
+            PolicyContract { _ in Touchy() }, "after refusals further in, it lets no call through",
+            in: "a refusal further in")
+    }
+
+    @Test("a policy that gives out no permit by hand is found")
+    func noPermits() async {
+        struct Slow: Policy {
+            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+                if slot.first == 1 { return .proceed }
+                slot.first = 1
+                return .sleep(until: call.now)
+            }
+        }
+        await expect(
+            PolicyContract { _ in Slow() }, "it gives out none", in: "permits by hand, as many as there are, dropped")
+    }
+
     @Test("an alarm that is left behind is found")
     func alarm() async {
         struct Alarming: AroundPolicy {
@@ -221,7 +300,7 @@ import Testing
 /// Gives out permits, and on one way out keeps them.
 final class Leak: Policy {
     enum Way: String, CaseIterable {
-        case cancelled, rejected, failed, throttled, parked, secondRound
+        case cancelled, rejected, failed, throttled, parked, secondRound, abandoned
     }
 
     struct Full: Rejection {
@@ -272,16 +351,25 @@ final class Leak: Policy {
             case .throttled: outcome.verdict.retryAfter.map { $0 < .zero } ?? false
             case .parked: slot.third == 0
             case .secondRound: slot.third == 2
+            case .abandoned: outcome.verdict == .transient && slot.third == 1
             }
+        // The permit is kept for the next round, which may not come.
+        if leaks, way == .abandoned, call.now < call.deadline { return .again(at: call.now + .nanoseconds(2)) }
         if !leaks { state.withLock { $0.inside -= 1 } }
         slot.first = 0
         return .pass
     }
 }
 
-/// Runs the inside in a task that knows little of its caller.
+/// Runs the inside in a task that has lost something of its caller's.
 private struct Adrift: AroundPolicy {
-    let isDetached: Bool
+    enum Loss {
+        case cancellation, locals, actor
+    }
+
+    let loss: Loss
+
+    init(from loss: Loss) { self.loss = loss }
 
     func around(
         _ call: inout Call, isolation: isolated (any Actor)?,
@@ -290,17 +378,23 @@ private struct Adrift: AroundPolicy {
         let deadline = call.deadline
         let executor = call.timeBase.taskExecutor
         return try await withoutActuallyEscaping(inside) { inside in
-            // Safe: the task runs in its caller's isolation, and the caller waits for it.
+            // Safe: the caller waits for the task, and does nothing meanwhile.
             nonisolated(unsafe) let inside = inside
             let task =
-                isDetached
-                ? Task.detached(executorPreference: executor) {
-                    _ = isolation
-                    return try await inside(deadline)
-                }
-                : Task(executorPreference: executor) {
-                    _ = isolation
-                    return try await inside(deadline)
+                switch loss {
+                case .cancellation:
+                    Task {
+                        _ = isolation
+                        return try await inside(deadline)
+                    }
+                case .locals:
+                    Task.detached { try await inside(deadline) }
+                case .actor:
+                    // Does not inherit the isolation, although it captures it.
+                    Task(executorPreference: executor) {
+                        _ = isolation
+                        return try await inside(deadline)
+                    }
                 }
             return try await task.value
         }

@@ -115,6 +115,19 @@ import Testing
         try await queued.value
     }
 
+    @Test("it can't be given another order, longest wait or way to predict: who waits was promised those")
+    func otherKind() {
+        let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
+        for other in [
+            Bulkhead(limit: 2, order: .byPriority, timeBase: clock),
+            Bulkhead(limit: 2, maxWait: .seconds(1), timeBase: clock),
+            Bulkhead(limit: 2, predictsWait: false, timeBase: clock),
+        ] { #expect(bulkhead.reconfigured(like: other) == nil) }
+        #expect(bulkhead.status.limit == 1)
+        #expect(bulkhead.reconfigured(like: Bulkhead(limit: 2, queue: 5, timeBase: clock)) === bulkhead)
+        #expect(bulkhead.status.limit == 2 && bulkhead.status.queueLimit == 5 && bulkhead.isAtRest)
+    }
+
     @Test("it is at rest when nobody is inside and its limits are those that it was made with")
     func atRest() throws {
         let bulkhead = bulkhead(limit: 2, queue: 0)

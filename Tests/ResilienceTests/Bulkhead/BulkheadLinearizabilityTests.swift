@@ -81,7 +81,6 @@ extension Linearizability {
                     }
                 }
                 for _ in 0..<stepsEach {
-                    letOthersRun(&random)
                     switch random.below(8) {
                     case 0..<2:
                         history.record(.inUse, onThread: thread) { .count(bulkhead.inUse) }
@@ -154,7 +153,6 @@ extension Linearizability {
                     (isInside, parked) = (false, nil)
                 }
                 for _ in 0..<stepsEach {
-                    letOthersRun(&random)
                     switch random.below(7) {
                     case 6 where thread == 0:
                         let limit = 1 + Int(random.below(2))

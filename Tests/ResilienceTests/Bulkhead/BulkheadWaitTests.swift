@@ -40,6 +40,32 @@ import Testing
         #expect(stays.refusal?.reason == .turnTooLate)
     }
 
+    @Test(
+        "a call that waited leaves nothing behind, whether it was cancelled or waited too long",
+        arguments: [false, true])
+    func leavesNothing(isCancelled: Bool) throws {
+        /// - Returns: the waiter that the bulkhead parks the call with, held by nobody else.
+        func park(_ call: inout Call, _ slot: inout Slot) throws -> WeakWaiter {
+            guard case .park(let waiter, _) = bulkhead.enter(&call, &slot) else { throw Outage() }
+            return WeakWaiter(waiter)
+        }
+        let bulkhead = bulkhead()
+        let core = PipelineCore.bare(on: clock)
+        var call = Call(core)
+        let permit = try bulkhead.acquire()
+        var slot = Slot()
+        let parked = try park(&call, &slot)
+        #expect(parked.waiter != nil)
+        if isCancelled {
+            _ = bulkhead.exit(&call, &slot, Outcome(.cancelled))
+        } else {
+            guard case .refuse = bulkhead.enter(&call, &slot) else { throw Outage() }
+        }
+        #expect(parked.waiter == nil)
+        permit.complete(.success)
+        withExtendedLifetime(core) {}
+    }
+
     @Test("without predictions nothing is measured, and a call waits as long as it may")
     func withoutPredictions() {
         let bulkhead = bulkhead(predictsWait: false)
@@ -174,6 +200,12 @@ private struct Stays {
         var call = Call(core)
         _ = bulkhead.exit(&call, &slots[number], .success)
     }
+}
+
+private struct WeakWaiter {
+    weak var waiter: Waiter?
+
+    init(_ waiter: Waiter) { self.waiter = waiter }
 }
 
 /// Counts how often the time is asked for.

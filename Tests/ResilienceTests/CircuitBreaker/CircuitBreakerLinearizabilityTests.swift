@@ -88,7 +88,6 @@ extension Linearizability {
                     }
                 }
                 for step in 0..<stepsEach {
-                    letOthersRun(&random)
                     let now = 5 * step + random.below(20)
                     ToldTime.$seconds.withValue(now) {
                         switch random.below(16) {

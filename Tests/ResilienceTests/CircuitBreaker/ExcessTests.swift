@@ -41,6 +41,26 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
+    @Test("10 000 may wait at the same time; the next is refused, until one of them gives up")
+    func cap() throws {
+        let probe = try breaker.acquire()
+        var call = Call(breaker.ownCore)
+        var slots = Array(repeating: Slot(), count: 10_001)
+        func waits(_ number: Int) -> Bool {
+            guard case .park = breaker.enter(&call, &slots[number]) else { return false }
+            return true
+        }
+        #expect((0..<10_000).allSatisfy(waits))
+        guard case .refuse(let error) = breaker.enter(&call, &slots[10_000]) else {
+            Issue.record("call 10 001 is not refused")
+            return
+        }
+        #expect((error as? CircuitOpen)?.reason == .probing && (error as? CircuitOpen)?.retryAfter == .seconds(20))
+        _ = breaker.exit(&call, &slots[7], Outcome(.cancelled))
+        #expect(waits(10_000) && !waits(7))
+        probe.complete(.success)
+    }
+
     @Test("all who wait are refused when the probe fails, with the new break's length")
     func failure() async throws {
         let probe = try breaker.acquire()

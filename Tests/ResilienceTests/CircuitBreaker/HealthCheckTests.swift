@@ -136,6 +136,45 @@ import Testing
         }
     }
 
+    @Test(
+        "restored while it is open to a shorter break or a longer, it is checked when that is over",
+        arguments: [0, 10, 100])
+    func restoredWhileOpen(seconds: Int) throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            try breaker.acquire().complete(.transient)
+            var snapshot = try #require(breaker.snapshot(wallClock: 0))
+            snapshot.memory.remaining = .seconds(seconds + 1)
+            try breaker.restore(snapshot, wallClock: 1_000)
+            let end = clock.now + .seconds(seconds)
+            if seconds > 0 {
+                #expect(clock.sleepers == [end])
+                await sleep(.seconds(seconds))
+            }
+            await clock.runUntilIdle()
+            await sleep(.zero)
+            #expect(check.callCount == 1 && breaker.state == .closed && clock.now == end)
+        }
+    }
+
+    @Test("restored to half-open while it is disabled, it is checked at once, though it was half-open before too")
+    func restoredToHalfOpen() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            check.hold()
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            let snapshot = try #require(breaker.snapshot())
+            breaker.setMode(.disabled)
+            check.release()
+            await clock.runUntilIdle()
+            #expect(check.callCount == 1 && breaker.state == .halfOpen)
+            try breaker.restore(snapshot)
+            await sleep(.zero)
+            #expect(check.callCount == 2 && breaker.state == .closed)
+        }
+    }
+
     @Test("a breaker that nobody holds any more is let go of, check or not")
     func letGo() throws {
         weak var weakly: CircuitBreaker?

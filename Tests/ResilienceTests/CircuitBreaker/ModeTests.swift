@@ -30,6 +30,38 @@ import Testing
         }
     }
 
+    @Test("isolated while it is open, it no longer says when to come back, though nobody observes it")
+    func isolatedWhileOpen() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let open = CircuitOpen(breaker: "breaker", reason: .open, retryAfter: .seconds(60))
+        try breaker.acquire().complete(.transient)
+        #expect(throws: open) { _ = try breaker.acquire() }
+        breaker.setMode(.isolated)
+        #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
+            _ = try breaker.acquire()
+        }
+        breaker.setMode(.automatic)
+        #expect(throws: open) { _ = try breaker.acquire() }
+    }
+
+    @Test("who is refused is told of the new break, not of the old, after whatever was done by hand")
+    func otherBreak() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        func advice() -> Duration? {
+            do { _ = try breaker.acquire() } catch { return (error as? any Rejection)?.retryAfter }
+            return nil
+        }
+        try breaker.acquire().complete(.transient)
+        let snapshot = try #require(breaker.snapshot(wallClock: 0))
+        #expect(advice() == .seconds(60))
+        breaker.trip(for: .seconds(10))
+        #expect(advice() == .seconds(10))
+        try breaker.restore(snapshot, wallClock: 20_000)
+        #expect(advice() == .seconds(40))
+        try breaker.restore(snapshot, wallClock: 30_000)
+        #expect(advice() == .seconds(30))
+    }
+
     @Test(
         "no late result undoes an isolation, a success as little as a failure (P11)",
         arguments: [Verdict.success, .transient])

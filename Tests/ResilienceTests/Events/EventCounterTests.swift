@@ -92,6 +92,16 @@ import Testing
         #expect(counter.counts.byKey == [key("bell", "new"): 1])
     }
 
+    @Test("after a reset the limit is as before")
+    func limitAfterReset() {
+        let counter = EventCounter(limit: 1)
+        for _ in 0..<3 {
+            for policy in ["a", "b"] { counter.receive(event(policy: policy)) }
+            #expect(counter.counts.byKey.count == 1 && counter.counts.others == 1 && counter.counts.limit == 1)
+            counter.reset()
+        }
+    }
+
     @Test("an event's own code may ask the counter that counts it, without deadlock (P7)")
     func asksBack() {
         struct Curious: PolicyEvent {

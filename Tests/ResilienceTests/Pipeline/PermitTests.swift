@@ -121,6 +121,19 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
+    @Test("acquireWaiting until its deadline throws what the policy refuses with then")
+    func waitsUntilDeadline() throws {
+        let clock = ManualClock()
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
+        let first = try bulkhead.acquire()
+        let error = try clock.run {
+            let options = CallOptions(deadline: clock.now + .seconds(5))
+            return await #expect(throws: BulkheadFull.self) { _ = try await bulkhead.acquireWaiting(options: options) }
+        }
+        #expect(error?.reason == .waitedTooLong && bulkhead.queued == 0)
+        first.complete(.success)
+    }
+
     @Test("cancelled in acquireWaiting, the caller leaves the queue and gets a CancellationError")
     func cancelledWaiting() async throws {
         let recorder = EventRecorder()

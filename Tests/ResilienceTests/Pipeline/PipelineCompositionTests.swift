@@ -5,6 +5,17 @@ import Testing
 @Suite struct PipelineCompositionTests {
     let journal = Journal()
 
+    @Test("an around policy right inside another is not passed over")
+    func aroundInAround() async throws {
+        let journal = Journal()
+        let pipeline = Pipeline {
+            PlainAround(name: "outer", journal: journal)
+            PlainAround(name: "inner", journal: journal)
+        }
+        try await pipeline.run { journal.note("operation") }
+        #expect(journal.lines == ["outer in", "inner in", "operation", "inner out", "outer out"])
+    }
+
     @Test("a pipeline without policies runs the operation and hands on what it returns or throws")
     func empty() async throws {
         let pipeline = Pipeline {}

@@ -99,6 +99,11 @@ final class ScriptedPolicy: Policy {
         case .replace(let error, let verdict): return .replace(error, as: verdict)
         }
     }
+
+    func abandon(_ call: inout Call, _ slot: inout Slot) {
+        guard slot.first != 0 else { return }
+        state.withLock { $0.mistakes.append("\(name) abandoned, and owed an exit") }
+    }
 }
 
 /// Runs the inside as it is, or not at all.

@@ -132,6 +132,41 @@ import Testing
         }
     }
 
+    /// A refusal, known by its number.
+    private struct Refused: Rejection, Equatable {
+        let number: Int
+        var retryAfter: Duration? { nil }
+        var description: String { "refused, \(number)" }
+    }
+
+    @Test("a call that was only ever refused ends with the latest refusal")
+    func latestRefusal() async {
+        let asking = ScriptedPolicy("asking", out: [.again(.zero)])
+        let refusing = ScriptedPolicy("refusing", in: [.refuse(Refused(number: 1)), .refuse(Refused(number: 2))])
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            asking; refusing
+        }
+        await #expect(throws: Refused(number: 2)) { try await pipeline.run {} }
+    }
+
+    @Test("a result that is judged a rejection is handed back, though the attempt before it threw")
+    func judgedRejected() async throws {
+        let pipeline = Pipeline(timeBase: RushingClock()) { ScriptedPolicy("asking", out: [.again(.zero)]) }
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+        let result = try await pipeline.run(judging: { (_: Int) in .rejected }) { try await operation() }
+        #expect(result == 7)
+    }
+
+    @Test("a rejection that a policy puts in the place of an error stays, for a policy around it that went no round")
+    func replaced() async {
+        let outer = ScriptedPolicy("outer")
+        let inner = ScriptedPolicy("inner", out: [.again(.zero), .replace(Refused(number: 1), .rejected)])
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            outer; inner
+        }
+        await #expect(throws: Refused(number: 1)) { try await pipeline.run { throw Outage() } }
+    }
+
     @Test("a refusal of one call is not the failure of the next, though a policy around both goes round")
     func anew() throws {
         // The inner retry's stay is over when the outer one goes round: what comes then is a first attempt for it.

@@ -96,6 +96,37 @@ import Testing
         #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
     }
 
+    @Test("cancelled after it was woken, but before it has gone on, a call runs no more")
+    func cancelledAfterWake() throws {
+        let clock = ManualClock()
+        let waiter = Waiter()
+        let parking = ScriptedPolicy("parking", in: [.park(waiter)])
+        let pipeline = Pipeline(timeBase: clock) { parking }
+        let operation = ScriptedOperation<Void, Int>(fallback: .success(7))
+        try clock.run {
+            let call = Task { try await pipeline.run { try await operation() } }
+            await clock.runUntilIdle()
+            waiter.resume()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+        #expect(operation.callCount == 0 && parking.owed == 0 && parking.mistakes == [])
+    }
+
+    @Test("cancelled while a policy has it sleep, a call leaves that policy by its exit alone")
+    func cancelledAsleep() throws {
+        let clock = ManualClock()
+        let sleeping = ScriptedPolicy("sleeping", in: [.sleep(.seconds(5))])
+        let pipeline = Pipeline(timeBase: clock) { sleeping }
+        try clock.run {
+            let call = Task { try await pipeline.run {} }
+            await clock.runUntilIdle()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+        #expect(sleeping.owed == 0 && sleeping.mistakes == [])
+    }
+
     @Test("cancelled while a second attempt waits in the queue of a bulkhead, a call still tells the last error")
     func cancelledQueuedForRetry() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)

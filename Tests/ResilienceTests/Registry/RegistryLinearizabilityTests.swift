@@ -44,7 +44,6 @@ extension Linearizability {
                 }
             } play: { registry, thread, random, history in
                 for step in 0..<stepsEach {
-                    letOthersRun(&random)
                     if random.below(3) == 0 {
                         history.record(.count, onThread: thread) { .count(registry.count) }
                     } else {

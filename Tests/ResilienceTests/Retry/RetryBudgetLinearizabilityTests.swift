@@ -64,7 +64,6 @@ extension Linearizability {
                 .withdraw(.usual), .withdraw(.throttled), .giveBack, .isExhausted,
             ]
             for _ in 0..<stepsEach {
-                letOthersRun(&random)
                 let input = random.pick(inputs)
                 history.record(input, onThread: thread) {
                     var call = Call(core)

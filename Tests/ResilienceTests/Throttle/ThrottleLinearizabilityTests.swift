@@ -206,7 +206,6 @@ extension Linearizability {
                 }
             }
             for step in 0..<stepsEach {
-                letOthersRun(&random)
                 let now = 2 * step + random.below(8)
                 ToldTime.$seconds.withValue(now) {
                     switch random.below(20) {

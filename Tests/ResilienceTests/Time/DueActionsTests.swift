@@ -1,28 +1,52 @@
-import ResilienceTesting
 import Testing
 
 @testable import Resilience
 
 @Suite struct DueActionsTests {
-    let journal = Journal()
+    private typealias Body = @Sendable () -> Void
 
-    @Test("alarms that are due together are begun in their order")
-    func order() {
-        let actions = (1...3).map { number in { [journal] in journal.note("\(number)") } as AlarmQueue.Action }
-        DueActions(actions, elsewhere: { _ in }).run()
+    private let journal = Journal()
+    private let handedOn = Box<[Body]>([])
+
+    private func run(_ actions: [AlarmQueue.Action]) {
+        DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
+    }
+
+    /// What another thread does meanwhile.
+    private func helpOut() {
+        for body in handedOn.exchange([]) { body() }
+    }
+
+    @Test(
+        "each action runs once and in order, though nobody is free to help, and whoever comes late finds nothing to do")
+    func alone() {
+        run((1...3).map { number in { [journal] in journal.note("\(number)") } })
+        #expect(journal.lines == ["1", "2", "3"])
+        helpOut()
         #expect(journal.lines == ["1", "2", "3"])
     }
 
-    @Test("an alarm whose action blocks holds up no other: they are begun elsewhere, each once (P43)")
+    @Test("while one blocks, another thread goes on with those after it; and while one of these blocks, a third (P43)")
     func blocked() {
-        let elsewhere = Locked<(@Sendable () -> Void)?>(nil)
-        // As long as the first runs, another thread does what was handed to it.
-        let first: AlarmQueue.Action = { [journal] in
-            elsewhere.withLock { $0 }?()
-            journal.note("1 ended")
-        }
-        let others = (2...3).map { number in { [journal] in journal.note("\(number)") } as AlarmQueue.Action }
-        DueActions([first] + others, elsewhere: { body in elsewhere.withLock { $0 = body } }).run()
-        #expect(journal.lines == ["2", "3", "1 ended"])
+        run([
+            {
+                journal.note("1 begins")
+                helpOut()
+                journal.note("1 ends")
+            },
+            {
+                journal.note("2 begins")
+                helpOut()
+                journal.note("2 ends")
+            },
+            { [journal] in journal.note("3") },
+        ])
+        #expect(journal.lines == ["1 begins", "2 begins", "3", "2 ends", "1 ends"])
+    }
+
+    @Test("nobody is called for help for one action, or for none", arguments: [0, 1])
+    func few(count: Int) {
+        run((0..<count).map { number in { [journal] in journal.note("\(number)") } })
+        #expect(journal.lines.count == count && handedOn.value.isEmpty)
     }
 }

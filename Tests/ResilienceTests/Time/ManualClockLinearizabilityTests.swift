@@ -72,7 +72,6 @@ extension Linearizability {
                 let clock = subject.clock
                 var own: [(second: Int, alarm: Alarm)] = []
                 for step in 0..<100 {
-                    letOthersRun(&random)
                     switch random.below(10) {
                     case 0..<3:
                         let target = step + random.below(6)
@@ -116,7 +115,6 @@ extension Linearizability {
                 ManualClock(startingAt: .second(0))
             } play: { clock, thread, random, history in
                 for _ in 0..<stepsEach {
-                    letOthersRun(&random)
                     if random.below(2) == 0 {
                         history.record(.now, onThread: thread) { .now(clock.now) }
                     } else {

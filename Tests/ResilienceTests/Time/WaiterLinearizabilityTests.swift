@@ -54,7 +54,6 @@ extension Linearizability {
                 Waits()
             } play: { waits, thread, random, history in
                 for _ in 0..<10 {
-                    letOthersRun(&random)
                     let (number, waiter) = waits.waiters.present(movingOn: random.below(3) == 0)
                     let wake = random.pick([Waiter.Wake.resumed, .expired, .cancelled])
                     history.record(.end(number, wake), onThread: thread) {

@@ -159,6 +159,57 @@ private final class OwnThreads: TimeBase {
         #expect(recorder.events(of: Timeout.Event.self) == [.endedLate(by: .zero)])
     }
 
+    @Test("the operation of a cancelled caller is cancelled: what heeds that is gone a moment later")
+    func callerCancelsHeeding() throws {
+        try clock.run {
+            operation.hold()
+            await withThrowingTaskGroup { group in
+                group.addTask { try await patience.run { try await operation(1) } }
+                await clock.runUntilIdle()
+                group.cancelAll()
+                await #expect(throws: CancellationError.self) { try await group.next() }
+            }
+            await clock.runUntilIdle()
+            #expect(operation.running == 0 && patience.abandoned == 0)
+        }
+    }
+
+    @Test("a caller that is raised in priority while it waits raises its operation")
+    func escalation() throws {
+        guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let raised = Box<[TaskPriority]>([])
+        try clock.run {
+            let caller = Task(priority: .low) { [patience, stubborn] in
+                try await patience.run {
+                    await withTaskPriorityEscalationHandler {
+                        _ = await stubborn()
+                    } onPriorityEscalated: { _, priority in
+                        raised.value.append(priority)
+                    }
+                    return Task.currentPriority
+                }
+            }
+            await clock.runUntilIdle()
+            caller.escalatePriority(to: .high)
+            #expect(raised.value == [.high])
+            stubborn.release()
+            let priority = try await caller.value
+            #expect(priority == .high)
+        }
+    }
+
+    #if compiler(>=6.3)
+        @Test("the operation runs on the executor that its caller's task prefers")
+        func executor() async throws {
+            guard #available(macOS 26.4, macCatalyst 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) else {
+                return
+            }
+            let executor = PreferredExecutor()
+            let caller = Task(executorPreference: executor) { try await patience.run { executor.isPreferred } }
+            #expect(try await caller.value)
+        }
+    #endif
+
     @Test("a caller that is cancelled already starts nothing")
     func alreadyCancelled() async {
         let task = Task {

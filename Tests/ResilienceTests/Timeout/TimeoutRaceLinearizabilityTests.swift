@@ -41,7 +41,6 @@ extension Linearizability {
                 OneAfterAnother(100) { TimeoutRace() }
             } play: { races, thread, random, history in
                 for _ in 0..<stepsEach {
-                    letOthersRun(&random)
                     let (number, race) = races.present(movingOn: random.below(4) == 0)
                     let event = random.pick([Model.Event.insideEnded, .limitPassed, .callerCancelled, .state])
                     history.record(Model.Input(event: event, race: number), onThread: thread) {

@@ -130,6 +130,40 @@ import Testing
         #expect(event?.policy == "slow" && event?.time == clock.now)
     }
 
+    @Test("inside a retry the operation sees which attempt it is")
+    func attemptNumbers() async throws {
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 2, backoff: .constant(.zero))
+            Timeout(.seconds(5))
+        }
+        var seen: [Int] = []
+        await #expect(throws: Outage()) {
+            try await pipeline.run { (attempt: Attempt) in
+                seen.append(attempt.number)
+                throw Outage()
+            }
+        }
+        #expect(seen == [1, 2, 3])
+    }
+
+    #if compiler(>=6.3)
+        @Test("the inside runs on the executor that its caller's task prefers, after a suspension too")
+        func executor() async throws {
+            guard #available(macOS 26.4, macCatalyst 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) else {
+                return
+            }
+            let (executor, pipeline) = (PreferredExecutor(), pipeline(.seconds(5)))
+            let caller = Task(executorPreference: executor) {
+                try await pipeline.run { () -> [Bool] in
+                    let before = executor.isPreferred
+                    await Task {}.value
+                    return [before, executor.isPreferred]
+                }
+            }
+            #expect(try await caller.value == [true, true])
+        }
+    #endif
+
     @Test("each attempt has the limit that is given for its number")
     func limitForAttempt() throws {
         let seen = Locked<[Duration]>([])

@@ -1,0 +1,141 @@
+import Resilience
+import Testing
+
+@testable import ResilienceTesting
+
+/// Policies that break the contract in one way, which one trial alone finds.
+@Suite(.timeLimit(.minutes(5))) struct InterruptionsContractTests {
+    @Test("a policy whose abandon forgets what its slot holds is found by the errors that it keeps")
+    func forgetfulAbandon() async {
+        let report = await PolicyContract { _ in Hoarder(letsGo: false) }.check(calls: 500)
+        #expect(
+            report.violations == [
+                ContractViolation(
+                    trial: "cancelled between two attempts, on and on",
+                    problem: "the errors of calls that were cancelled between two attempts are never let go of")
+            ])
+        let faultless = await PolicyContract { _ in Hoarder(letsGo: true) }.check(calls: 500)
+        #expect(faultless.violations == [])
+    }
+
+    @Test("a policy that decides differently when it is observed is found, and the first difference is shown")
+    func twoFaced() async {
+        struct TwoFaced: Policy {
+            let looks: Bool
+
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                guard outcome.verdict == .transient, slot.first == 0 else { return .pass }
+                if looks, call.isObserved() { return .pass }
+                slot.first = 1
+                return .again(at: call.now)
+            }
+        }
+        let report = await PolicyContract { _ in TwoFaced(looks: true) }.check(calls: 500)
+        #expect(report.violations.map(\.trial) == ["with and without an observer"])
+        let difference = /^observed it decides differently: call \d+ throws Failure .*, and unobserved call \d+/
+        #expect(report.violations.first?.problem.contains(difference) == true)
+        let faultless = await PolicyContract { _ in TwoFaced(looks: false) }.check(calls: 500)
+        #expect(faultless.violations == [])
+    }
+
+    @Test("a policy that draws chance of its own is not taken for one that minds observers", arguments: 1...5)
+    func chance(seed: UInt64) async {
+        struct Dice: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                guard outcome.verdict == .transient, slot.first == 0 else { return .pass }
+                slot.first = 1
+                return .again(at: call.now + .nanoseconds(Int64.random(in: 0...1_000_000)))
+            }
+        }
+        let report = await PolicyContract { _ in Dice() }.check(calls: 0, seed: seed)
+        #expect(report.violations == [])
+    }
+
+    @Test("a policy that loses a call whose wake comes late is found, and not waited for")
+    func lateWake() async {
+        let report = await PolicyContract { _ in Punctual(minds: true) }.check(calls: 500)
+        #expect(
+            report.violations == [
+                ContractViolation(
+                    trial: "an hour passes at once while calls wait",
+                    problem: "\(ManualClock.RunFailure.everybodyWaits)")
+            ])
+        let faultless = await PolicyContract { _ in Punctual(minds: false) }.check(calls: 500)
+        #expect(faultless.violations == [])
+    }
+
+    @Test("a machine that slept: what fell due meanwhile fires in order, and all of it late")
+    func jump() {
+        let (clock, fired) = (ManualClock(), Notes<String>())
+        let start = clock.now
+        for seconds in [20, 10, 90] {
+            _ = clock.schedule(at: start + .seconds(seconds)) {
+                fired.note("\(seconds) at \(start.duration(to: clock.now).components.seconds)")
+            }
+        }
+        clock.jump(by: .seconds(60))
+        #expect(fired.all == ["10 at 60", "20 at 60"])
+        clock.jump(by: .seconds(-5))
+        #expect(clock.now == start + .seconds(60) && clock.sleepers == [start + .seconds(90)])
+    }
+}
+
+/// Has every other call wait for a second.
+private final class Punctual: Policy {
+    /// Whether it loses a call that comes back much later than that.
+    private let minds: Bool
+    private let calls = Locked(0)
+
+    init(minds: Bool) { self.minds = minds }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        let now = call.now
+        guard slot.first != 0 else {
+            let number = calls.withLock { calls in
+                calls += 1
+                return calls
+            }
+            guard number.isMultiple(of: 2) else { return .proceed }
+            let turn = min(now + .seconds(1), call.deadline)
+            slot.first = UInt64(turn.nanoseconds)
+            return .sleep(until: turn)
+        }
+        let turn = Instant(nanoseconds: Int64(slot.first))
+        return minds && now > turn + .seconds(60) ? .park(Waiter(), until: call.deadline) : .proceed
+    }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        slot.first = 0
+        return .pass
+    }
+}
+
+/// Tries each failed call once more, and keeps its error over the wait, in the slot.
+private struct Hoarder: Policy {
+    private final class Kept {
+        let error: (any Error)?
+
+        init(_ error: (any Error)?) { self.error = error }
+    }
+
+    /// Whether it lets go of the error if the round does not come.
+    let letsGo: Bool
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        let isFirst = slot.first == 0
+        letGo(&slot)
+        let next = call.now + .milliseconds(1)
+        guard isFirst, outcome.error != nil, outcome.verdict != .cancelled, next <= call.deadline else { return .pass }
+        slot.first = UInt64(UInt(bitPattern: Unmanaged.passRetained(Kept(outcome.error)).toOpaque()))
+        return .again(at: next)
+    }
+
+    func abandon(_ call: inout Call, _ slot: inout Slot) {
+        if letsGo { letGo(&slot) }
+    }
+
+    private func letGo(_ slot: inout Slot) {
+        if let kept = UnsafeRawPointer(bitPattern: UInt(slot.first)) { Unmanaged<Kept>.fromOpaque(kept).release() }
+        slot.first = 0
+    }
+}
