@@ -14,10 +14,14 @@
 
     /// The number of the first attempt, from 1: above 1 for work that was begun before, in another call or before a
     /// restart. Attempts before it count for a ``Retry``'s limits.
-    public var firstAttempt: Int
+    public var firstAttempt: Int {
+        didSet { if firstAttempt < 1 { firstAttempt = Self.refused(firstAttempt, "firstAttempt", atLeast: 1) } }
+    }
 
     /// What the call takes of a ``Throttle``'s rate, in calls: 0 or more. 1 by default.
-    public var cost: Int
+    public var cost: Int {
+        didSet { if cost < 0 { cost = Self.refused(cost, "cost", atLeast: 0) } }
+    }
 
     /// Its place in the queue of a ``Bulkhead`` that goes by priority.
     public var priority: CallPriority

@@ -75,7 +75,7 @@ struct Limiter: Sendable, Equatable {
         let then = Int64(bitPattern: receipt.first)
         switch window {
         case .absent:
-            bucket.giveBack(cost, receipt, at: now)
+            bucket.giveBack(cost, receipt)
         case .sliding(var sliding):
             window = .absent
             sliding.giveBack(cost, takenAt: then)

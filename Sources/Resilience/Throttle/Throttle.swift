@@ -31,13 +31,17 @@ public final class Throttle: Policy {
         /// The calls in the machine's line that sleep, by their tickets.
         var parked: [UInt64: (waiter: Waiter, until: Instant)] = [:]
 
-        /// If the first in line sleeps for longer than it has to: takes it out, to be woken when the lock is free, so that
-        /// it asks again.
-        mutating func wakeHead() -> Waiter? {
-            guard let head = machine.head, let sleeper = parked[head.ticket], sleeper.until > head.answer.instant else {
-                return nil
-            }
-            parked[head.ticket] = nil
+        /// If the first in line, or the one behind it, sleeps for longer than it has to: takes it out, to be woken when the
+        /// lock is free, so that it asks again.
+        mutating func sleepers() -> (Waiter?, Waiter?) {
+            guard let head = machine.head else { return (nil, nil) }
+            let first = take(head.ticket, ifAsleepAfter: head.answer.instant)
+            return (first, machine.second.flatMap { take($0.ticket, ifAsleepAfter: $0.until) })
+        }
+
+        private mutating func take(_ ticket: UInt64, ifAsleepAfter instant: Instant) -> Waiter? {
+            guard let sleeper = parked[ticket], sleeper.until > instant else { return nil }
+            parked[ticket] = nil
             return sleeper.waiter
         }
     }
@@ -220,14 +224,14 @@ public final class Throttle: Policy {
     @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
         let (deadline, cost) = (call.deadline, call.options.cost)
         let place = Place(slot)
-        let (entry, woken) = state.withLock { state -> (Result<(Entry, Place), Throttled>, Waiter?) in
+        let (entry, woken) = state.withLock { state -> (Result<(Entry, Place), Throttled>, (Waiter?, Waiter?)) in
             let entry =
                 place.stage == .waiting
                 ? askAgain(&state, place, at: now, deadline: deadline)
                 : ask(&state, cost: cost, at: now, deadline: deadline)
-            return (entry, state.wakeHead())
+            return (entry, state.sleepers())
         }
-        woken?.resume()
+        wake(woken)
         switch entry {
         case .success(let (entry, place)):
             slot = place.slot
@@ -276,13 +280,16 @@ public final class Throttle: Policy {
             return .failure(refusal(answer, at: now))
         }
         let place = waiting(&state)
-        let isBehindGate = state.machine.gate != .open && state.machine.head?.ticket != place.ticket
-        // Of those that wait for the gate only the first need wake when its time is over.
-        let until = isBehindGate ? min(latest, deadline) : min(answer.instant, latest, deadline)
+        let until = min(state.machine.asksAgain(place.ticket, told: answer), latest, deadline)
         let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
         let waiter = Waiter(turn: turn)
         state.parked[place.ticket] = (waiter, until)
         return .success((.park(waiter, until: until), place))
+    }
+
+    private func wake(_ sleepers: (Waiter?, Waiter?)) {
+        sleepers.0?.resume()
+        sleepers.1?.resume()
     }
 
     private func refusal(_ answer: ThrottleStateMachine.Answer, at now: Instant) -> Throttled {
@@ -293,9 +300,10 @@ public final class Throttle: Policy {
     private func mayWait(
         for answer: ThrottleStateMachine.Answer, at now: Instant, _ latest: Instant, _ deadline: Instant
     ) -> Bool {
-        switch answer {
+        guard now < latest, now < deadline else { return false }
+        return switch answer {
         case .notBefore(let instant), .held(until: let instant): instant <= latest && instant < deadline
-        case .probing: now < latest && now < deadline
+        case .probing: true
         case .go, .pace, .probe, .never: false
         }
     }
@@ -317,7 +325,7 @@ public final class Throttle: Policy {
 
     @inline(never) private func ended(_ call: inout Call, _ place: Place, _ verdict: Verdict) {
         let (now, cost) = (call.now, call.options.cost)
-        let (woken, heldUntil) = state.withLock { state -> (Waiter?, Instant?) in
+        let (woken, heldUntil) = state.withLock { state -> ((Waiter?, Waiter?), Instant?) in
             var heldUntil: Instant?
             if place.stage == .waiting {
                 state.parked[place.ticket] = nil
@@ -325,9 +333,9 @@ public final class Throttle: Policy {
             } else {
                 heldUntil = ended(&state.machine, place, cost: cost, verdict, at: now)
             }
-            return (state.wakeHead(), heldUntil)
+            return (state.sleepers(), heldUntil)
         }
-        woken?.resume()
+        wake(woken)
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: observers)
         }
@@ -350,7 +358,7 @@ public final class Throttle: Policy {
         case .pace: machine.paceEnded(decided: !verdict.saysNothing, inEpoch: place.epoch)
         case .outside, .waiting, .admitted: break
         }
-        if verdict == .rejected, place.stage != .probe {
+        if verdict == .rejected, place.stage != .probe, cost > 0 {
             machine.giveBack(cost, place.receipt, inEpoch: place.epoch, at: now)
         }
         return nil
@@ -361,9 +369,9 @@ public final class Throttle: Policy {
         let now = base.now
         let woken = state.withLock { state in
             body(&state, now)
-            return state.wakeHead()
+            return state.sleepers()
         }
-        woken?.resume()
+        wake(woken)
     }
 
     /// Holds every call until `instant`, then lets one probe. A longer hold stays.
@@ -384,13 +392,13 @@ public final class Throttle: Policy {
     /// have gone or when it is the first in line.
     /// - Parameter burst: 1 or more; as it was if nil.
     public func setRate(_ rate: Rate, burst: Int? = nil) {
-        guard burst.map({ Self.checks.allows($0 >= 1, $0, "burst", "must be at least 1") }) ?? true,
+        let hasRate = state.withLock { if case .rate = $0.limit { true } else { false } }
+        guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
+            burst.map({ Self.checks.allows($0 >= 1, $0, "burst", "must be at least 1") }) ?? true,
             SettingChecks.mayChange
         else { return }
         change { state, now in
-            guard case .rate(_, let present) = state.limit else {
-                preconditionFailure("Throttle: \(name) counts no rate; setRate is for one that was made with a rate")
-            }
+            guard case .rate(_, let present) = state.limit else { return }
             state.limit = .rate(rate, burst: burst ?? present)
             state.machine.setRate(rate, burst: burst ?? present, at: now)
         }

@@ -108,7 +108,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func ask(cost: Int = 1, at now: Instant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
-        if !line.isEmpty { return behindLine(cost: cost) }
+        setAside(before: .max)
+        if line.head != nil { return behindLine(cost: cost) }
         return passGate(cost: cost) ?? take(cost)
     }
 
@@ -150,21 +151,39 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return answer
     }
 
-    /// What one of the line is told that is not its head. It is woken when it becomes that, and comes by itself when all
-    /// ahead of it should have gone, or the head has been away for long enough.
+    /// What one of the line is told that is not its head.
     private func notYet(_ cost: Int) -> Answer {
         switch gate {
-        case .held(let until): return .held(until: until)
-        case .probing(let leaseEnds): return .probing(until: leaseEnds)
-        case .open:
-            let turn = turn(of: cost, behind: line.cost - cost, at: latest)
-            return .probing(until: absent.map { min(turn, $0.since + Self.absence) } ?? turn)
+        case .held(let until): .held(until: until)
+        case .probing(let leaseEnds): .probing(until: leaseEnds)
+        case .open: .probing(until: turn(of: cost, behind: line.cost - cost, at: latest))
         }
+    }
+
+    /// When one of the line that was told to wait is to ask again, if it is not woken before. Always later than now.
+    func asksAgain(_ ticket: UInt64, told answer: Answer) -> Instant {
+        guard let head, head.ticket != ticket else { return answer.instant }
+        if let absent, absent.ticket == head.ticket { return absent.since + Self.absence }
+        // Of those that wait for the gate none comes before it is the second, which is woken.
+        let turn = gate == .open && answer.instant > latest ? answer.instant : .distantFuture
+        return second.map { $0.ticket == ticket ? min($0.until, turn) : turn } ?? turn
+    }
+
+    /// The one behind the head, and when it comes at the latest, to see whether the head has.
+    var second: (ticket: UInt64, until: Instant)? {
+        guard let head, let (ticket, member) = line.second else { return nil }
+        let waited = max(latest, head.answer.instant) + Self.absence
+        guard gate == .open, let first = line[head.ticket] else { return (ticket, waited) }
+        return (ticket, max(waited, turn(of: member.cost, behind: first.cost, at: latest)))
     }
 
     /// Whoever is the head and could go, and does not come though it has been waited for, is set aside.
     private mutating func setAside(before ticket: UInt64) {
-        while let head, head.ticket != ticket, head.answer.instant <= latest {
+        while let head, head.ticket != ticket {
+            guard head.answer.instant <= latest else {
+                absent = nil
+                return
+            }
             if absent?.ticket != head.ticket { absent = Absent(ticket: head.ticket, since: latest) }
             guard let absent, absent.since + Self.absence <= latest else { return }
             line.setAside(head.ticket)
@@ -330,7 +349,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// How many calls of cost 1 could go now.
     func available(at now: Instant) -> Int {
         let now = max(latest, now)
-        guard line.isEmpty else { return 0 }
+        guard line.head == nil else { return 0 }
         switch gate {
         case .held(let until): return until <= now ? 1 : 0
         case .probing(let leaseEnds): return leaseEnds <= now ? 1 : 0

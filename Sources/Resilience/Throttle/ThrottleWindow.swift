@@ -164,23 +164,26 @@ struct FixedWindow: Sendable, Equatable {
     /// Counts a call, whether there is room or not.
     mutating func count(_ cost: Int, at now: Int64) {
         (start, used) = present(at: now)
-        used = min(limit, used.saturatingAdding(cost))
+        used = used.saturatingAdding(cost)
     }
 
     /// Of calls that cost more than one and wait, the earliest it can be.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
-        let (start, used) = present(at: now)
+        let (start, used) = (present(at: now).start, inUse(at: now))
         let windows = (used.saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
         return max(now, start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows))))
     }
 
-    func inUse(at now: Int64) -> Int { present(at: now).used }
+    /// A probe goes beyond the limit, which takes nothing from the next window.
+    func inUse(at now: Int64) -> Int { min(limit, present(at: now).used) }
 
     func windowStart(at now: Int64) -> Int64 { present(at: now).start }
 
     mutating func giveBack(_ cost: Int, ofWindow start: Int64, at now: Int64) {
         guard present(at: now).start == start else { return }
         used = max(0, used - cost)
+        // A window of the calls' own begins with the first that leaves.
+        if used == 0, anchor == nil { self.start = nil }
     }
 
     var emptied: FixedWindow { FixedWindow(limit: limit, period: period, anchor: anchor) }

@@ -5,7 +5,7 @@
 /// burst + rate · t of them, whoever wakes late.
 ///
 /// The unit is a tick: a nanosecond divided so often that one call costs a whole number of them. So a rate of three a second
-/// is exactly that.
+/// is exactly that. Of a burst that takes centuries to fill the bucket's clock goes in steps of more than a nanosecond.
 ///
 /// During a ramp of length R its clock runs at the share s/R of the real one, s after the beginning: by then s²/2R has
 /// passed, and the nth call at an interval of I comes no sooner than √(2·n·I·R).
@@ -35,7 +35,7 @@ struct TokenBucket: Sendable, Equatable {
         func isOver(at now: Int64) -> Bool { Int128(now) - Int128(began) >= Int128(length) }
     }
 
-    /// Nanoseconds, and a part of one: less than ``resolution`` ticks.
+    /// Nanoseconds, or steps of the bucket's clock if those are longer, and a part of one: less than ``resolution`` ticks.
     private struct Ticks: Equatable {
         var nanoseconds: Int64
         var rest: UInt64 = 0
@@ -45,7 +45,9 @@ struct TokenBucket: Sendable, Equatable {
         }
     }
 
-    /// Ticks in a nanosecond.
+    /// A step of the bucket's clock is two to the power of this in nanoseconds.
+    private var step = 0
+    /// Ticks in a step.
     private var resolution: UInt64
     /// A call's share.
     private var interval: Ticks
@@ -54,6 +56,8 @@ struct TokenBucket: Sendable, Equatable {
     private var arrival = Ticks(nanoseconds: .min)
     /// The share of a burst.
     private var tolerance: Ticks
+    /// When the last share was taken, on the bucket's clock.
+    private var lastTaken = Int64.min
     /// What was given back: `arrival` and this tell together how much was taken.
     private var returned = Ticks(nanoseconds: 0)
     /// Counts the moves of `arrival` that nobody's taking made: shares that were taken before one can't be given back.
@@ -62,15 +66,17 @@ struct TokenBucket: Sendable, Equatable {
 
     /// A rate that needs more than two billion ticks a nanosecond is rounded to a slower one.
     private static let finest: Int128 = 1 << 31
-    /// A burst of more than 146 years is out of reach all the same, and would make the readings saturate.
+    /// A burst that takes more steps to fill would make the readings saturate.
     private static let longest = Int128(Int64.max / 2)
 
     init(_ rate: Rate, burst: Int) {
         let burst = Throttle.checks.atLeast(1, burst, "burst")
         let (period, calls) = (Int128(rate.period.saturatedNanoseconds), Int128(rate.calls))
         let divisor = Self.greatestCommonDivisor(period, calls)
-        let resolution = min(calls / divisor, Self.finest)
-        let interval = min((period * resolution + calls - 1) / calls, Self.longest * resolution / Int128(burst))
+        let filling = (period + calls - 1) / calls * Int128(burst)
+        while filling >> step > Self.longest { step += 1 }
+        let resolution = step == 0 ? min(calls / divisor, Self.finest) : Self.finest
+        let interval = (period * resolution + (calls << step) - 1) / (calls << step)
         self.resolution = UInt64(resolution)
         self.interval = Ticks(nanoseconds: 0)
         tolerance = Ticks(nanoseconds: 0)
@@ -127,8 +133,14 @@ struct TokenBucket: Sendable, Equatable {
         end.nanoseconds.saturatingSubtracting(tolerance.nanoseconds - (end.rest > tolerance.rest ? 1 : 0))
     }
 
-    /// The bucket's clock.
-    private func clock(_ now: Int64) -> Int64 { ramp?.slowed(now) ?? now }
+    /// The bucket's clock, in steps.
+    private func clock(_ now: Int64) -> Int64 { (ramp?.slowed(now) ?? now) >> step }
+
+    /// When the bucket's clock says this, at the earliest.
+    private func real(_ steps: Int64) -> Int64 {
+        let end = steps.saturatingMultiplied(by: 1 << step)
+        return ramp?.real(end) ?? end
+    }
 
     /// The later of the arrival and now.
     @inline(__always)
@@ -142,10 +154,10 @@ struct TokenBucket: Sendable, Equatable {
     /// ramp: there it is to ask.
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
-        let share = share(of: cost)
-        let next = sum(start(now), share)
-        guard turn(next) <= now, !tolerance.precedes(share), ramp == nil else { return false }
-        arrival = next
+        let (share, clock) = (share(of: cost), now >> step)
+        let next = sum(start(clock), share)
+        guard turn(next) <= clock, !tolerance.precedes(share), ramp == nil else { return false }
+        (arrival, lastTaken) = (next, clock)
         return true
     }
 
@@ -155,7 +167,7 @@ struct TokenBucket: Sendable, Equatable {
         let clock = clock(now)
         let next = sum(start(clock), share(of: cost))
         let turn = turn(next)
-        if turn <= clock { arrival = next }
+        if turn <= clock { (arrival, lastTaken) = (next, clock) }
         return real(turn)
     }
 
@@ -164,8 +176,6 @@ struct TokenBucket: Sendable, Equatable {
         let ahead = sum(start(clock(now)), share(of: behind))
         return real(turn(sum(ahead, share(of: cost))))
     }
-
-    private func real(_ nanoseconds: Int64) -> Int64 { ramp?.real(nanoseconds) ?? nanoseconds }
 
     // MARK: Giving back
 
@@ -180,18 +190,19 @@ struct TokenBucket: Sendable, Equatable {
 
     /// Gives back the share of a call that never left, as far as that lets no more calls through than if it had not come.
     ///
-    /// Without it the bucket would be what it is less that share; but not emptier than those who came after it have left it,
-    /// each at its own time, which is unknown: not later than now.
-    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Int64) {
+    /// Without it the bucket would be what it is less that share; but not fuller than those who came after it have left it,
+    /// each at its own time, which is unknown: not later than the last.
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt) {
         let present = taken
         guard receipt.second >> 32 == present.second >> 32 else { return }
         let since =
             Int128(present.first &- receipt.first) * Int128(resolution) + Int128(present.second & 0xFFFF_FFFF)
             - Int128(receipt.second & 0xFFFF_FFFF)
-        let (arrival, now) = (whole(self.arrival), whole(Ticks(nanoseconds: clock(now))))
-        let least = max(arrival - whole(share(of: cost)), now + since)
+        let arrival = whole(self.arrival)
+        let least = max(arrival - whole(share(of: cost)), whole(Ticks(nanoseconds: lastTaken)) + since)
         guard least < arrival else { return }
-        returned = part(whole(returned) + arrival - least)
+        // If nobody came after it, nobody has a receipt that counts from it.
+        if since > 0 { returned = part(whole(returned) + arrival - least) }
         self.arrival = part(least)
     }
 
@@ -200,7 +211,7 @@ struct TokenBucket: Sendable, Equatable {
     /// One call's share is left, whatever there was; from here the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
-        let one = part(whole(Ticks(nanoseconds: now)) + whole(tolerance) - whole(interval))
+        let one = part(whole(Ticks(nanoseconds: now >> step)) + whole(tolerance) - whole(interval))
         move(to: arrival.precedes(one) ? one : arrival)
         // Without a length it is over at once.
         ramp = Ramp(began: now, length: length)
@@ -209,7 +220,7 @@ struct TokenBucket: Sendable, Equatable {
     private mutating func endRamp(at now: Int64) {
         guard let ramp else { return }
         // A slowed clock is behind by no more than the ramp's length.
-        move(to: sum(arrival, Ticks(nanoseconds: now - ramp.slowed(now))))
+        move(to: sum(arrival, Ticks(nanoseconds: now >> step - ramp.slowed(now) >> step)))
         self.ramp = nil
     }
 
@@ -221,11 +232,11 @@ struct TokenBucket: Sendable, Equatable {
     /// The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What is owed to calls
     /// that wait moves with the interval.
     mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) {
-        let clock = clock(now)
-        let missing = max(0, whole(arrival) - whole(Ticks(nanoseconds: clock)))
+        let missing = max(0, whole(arrival) - whole(Ticks(nanoseconds: clock(now))))
         let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)
-        (resolution, interval, tolerance, self.burst) = (new.resolution, new.interval, new.tolerance, burst)
+        (step, resolution, interval, tolerance) = (new.step, new.resolution, new.interval, new.tolerance)
+        self.burst = new.burst
         // In calls the bucket lacks what it lacked, and what a larger burst adds.
         let lacking = missing.multipliedFullWidth(by: whole(interval))
         let longest = Self.longest * Int128(resolution)
@@ -234,13 +245,13 @@ struct TokenBucket: Sendable, Equatable {
             let (quotient, rest) = UInt128(old).dividingFullWidth((UInt128(lacking.high), lacking.low))
             owed = Int128(clamping: quotient).saturatingAdding(rest == 0 ? 0 : 1)
         }
-        let grown = whole(interval).saturatingMultiplied(by: Int128(burst) - Int128(oldBurst))
-        move(to: part(whole(Ticks(nanoseconds: clock)) + min(max(0, owed.saturatingAdding(grown)), longest)))
+        let grown = whole(interval).saturatingMultiplied(by: Int128(self.burst) - Int128(oldBurst))
+        move(to: part(whole(Ticks(nanoseconds: clock(now))) + min(max(0, owed.saturatingAdding(grown)), longest)))
     }
 
     /// Full as of now: those who have waited get no more than the burst, however long ago they asked.
     mutating func reset(at now: Int64) {
-        move(to: Ticks(nanoseconds: now))
+        move(to: Ticks(nanoseconds: now >> step))
         ramp = nil
     }
 

@@ -19,14 +19,15 @@ struct BucketHistory {
     let price: Int128
     let flow: Int128
     let burst: Int
+    private(set) var step: Int128 = 1
     var events: [Event] = []
 
     init(_ rate: Rate?, burst: Int) {
         flow = Int128(rate?.calls ?? 1)
-        // A burst of centuries is cut short.
-        let longest = Int128(Int64.max / 2) * flow / Int128(burst)
-        price = rate.map { min(Int128($0.period.saturatedNanoseconds), longest) } ?? 0
+        price = rate.map { Int128($0.period.saturatedNanoseconds) } ?? 0
         self.burst = burst
+        // The clock of a burst of centuries goes in steps.
+        while (price + flow - 1) / flow * Int128(burst) / step > Int128(Int64.max / 2) { step *= 2 }
     }
 
     var capacity: Int128 { price * Int128(burst) }
@@ -37,8 +38,7 @@ struct BucketHistory {
         var level = capacity
         var filledAt = (events.first?.instant ?? now).nanoseconds
         func fill(until instant: Instant) {
-            let (more, overflows) = (Int128(instant.nanoseconds) - Int128(filledAt)).multipliedReportingOverflow(
-                by: flow)
+            let (more, overflows) = (floor(instant.nanoseconds) - floor(filledAt)).multipliedReportingOverflow(by: flow)
             level = overflows ? capacity : min(capacity, level.saturatingAdding(more))
             filledAt = instant.nanoseconds
         }
@@ -56,6 +56,17 @@ struct BucketHistory {
     /// When a call that is here at `now` may go, if nobody goes before it.
     func turn(of cost: Int, at now: Instant) -> Int128 {
         let missing = max(0, price(cost) - level(at: now))
-        return Int128(now.nanoseconds) + (missing + flow - 1) / flow
+        return turn(missing, from: now)
+    }
+
+    /// When what is missing has come.
+    func turn(_ missing: Int128, from now: Instant) -> Int128 {
+        if missing == 0 { return Int128(now.nanoseconds) }
+        let turn = floor(now.nanoseconds) + (missing + flow - 1) / flow
+        return (turn + (step - 1)).flooredDivision(by: step).quotient * step
+    }
+
+    private func floor(_ nanoseconds: Int64) -> Int128 {
+        Int128(nanoseconds).flooredDivision(by: step).quotient * step
     }
 }

@@ -202,24 +202,27 @@ private struct RecordedThrottle: ExplorableMachine {
 
     // MARK: The bucket's rules
 
+    /// Those who are waited for.
+    private var present: [Member] { line.filter { !$0.isAside } }
+
     private func expectedAnswer(_ cost: Int) -> ThrottleStateMachine.Answer {
+        let isFree = present.isEmpty
         if bucket.price(cost) > bucket.capacity { return .never }
         switch gate {
-        case .held(let until): return until <= now && line.isEmpty ? .probe : .held(until: until)
-        case .probing(let leaseEnds): return leaseEnds <= now && line.isEmpty ? .probe : .probing(until: leaseEnds)
+        case .held(let until): return until <= now && isFree ? .probe : .held(until: until)
+        case .probing(let leaseEnds): return leaseEnds <= now && isFree ? .probe : .probing(until: leaseEnds)
         case .open: break
         }
         if cost == 0 { return .go }
-        if line.isEmpty, bucket.turn(of: cost, at: now) <= now.nanoseconds { return .go }
-        return .notBefore(turn(of: cost, behind: line.map(\.cost)))
+        if isFree, bucket.turn(of: cost, at: now) <= now.nanoseconds { return .go }
+        return .notBefore(turn(of: cost, behind: present.map(\.cost)))
     }
 
     /// If each of those ahead goes the moment it can.
     private func turn(of cost: Int, behind: [Int]) -> Instant {
         let all = behind.reduce(cost, +)
         let missing = max(0, bucket.price(all) - bucket.level(at: now))
-        let turn = Int128(now.nanoseconds) + (missing + bucket.flow - 1) / bucket.flow
-        return Instant(nanoseconds: Int64(clamping: turn))
+        return Instant(nanoseconds: Int64(clamping: bucket.turn(missing, from: now)))
     }
 
     /// What one of the line is told that is the first of those who are here.
@@ -278,13 +281,10 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     private mutating func ask(_ cost: Int) throws {
+        if bucket.price(cost) <= bucket.capacity { passAbsent(before: line.count) }
         let answer = expectedAnswer(cost)
-        let before = machine
         try require(machine.ask(cost: cost, at: now), is: answer)
         try went(answer, cost)
-        if !answer.lets {
-            try require(machine.available(at: now), is: before.available(at: now), "what is free after a refusal")
-        }
     }
 
     private mutating func went(_ answer: ThrottleStateMachine.Answer, _ cost: Int) throws {
@@ -315,22 +315,33 @@ private struct RecordedThrottle: ExplorableMachine {
     private mutating func come(_ index: Int) throws {
         line[index].isAside = false
         if absent?.ticket == line[index].ticket { absent = nil }
-        while let first = line.firstIndex(where: { !$0.isAside }), first < index, isDue(line[first]) {
-            let known = absent.flatMap { $0.ticket == line[first].ticket ? $0.since : nil }
-            absent = (line[first].ticket, known ?? now)
-            guard let known, Int128(now.nanoseconds) - Int128(known.nanoseconds) >= 100_000_000 else { break }
-            line[first].isAside = true
-        }
+        passAbsent(before: index)
         let isFirst = line.firstIndex { !$0.isAside } == index
         let member = line[index]
         let answer = machine.askAgain(member.ticket, at: now)
         guard isFirst else {
-            return try require(!answer.lets, "it goes though one ahead of it is waited for")
+            try require(!answer.lets, "it goes though one ahead of it is waited for")
+            let again = machine.asksAgain(member.ticket, told: answer)
+            return try require(again > now || now == .distantFuture, "it is to ask again at once")
         }
         try require(answer, is: self.answer(to: member), "what the first of those who are here is told")
         if answer.lets {
             line.remove(at: index)
             try went(answer, member.cost)
+        }
+    }
+
+    /// Who has been waited for for 100 ms is set aside; whoever is found not to have come is waited for from now on.
+    private mutating func passAbsent(before index: Int) {
+        while let first = line.firstIndex(where: { !$0.isAside }), first < index {
+            guard isDue(line[first]) else {
+                absent = nil
+                return
+            }
+            let known = absent.flatMap { $0.ticket == line[first].ticket ? $0.since : nil }
+            absent = (line[first].ticket, known ?? now)
+            guard let known, Int128(now.nanoseconds) - Int128(known.nanoseconds) >= 100_000_000 else { return }
+            line[first].isAside = true
         }
     }
 
@@ -355,9 +366,10 @@ private struct RecordedThrottle: ExplorableMachine {
         if let rate, gateEvents.isEmpty { try checkWindows(of: rate) }
 
         try require(machine.line.count, is: line.count, "who waits")
-        try require(machine.line.cost, is: line.map(\.cost).reduce(0, +), "what those who wait cost")
+        try require(machine.line.cost, is: present.map(\.cost).reduce(0, +), "what those who wait cost")
 
-        try require(machine.head?.ticket, is: line.first { !$0.isAside }?.ticket, "the first of those who are here")
+        try require(machine.head?.ticket, is: present.first?.ticket, "the first of those who are here")
+        try require(machine.second?.ticket, is: present.dropFirst().first?.ticket, "the second of them")
 
         // At the instant that an answer names the call goes, behind all that wait now if each of those goes the moment it
         // can, and not a nanosecond before. A bucket that holds but one call keeps no part of a nanosecond for the next.
@@ -381,8 +393,7 @@ private struct RecordedThrottle: ExplorableMachine {
     /// In no window that ends with the last call admitted were there more than the burst and what the rate allows in it.
     /// Exact: in calls times nanoseconds, and at the moments when they went.
     private func checkWindows(of rate: Rate) throws {
-        // A burst of centuries is cut short.
-        guard let last = admitted.last, bucket.price == rate.period.saturatedNanoseconds else { return }
+        guard let last = admitted.last, bucket.step == 1 else { return }
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
         var count: Int128 = 0
         for (instant, cost) in admitted.reversed() {

@@ -88,16 +88,16 @@ extension Linearizability {
                 }
                 let ticket = waiting ?? machine.value.join(cost: cost, at: now)
                 calls[thread] = .waiting(ticket: ticket, latest: latest)
-                let isBehindGate = machine.value.gate != .open && machine.value.head?.ticket != ticket
-                return .park(until: isBehindGate ? latest : min(answer.instant, latest))
+                return .park(until: min(machine.value.asksAgain(ticket, told: answer), latest))
             }
 
             private func mayWait(
                 for answer: ThrottleStateMachine.Answer, at now: Instant, _ latest: Instant
             ) -> Bool {
-                switch answer {
+                guard now < latest else { return false }
+                return switch answer {
                 case .notBefore(let turn), .held(let turn): turn <= latest
-                case .probing: now < latest
+                case .probing: true
                 case .go, .pace, .probe, .never: false
                 }
             }
@@ -107,7 +107,7 @@ extension Linearizability {
                 case .waiting(let ticket, _): _ = machine.value.leave(ticket)
                 case .admitted(let epoch, let receipt, let cost):
                     ended(verdict, epoch, wasProbe: false, at: now)
-                    if verdict == .rejected {
+                    if verdict == .rejected, cost > 0 {
                         let receipt = ShareReceipt(first: receipt[0], second: receipt[1])
                         machine.value.giveBack(cost, receipt, inEpoch: epoch, at: now)
                     }
