@@ -24,7 +24,7 @@ extension Pipeline: CustomStringConvertible {
         case (is Throttle, is Retry):
             return "\(outer.name) around \(inner.name): only the first attempt of a call is throttled"
         case (is Throttle, is CircuitBreaker), (is Bulkhead, is CircuitBreaker):
-            return "\(outer.name) around \(inner.name): calls that an open circuit refuses use up permits"
+            return "\(outer.name) around \(inner.name): calls wait their turn only to be refused by an open circuit"
         case (is Bulkhead, let inner as Throttle) where inner.waits:
             return "\(outer.name) around \(inner.name): a call keeps its permit while it waits for its turn"
         case (let outer as CircuitBreaker, is Retry) where outer.watchesCalls:

@@ -43,7 +43,7 @@
         case examined
     }
 
-    @usableFromInline private(set) var entries: [Key: Entry] = [:]
+    @usableFromInline var entries: [Key: Entry] = [:]
     /// The keys in the order in which they are examined, and the next of them.
     private(set) var ring: [Key] = []
     private var hand = 0

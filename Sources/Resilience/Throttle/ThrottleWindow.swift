@@ -17,8 +17,8 @@ extension Throttle {
             self.kind = kind
         }
 
-        /// At most so many in **any** stretch of this length, wherever it begins. Remembers the instant of each of them:
-        /// 8 bytes a call.
+        /// At most so many in **any** stretch of this length, wherever it begins; but for a probe after a hold, which goes
+        /// at once. Remembers the instant of each of them: 8 bytes a call.
         /// - Parameters:
         ///   - calls: 1 or more.
         ///   - period: above zero.

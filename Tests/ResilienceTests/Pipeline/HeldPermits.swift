@@ -19,6 +19,8 @@ final class HeldPermits {
 
     func add(_ permit: consuming Permit) { boxes.append(Box(permit)) }
 
+    func reverse() { boxes.reverse() }
+
     func completeFirst(_ verdict: Verdict) { if !boxes.isEmpty { boxes.removeFirst().complete(verdict) } }
 
     func completeAll(_ verdict: Verdict = .success) { while !isEmpty { completeFirst(verdict) } }

@@ -54,9 +54,9 @@ import Testing
         #expect(
             warnings == [
                 "bulkhead around retry: a call keeps its permit while it waits to try again",
-                "bulkhead around breaker: calls that an open circuit refuses use up permits",
+                "bulkhead around breaker: calls wait their turn only to be refused by an open circuit",
                 "throttle around retry: only the first attempt of a call is throttled",
-                "throttle around breaker: calls that an open circuit refuses use up permits",
+                "throttle around breaker: calls wait their turn only to be refused by an open circuit",
             ])
     }
 

@@ -1,0 +1,176 @@
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// What was found by attack from outside.
+@Suite struct ThrottleEdgesTests {
+    private let clock = ManualClock()
+
+    @Test("a call that costs nothing and is refused further in gives nothing back, whatever counts")
+    func nothingToGiveBack() throws {
+        for throttle in [
+            Throttle(.perSecond(3), burst: 3, timeBase: clock),
+            Throttle(.slidingWindow(3, per: .seconds(1)), timeBase: clock),
+            Throttle(.fixedWindow(3, per: .seconds(1)), timeBase: clock),
+        ] {
+            try throttle.acquire(options: CallOptions(cost: 0)).complete(.rejected)
+            try throttle.acquire(options: CallOptions(cost: 2)).complete(.success)
+            try throttle.acquire(options: CallOptions(cost: 0)).complete(.rejected)
+            #expect(throttle.status.available == 1)
+        }
+    }
+
+    @Test("options that are set later are looked at, too (P40)")
+    func optionsLater() throws {
+        let error = #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                var options = CallOptions()
+                options.cost = -5
+                options.firstAttempt = 0
+                #expect(options.cost == 0 && options.firstAttempt == 1)
+            }
+        }
+        #expect(
+            error?.problems.map(\.description) == [
+                "CallOptions: cost is -5, and must not be negative",
+                "CallOptions: firstAttempt is 0, and must be at least 1",
+            ])
+    }
+
+    @Test("a rate for a throttle without one is a setting like another, and can be thrown (P40)")
+    func rateWithoutOne() {
+        let window = Throttle("window", .slidingWindow(3, per: .seconds(60)), timeBase: clock)
+        let error = #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { window.setRate(.perSecond(1)) }
+        }
+        #expect(
+            error?.problems.map(\.description) == [
+                "Throttle: rate is 1 per 1 s, and can be set only where there is one: window counts no rate"
+            ])
+    }
+
+    @Test(
+        "a burst of centuries is what it says, and fills no faster for it",
+        arguments: [
+            (.perSecond(1), .max / 2 + 2), (.perSecond(1), .max), (Rate(1, per: .seconds(86_400)), 1_000_000),
+            (.perSecond(1), 1_000_000_000_000), (Rate(1, per: .seconds(Int64.max)), 7),
+        ] as [(Rate, Int)])
+    func hugeBurst(rate: Rate, burst: Int) throws {
+        let throttle = Throttle(rate, burst: burst, timeBase: clock)
+        #expect(throttle.status.available == burst)
+        try throttle.acquire(options: CallOptions(cost: burst)).complete(.success)
+        #expect(throttle.status.available == 0)
+        clock.advance(by: .seconds(86_400 * 3))
+        // A step of the longest of these clocks is some seconds.
+        let calls = Int(.seconds(86_400 * 3) / rate.period)
+        #expect(throttle.status.available <= calls && throttle.status.available >= calls - 5)
+        throttle.setRate(.perSecond(2), burst: 3)
+        clock.advance(by: .seconds(2))
+        #expect(throttle.status.available == 3)
+    }
+
+    @Test("a window of the calls' own begins with the first that left")
+    func windowOfTheFirst() throws {
+        let throttle = Throttle(.fixedWindow(5, per: .seconds(10)), timeBase: clock)
+        try throttle.acquire().complete(.rejected)
+        clock.advance(by: .seconds(9))
+        for _ in 1...5 { try throttle.acquire().complete(.success) }
+        clock.advance(by: .seconds(1))
+        #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(9))) {
+            try throttle.acquire().complete(.success)
+        }
+    }
+
+    @Test("shares come back first to last and last to first")
+    func manyComeBack() throws {
+        for isReversed in [true, false] {
+            let throttle = Throttle(.perSecond(1), burst: 10, timeBase: clock)
+            let permits = HeldPermits()
+            for _ in 1...3 { permits.add(try throttle.acquire()) }
+            if isReversed { permits.reverse() }
+            permits.completeAll(.rejected)
+            #expect(throttle.status.available == 10)
+        }
+    }
+
+    @Test("a share comes back late, as if the call had not been there")
+    func lateReturn() throws {
+        let throttle = Throttle(.perSecond(1), burst: 10, timeBase: clock)
+        let early = try throttle.acquire(options: CallOptions(cost: 5))
+        try throttle.acquire(options: CallOptions(cost: 5)).complete(.success)
+        clock.advance(by: .seconds(5))
+        early.complete(.rejected)
+        #expect(throttle.status.available == 10)
+    }
+
+    @Test("behind a gate, too, the head is waited for no longer than a moment (P34)")
+    func absentBehindGate() {
+        let throttle = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        throttle.hold(for: .seconds(1))
+        var (head, second, third) = (Slot(), Slot(), Slot())
+        let end = clock.now + .seconds(1)
+        #expect(enter(&head, throttle) == end)
+        #expect(enter(&second, throttle) == end + ThrottleStateMachine.absence)
+        #expect(enter(&third, throttle) == clock.now + .seconds(60))
+        // The head is woken, and where it is to run is busy.
+        clock.advance(to: end + ThrottleStateMachine.absence)
+        let moment = clock.now + ThrottleStateMachine.absence
+        #expect(enter(&second, throttle) == moment)
+        clock.advance(to: moment)
+        #expect(enter(&second, throttle) == nil && throttle.status.isProbing)
+        #expect(throttle.waiting == 2)
+    }
+
+    @Test("what the absent would cost is in nobody's way once they are passed")
+    func absentCost() throws {
+        let throttle = Throttle(.perSecond(10), burst: 100, maxWait: .seconds(5), timeBase: clock)
+        try throttle.acquire(options: CallOptions(cost: 100)).complete(.success)
+        var (first, second, large, small) = (Slot(), Slot(), Slot(), Slot())
+        for _ in 0..<1 { _ = (enter(&first, throttle, cost: 20), enter(&second, throttle, cost: 20)) }
+        clock.advance(by: .seconds(11))
+        let start = clock.now
+        while let until = enter(&large, throttle, cost: 100) { clock.advance(to: until) }
+        #expect(clock.now <= start + .milliseconds(200))
+        #expect(enter(&small, throttle, cost: 20) == clock.now + .seconds(2))
+    }
+
+    @Test("who waits for others never asks again at once", arguments: 1...30)
+    func noSpin(seed: UInt64) throws {
+        let gate = Throttle.gate(maxWait: .seconds(100), ramp: .seconds(10), timeBase: clock)
+        gate.hold(for: .seconds(1))
+        try clock.run(seed: seed, maxSteps: 20_000) { [clock] in
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        for _ in 0..<2 { try? await gate.run { try await clock.sleep(for: .seconds(1)) } }
+                    }
+                }
+            }
+        }
+        #expect(gate.waiting == 0)
+    }
+
+    @Test("the one behind a head that does not come asks once a moment")
+    func noSpinBehindAbsent() throws {
+        let throttle = Throttle(.perSecond(1), burst: 50, maxWait: .seconds(60), timeBase: clock)
+        try throttle.acquire(options: CallOptions(cost: 50)).complete(.success)
+        var slots = Array(repeating: Slot(), count: 5)
+        for index in slots.indices { _ = enter(&slots[index], throttle) }
+        clock.jump(by: .seconds(50))
+        for index in slots.indices.dropFirst() {
+            let until = try #require(enter(&slots[index], throttle))
+            #expect(until > clock.now)
+        }
+    }
+
+    /// - Returns: until when it waits; nil if it goes.
+    private func enter(_ slot: inout Slot, _ throttle: Throttle, cost: Int = 1) -> Instant? {
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core, CallOptions(cost: cost))
+        guard case .park(_, let until) = throttle.enter(&call, &slot) else { return nil }
+        return until
+    }
+}
