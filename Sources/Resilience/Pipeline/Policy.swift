@@ -31,8 +31,9 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// keeps no readings. A ``Registry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// Whether one and the same object may be in a pipeline twice. False for a policy whose calls hold something that they
-    /// would then wait for, such as a permit; a pipeline refuses to be made with it. True by default.
+    /// Whether one and the same object may be in a pipeline twice. False for a class whose calls hold something that they
+    /// would then wait for, such as a permit: making a pipeline with it twice traps. True by default. Of no effect for a
+    /// struct, which is never the same object.
     var canNestInItself: Bool { get }
 
     /// Back to how it was made, as far as that makes sense. Nothing by default.
