@@ -35,7 +35,8 @@ extension Walk {
                 index += 1
             case .refuse(let error):
                 frame.open = index
-                return walkOut(&call, &frame, Outcome(.rejected, error: error))
+                let refusal = Outcome(.rejected, error: error)
+                return walkOut(&call, &frame, frame.rounds == 0 ? refusal : frame.leave(index, with: refusal))
             case .sleep(let deadline):
                 return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.last)
             case .park(let waiter, let deadline):

@@ -15,8 +15,8 @@
 /// - Each stay ends with **exactly one** ``exit(_:_:_:)``, whatever happens: the operation's end, a refusal further in,
 ///   cancellation while it sleeps or is parked. The one exception is `.refuse`, after which nothing is owed.
 /// - After an exit that answered `.again`, the call enters again, with the same slot; or, if it is cancelled before that,
-///   ``abandon(_:_:)`` is told, and nothing else. If that further attempt is refused and the policy passes it on, the call ends
-///   as the attempt before it did: a refusal does not hide what went before.
+///   ``abandon(_:_:)`` is told, and nothing else. If that further attempt is refused, by the policy itself or by one further
+///   in whose refusal it passes on, the call ends as the attempt before it did: a refusal does not hide what went before.
 /// - Both may run on many tasks at once. What a user wrote runs outside locks.
 ///
 /// See `Docs/WritingAPolicy.md`.

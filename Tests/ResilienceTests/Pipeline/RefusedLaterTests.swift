@@ -6,6 +6,7 @@ import Testing
 /// A call that a policy of ours refuses after an attempt of it has failed (P41).
 @Suite struct RefusedLaterTests {
     let clock = ManualClock()
+    private let journal = Journal()
 
     private func breaker(_ limit: Int) -> CircuitBreaker {
         CircuitBreaker(tripping: .consecutiveFailures(limit), timeBase: clock)
@@ -139,6 +140,33 @@ import Testing
         var description: String { "refused, \(number)" }
     }
 
+    @Test(
+        "a policy that asks for another round and then refuses it itself hides the attempt no more than others do (P41)"
+    )
+    func bySamePolicy() async throws {
+        for sleeps in [false, true] {
+            let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+            let pausing: [ScriptedPolicy.Inward] = sleeps ? [.sleep(.seconds(1))] : []
+            let asking = ScriptedPolicy(
+                "asking", in: [.proceed] + pausing + [.refuse(Refused(number: 1))], out: [.again(.seconds(1))])
+            let outer = ScriptedPolicy("outer", journal)
+            let pipeline = Pipeline(timeBase: RushingClock()) {
+                outer; asking
+            }
+            await #expect(throws: Outage.self) { try await pipeline.run { try await operation() } }
+            #expect(operation.callCount == 1 && asking.owed == 0 && asking.mistakes.isEmpty)
+        }
+        #expect(
+            journal.lines == Array(repeating: ["outer in", "outer out transient round 1"], count: 2).flatMap { $0 })
+    }
+
+    @Test("and a result before such a refusal is handed back")
+    func resultBySamePolicy() async throws {
+        let asking = ScriptedPolicy("asking", in: [.proceed, .refuse(Refused(number: 1))], out: [.again(.zero)])
+        let pipeline = Pipeline(timeBase: RushingClock()) { asking }
+        #expect(try await pipeline.run(judging: { _ in .transient }) { 503 } == 503)
+    }
+
     @Test("a call that was only ever refused ends with the latest refusal")
     func latestRefusal() async {
         let asking = ScriptedPolicy("asking", out: [.again(.zero)])
@@ -189,11 +217,10 @@ import Testing
     @Test("the retry tells that it was refused, and its hook is given all that happened")
     func told() throws {
         let recorder = EventRecorder()
-        let journal = Journal()
         let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
             Retry(
                 maxRetries: 5, backoff: .constant(.seconds(1)),
-                onGiveUp: { history, reason in journal.note("\(history.failures.map(\.verdict)) \(reason)") })
+                onGiveUp: { [journal] history, reason in journal.note("\(history.failures.map(\.verdict)) \(reason)") })
             breaker(1)
         }
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }
