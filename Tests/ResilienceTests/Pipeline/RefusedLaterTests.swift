@@ -210,7 +210,7 @@ import Testing
         #expect(
             recorder.events(of: Retry.Event.self) == [
                 .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .attemptsExhausted),
-                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .refused),
+                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 1, .refused),
             ])
     }
 
@@ -224,7 +224,7 @@ import Testing
             breaker(1)
         }
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }
-        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 2, .refused))
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .refused))
         #expect(journal.lines == ["[transient, rejected] a further attempt was refused"])
         #expect(recorder.events(of: Pipeline.Event.self).last == .failed(.transient, took: .seconds(1), attempts: 1))
     }
@@ -250,6 +250,49 @@ import Testing
         let failure = CallFailure(error)
         #expect(failure.reachedService == nil && failure.retryAfter == .seconds(29))
         #expect((failure.lastError as? Outage)?.number == 2)
+    }
+
+    @Test(
+        "attempts that ran are counted, and refusals are not: in the error, in the event, and where refusals are tried again"
+    )
+    func counted() throws {
+        // Round 1 fails and opens the circuit for good; round 2 is refused, and so are those after it.
+        for (verdicts, reason, word) in [
+            ([.transient], .refused, "a further attempt was refused"),
+            ([.transient, .rejected], .attemptsExhausted, "no attempt is left"),
+        ] as [(VerdictSet, Retry.GivingUp, String)] {
+            let recorder = EventRecorder()
+            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+                Retry(maxRetries: 3, backoff: .constant(.seconds(1)), on: verdicts, wrapsLastError: true)
+                CircuitBreaker(
+                    tripping: .consecutiveFailures(1), openFor: .constant(.milliseconds(3_900)), timeBase: clock)
+            }
+            let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+            let error = try #require(
+                #expect(throws: RetriesExhausted.self) {
+                    try clock.run { try await pipeline.run { try await operation() } }
+                })
+            let ran = operation.callCount
+            let attempts = ran == 1 ? "1 failed attempt" : "\(ran) failed attempts"
+            #expect("\(error)" == "Gave up after \(attempts) (\(word)): \(Outage())")
+            #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: ran, reason))
+        }
+    }
+
+    @Test("a call that never ran has made no attempt, however often it was tried again")
+    func countedNone() throws {
+        for retries in [0, 2] {
+            let recorder = EventRecorder()
+            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+                Retry(maxRetries: retries, on: .rejected, wrapsLastError: true)
+                Refusing()
+            }
+            let error = try #require(
+                #expect(throws: RetriesExhausted.self) { try clock.run { try await pipeline.run {} } })
+            #expect("\(error)".hasPrefix("Gave up after 0 failed attempts (no attempt is left): "))
+            #expect(error.history.count == retries + 1 && CallFailure(error).reachedService == false)
+            #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 0, .attemptsExhausted))
+        }
     }
 
     @Test("of a call with all its errors it is known whether any attempt was answered, or all were refused")
@@ -295,4 +338,14 @@ private struct OwnRetry: Policy {
         slot.first += 1
         return .again(at: call.now + .seconds(1))
     }
+}
+
+/// Lets nobody in.
+private struct Refusing: Policy {
+    struct Closed: Rejection {
+        var retryAfter: Duration? { nil }
+        var description: String { "Closed." }
+    }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .refuse(Closed()) }
 }
