@@ -14,7 +14,7 @@ import Testing
         DeadlinePassed(), TimedOut(timeout: "search", limit: .seconds(5), underlying: nil),
         RetriesExhausted(
             reason: .attemptsExhausted, lastError: Outage(), verdict: .transient, history: RetryHistory()),
-        CancelledWhileWaiting(lastError: Outage()), unusableSnapshot(), invalidSettings(),
+        CancelledWhileWaiting(lastError: Outage(), lastVerdict: .transient), unusableSnapshot(), invalidSettings(),
         HTTPStatusError(status: 503, verdict: .transient),
     ]
 

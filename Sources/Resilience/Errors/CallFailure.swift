@@ -75,7 +75,9 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         // What a timeout cancels may have been done.
         case .timedOut: inner?.reachedService == false ? false : nil
         case .retriesExhausted(let error) where error.history.count > 0: error.history.reachedService
-        case .retriesExhausted, .cancelledWhileWaiting: inner?.reachedService
+        case .retriesExhausted: inner?.reachedService
+        // A result is an answer.
+        case .cancelledWhileWaiting(let error): error.lastError.map { CallFailure($0).reachedService } ?? true
         case .cancelled: nil
         case .operation(let error):
             switch (error as? any VerdictConvertible)?.verdict {
@@ -90,6 +92,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     public var retryAfter: Duration? {
         if let rejection = error as? any Rejection { return rejection.retryAfter }
         if case .retriesExhausted(let error) = self, let rejection = error.rejection { return rejection.retryAfter }
+        if case .cancelledWhileWaiting(let error) = self, let wait = error.lastVerdict.retryAfter { return wait }
         return (error as? any VerdictConvertible)?.verdict.retryAfter ?? inner?.retryAfter
     }
 
@@ -108,7 +111,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         switch self {
         case .timedOut(let error): error.underlying.map(CallFailure.init)
         case .retriesExhausted(let error): CallFailure(error.lastError)
-        case .cancelledWhileWaiting(let error): CallFailure(error.lastError)
+        case .cancelledWhileWaiting(let error): error.lastError.map(CallFailure.init)
         case .circuitOpen, .throttled, .bulkheadFull, .wouldWait, .deadlinePassed, .rejected, .cancelled, .operation:
             nil
         }

@@ -3,10 +3,18 @@
 /// A call cancelled in the operation throws what the operation throws, and one cancelled while it waits for its first
 /// attempt throws `CancellationError`.
 public struct CancelledWhileWaiting: Error, CustomStringConvertible {
-    /// What the last attempt threw.
-    public let lastError: any Error
+    /// What the last attempt threw; nil if it returned a result.
+    public let lastError: (any Error)?
+    /// What that error or result means.
+    public let lastVerdict: Verdict
 
-    public init(lastError: any Error) { self.lastError = lastError }
+    public init(lastError: (any Error)?, lastVerdict: Verdict) {
+        self.lastError = lastError
+        self.lastVerdict = lastVerdict
+    }
 
-    public var description: String { "Cancelled while waiting to try again; the last attempt failed: \(lastError)" }
+    public var description: String {
+        let end = lastError.map { "failed: \($0)" } ?? "returned a result that means: \(lastVerdict)"
+        return "Cancelled while waiting to try again; the last attempt \(end)"
+    }
 }

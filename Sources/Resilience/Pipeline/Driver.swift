@@ -35,7 +35,8 @@ extension Walk {
                 index += 1
             case .refuse(let error):
                 frame.open = index
-                return walkOut(&call, &frame, Outcome(.rejected, error: error))
+                let refusal = Outcome(.rejected, error: error)
+                return walkOut(&call, &frame, frame.rounds == 0 ? refusal : frame.leave(index, with: refusal))
             case .sleep(let deadline):
                 return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.last)
             case .park(let waiter, let deadline):
@@ -96,7 +97,8 @@ extension Walk {
             guard step == .operation, call.isOver else { return step }
             return walkOut(&call, &frame, Outcome(.rejected, error: DeadlinePassed()))
         }
-        let error: any Error = wait.last?.error.map { CancelledWhileWaiting(lastError: $0) } ?? CancellationError()
+        let error: any Error =
+            wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) } ?? CancellationError()
         let outcome = Outcome(.cancelled, error: error)
         // The policy to be asked next is owed no exit: the wait was between two rounds of its own.
         let next = frame.next

@@ -87,15 +87,14 @@
             try begin(&call)
             let result = try await walkUntilDeadline(
                 &call, hasBegun: { record.attempts > 0 },
-                judging: { result in
-                    verdict = judge(result)
-                    return verdict
-                },
+                judging: { _ in verdict },
                 { call in
                     let began = record.attemptBegan(&call)
                     do {
                         let result = try await body(&call)
-                        record.attemptEnded(&call, since: began, verdict: judge(result))
+                        // Once for each attempt: it is the user's code. The policies are given the same verdict.
+                        verdict = judge(result)
+                        record.attemptEnded(&call, since: began, verdict: verdict)
                         return result
                     } catch {
                         record.attemptEnded(&call, since: began, error: error)

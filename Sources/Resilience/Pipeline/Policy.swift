@@ -15,8 +15,8 @@
 /// - Each stay ends with **exactly one** ``exit(_:_:_:)``, whatever happens: the operation's end, a refusal further in,
 ///   cancellation while it sleeps or is parked. The one exception is `.refuse`, after which nothing is owed.
 /// - After an exit that answered `.again`, the call enters again, with the same slot; or, if it is cancelled before that,
-///   ``abandon(_:_:)`` is told, and nothing else. If that further attempt is refused and the policy passes it on, the call ends
-///   as the attempt before it did: a refusal does not hide what went before.
+///   ``abandon(_:_:)`` is told, and nothing else. If that further attempt is refused, by the policy itself or by one further
+///   in whose refusal it passes on, the call ends as the attempt before it did: a refusal does not hide what went before.
 /// - Both may run on many tasks at once. What a user wrote runs outside locks.
 ///
 /// See `Docs/WritingAPolicy.md`.
@@ -31,8 +31,9 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// keeps no readings. A ``Registry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// Whether one and the same object may be in a pipeline twice. False for a policy whose calls hold something that they
-    /// would then wait for, such as a permit; a pipeline refuses to be made with it. True by default.
+    /// Whether one and the same object may be in a pipeline twice. False for a class whose calls hold something that they
+    /// would then wait for, such as a permit: making a pipeline with it twice traps. True by default. Of no effect for a
+    /// struct, which is never the same object.
     var canNestInItself: Bool { get }
 
     /// Back to how it was made, as far as that makes sense. Nothing by default.

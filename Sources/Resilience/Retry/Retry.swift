@@ -115,6 +115,7 @@ public struct Retry: Policy {
         // It stays in the slot only over a wait for another round.
         let notes = configuration.keepsHistory ? Notes.taken(from: &slot) ?? Notes() : nil
         notes?.history.append(failure)
+        if failure.isRefusal { Memory.noteRefusal(&slot) }
         var machine = RetryStateMachine(
             attempts: attempt, previousDelay: notes?.previousDelay ?? Int64(bitPattern: slot.second))
         let decision = decide(&machine, failure, &call, slot)
@@ -144,8 +145,7 @@ public struct Retry: Policy {
         case .giveUp(let reason):
             return giveUp(reason, &call, &slot, failure, notes)
         case .notMine:
-            let isFurther = slot.first >> 2 > 1
-            if outcome.verdict == .rejected, isFurther {
+            if outcome.verdict == .rejected, Memory.rounds(slot) > 1 {
                 return giveUp(.refused, &call, &slot, failure, notes)
             }
             // A policy further out may go round, and then this retry begins anew.
@@ -169,8 +169,9 @@ public struct Retry: Policy {
     private func giveUp(
         _ reason: GivingUp, _ call: inout Call, _ slot: inout Slot, _ failure: RetryFailure, _ notes: Notes?
     ) -> Exit {
+        let attempts = failure.attempt - Memory.refusals(slot)
         slot = Slot()
-        call.emit(Event.gaveUp(attempt: failure.attempt, reason), from: name)
+        call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }
         configuration.onGiveUp?(history, reason)
         // A refusal does not hide how the attempt before it ended.
@@ -189,13 +190,24 @@ public struct Retry: Policy {
     public var description: String { "\(name): \(configuration)" }
 }
 
-/// The slot. First word: the round, from 1, above two bits for what was last withdrawn. Second: the last delay, or the
-/// ``Notes`` in which it is then. Third: when the first attempt began, if there is a limit to that.
+/// The slot. First word: from its low end, two bits for what was last withdrawn, 40 for the round, from 1, and 22 for how many
+/// rounds were refused. Second: the last delay, or the ``Notes`` in which it is then. Third: when the first attempt began, if
+/// there is a limit to that.
 private enum Memory {
-    static let round: UInt64 = 4
+    static let round: UInt64 = 1 << 2
+    private static let refusal: UInt64 = 1 << 42
+
+    static func rounds(_ slot: Slot) -> Int { Int(slot.first % refusal / round) }
 
     static func attempt(_ slot: Slot, _ options: CallOptions) -> Int {
-        options.firstAttempt.saturatingAdding(Int(slot.first >> 2) - 1)
+        options.firstAttempt.saturatingAdding(rounds(slot) - 1)
+    }
+
+    static func refusals(_ slot: Slot) -> Int { Int(slot.first / refusal) }
+
+    static func noteRefusal(_ slot: inout Slot) {
+        let (sum, overflow) = slot.first.addingReportingOverflow(refusal)
+        if !overflow { slot.first = sum }
     }
 
     static func withdrawal(_ slot: Slot) -> Withdrawal { Withdrawal(rawValue: slot.first & 3) ?? .none }
@@ -238,7 +250,7 @@ extension Retry {
     public enum Event: PolicyEvent, Equatable {
         /// Attempt `attempt` failed; the next comes after this wait.
         case retrying(attempt: Int, of: Int, after: Duration, Verdict)
-        /// Attempt `attempt` failed and was the last.
+        /// Attempt `attempt` failed and was the last. Those that a policy refused are not counted: 0 if no attempt ran.
         case gaveUp(attempt: Int, GivingUp)
 
         public var kind: String {
@@ -252,6 +264,7 @@ extension Retry {
             switch self {
             case .retrying(let attempt, let limit, let wait, let verdict):
                 "attempt \(attempt) of \(limit) failed (\(verdict)), trying again in \(wait.text)"
+            case .gaveUp(0, let reason): "gave up without an attempt: \(reason)"
             case .gaveUp(let attempt, let reason): "gave up after attempt \(attempt): \(reason)"
             }
         }

@@ -11,6 +11,9 @@ public struct RetryFailure: Sendable {
         self.verdict = verdict
         self.error = error
     }
+
+    /// Whether a policy of ours refused the attempt: it did not run.
+    var isRefusal: Bool { verdict == .rejected && error != nil }
 }
 
 /// The failed attempts of one call, in order: the first eight, the last eight, and how many there were.
@@ -22,6 +25,8 @@ public struct RetryHistory: Sendable {
     public private(set) var last: [RetryFailure] = []
     /// All of them, those that are not kept too.
     public private(set) var count = 0
+    /// How many of them ran. The others were refused by a policy.
+    public private(set) var attempts = 0
 
     public init() {}
 
@@ -30,6 +35,7 @@ public struct RetryHistory: Sendable {
 
     public mutating func append(_ failure: RetryFailure) {
         count += 1
+        if !failure.isRefusal { attempts += 1 }
         guard first.count == Self.limit else { return first.append(failure) }
         if last.count == Self.limit { last.removeFirst() }
         last.append(failure)
@@ -57,6 +63,6 @@ public struct RetriesExhausted: Error, VerdictConvertible, CustomStringConvertib
     public var rejection: (any Rejection)? { history.failures.last?.error as? any Rejection }
 
     public var description: String {
-        "Gave up after \(history.count) failed attempt\(history.count == 1 ? "" : "s") (\(reason)): \(lastError)"
+        "Gave up after \(history.attempts) failed attempt\(history.attempts == 1 ? "" : "s") (\(reason)): \(lastError)"
     }
 }

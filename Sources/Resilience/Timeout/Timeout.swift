@@ -35,7 +35,8 @@ public struct Timeout: AroundPolicy {
 
     /// A limit for each attempt of the retry around it: `Timeout { attempt in .seconds(min(attempt, 5)) }`.
     ///
-    /// - Parameter limitForAttempt: given the attempt's number, from 1. A limit of zero or less is over at once.
+    /// - Parameter limitForAttempt: given the attempt's number, from 1. A limit of zero or less is over at once: nothing
+    ///   inside begins.
     public init(_ name: String = "timeout", limitForAttempt: @escaping @Sendable (_ attempt: Int) -> Duration) {
         self.name = name
         self.limitForAttempt = limitForAttempt
@@ -48,18 +49,25 @@ public struct Timeout: AroundPolicy {
         _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
     ) async throws -> Verdict {
         let wait = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
-        let expiry = Instant(nanoseconds: call.now.nanoseconds.saturatingAdding(wait))
+        let now = call.now
+        let expiry = Instant(nanoseconds: now.nanoseconds.saturatingAdding(wait))
+        guard expiry > now else { throw timedOut(after: wait, DeadlinePassed(), &call) }
+        guard call.deadline > now else { throw DeadlinePassed() }
         let deadline = min(call.deadline, expiry)
         do {
             return try await TimeoutRace.run(until: expiry, on: call.timeBase, isolation: isolation) {
                 try await inside(deadline)
             }
         } catch let expired as TimeoutRace.Expired {
-            let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: expired.underlying)
             call.reading = nil
-            call.emit(Event.timedOut(error.limit), from: name)
-            throw error
+            throw timedOut(after: wait, expired.underlying, &call)
         }
+    }
+
+    private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout Call) -> TimedOut {
+        let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: underlying)
+        call.emit(Event.timedOut(error.limit), from: name)
+        return error
     }
 
     public var description: String { "\(name): \(limit?.text ?? "by attempt")" }
@@ -91,7 +99,8 @@ public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
     /// The timeout's name.
     public let timeout: String
     public let limit: Duration
-    /// What the cancelled inside threw; nil if it was abandoned, and may still run.
+    /// What the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was abandoned, and may
+    /// still run.
     public let underlying: (any Error)?
 
     public init(timeout: String, limit: Duration, underlying: (any Error)?) {

@@ -69,13 +69,19 @@ import Testing
             exhausted(Outage(), .throttled(retryAfter: .seconds(9))), "retriesExhausted", retryAfter: .seconds(9),
             lastError: Outage(), "Gave up after 0 failed attempts (no attempt is left): Outage(number: 1)"),
         Sample(
-            CancelledWhileWaiting(lastError: timedOut(Outage(number: 2))), "cancelledWhileWaiting",
+            CancelledWhileWaiting(lastError: timedOut(Outage(number: 2)), lastVerdict: .transient),
+            "cancelledWhileWaiting",
             lastError: Outage(number: 2),
             "Cancelled while waiting to try again; the last attempt failed: Timed out after 5 s (t)"),
         Sample(
-            CancelledWhileWaiting(lastError: Closed()), "cancelledWhileWaiting", reached: false,
+            CancelledWhileWaiting(lastError: Closed(), lastVerdict: .rejected), "cancelledWhileWaiting", reached: false,
             retryAfter: .seconds(8),
             "Cancelled while waiting to try again; the last attempt failed: Closed on Sundays."),
+        Sample(
+            CancelledWhileWaiting(lastError: nil, lastVerdict: .throttled(retryAfter: .seconds(9))),
+            "cancelledWhileWaiting", reached: true, retryAfter: .seconds(9),
+            "Cancelled while waiting to try again; the last attempt returned a result that means: throttled (retry in 9 s)"
+        ),
         Sample(CancellationError(), "cancelled", "Cancelled."),
         Sample(Outage(), "operation", lastError: Outage(), "Outage(number: 1)"),
     ]

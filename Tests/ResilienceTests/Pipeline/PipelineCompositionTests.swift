@@ -150,6 +150,19 @@ import Testing
         #expect(message.contains("outer") && message.contains("shared"))
     }
 
+    @Test("only classes can be the same object: of structs that may not nest in themselves a pipeline may have several")
+    func structs() async {
+        await #expect(processExitsWith: .success) {
+            struct Holding: Policy {
+                let number: Int
+                var canNestInItself: Bool { false }
+            }
+            _ = Pipeline {
+                for number in 0..<100 { Holding(number: number) }
+            }
+        }
+    }
+
     @Test("any other policy may be in a pipeline twice")
     func twiceWithoutHolding() async throws {
         let policy = ScriptedPolicy("again", journal)

@@ -6,6 +6,7 @@ import Testing
 /// A call that a policy of ours refuses after an attempt of it has failed (P41).
 @Suite struct RefusedLaterTests {
     let clock = ManualClock()
+    private let journal = Journal()
 
     private func breaker(_ limit: Int) -> CircuitBreaker {
         CircuitBreaker(tripping: .consecutiveFailures(limit), timeBase: clock)
@@ -139,6 +140,33 @@ import Testing
         var description: String { "refused, \(number)" }
     }
 
+    @Test(
+        "a policy that asks for another round and then refuses it itself hides the attempt no more than others do (P41)"
+    )
+    func bySamePolicy() async throws {
+        for sleeps in [false, true] {
+            let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+            let pausing: [ScriptedPolicy.Inward] = sleeps ? [.sleep(.seconds(1))] : []
+            let asking = ScriptedPolicy(
+                "asking", in: [.proceed] + pausing + [.refuse(Refused(number: 1))], out: [.again(.seconds(1))])
+            let outer = ScriptedPolicy("outer", journal)
+            let pipeline = Pipeline(timeBase: RushingClock()) {
+                outer; asking
+            }
+            await #expect(throws: Outage.self) { try await pipeline.run { try await operation() } }
+            #expect(operation.callCount == 1 && asking.owed == 0 && asking.mistakes.isEmpty)
+        }
+        #expect(
+            journal.lines == Array(repeating: ["outer in", "outer out transient round 1"], count: 2).flatMap { $0 })
+    }
+
+    @Test("and a result before such a refusal is handed back")
+    func resultBySamePolicy() async throws {
+        let asking = ScriptedPolicy("asking", in: [.proceed, .refuse(Refused(number: 1))], out: [.again(.zero)])
+        let pipeline = Pipeline(timeBase: RushingClock()) { asking }
+        #expect(try await pipeline.run(judging: { _ in .transient }) { 503 } == 503)
+    }
+
     @Test("a call that was only ever refused ends with the latest refusal")
     func latestRefusal() async {
         let asking = ScriptedPolicy("asking", out: [.again(.zero)])
@@ -182,22 +210,21 @@ import Testing
         #expect(
             recorder.events(of: Retry.Event.self) == [
                 .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .attemptsExhausted),
-                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .refused),
+                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 1, .refused),
             ])
     }
 
     @Test("the retry tells that it was refused, and its hook is given all that happened")
     func told() throws {
         let recorder = EventRecorder()
-        let journal = Journal()
         let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
             Retry(
                 maxRetries: 5, backoff: .constant(.seconds(1)),
-                onGiveUp: { history, reason in journal.note("\(history.failures.map(\.verdict)) \(reason)") })
+                onGiveUp: { [journal] history, reason in journal.note("\(history.failures.map(\.verdict)) \(reason)") })
             breaker(1)
         }
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }
-        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 2, .refused))
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .refused))
         #expect(journal.lines == ["[transient, rejected] a further attempt was refused"])
         #expect(recorder.events(of: Pipeline.Event.self).last == .failed(.transient, took: .seconds(1), attempts: 1))
     }
@@ -223,6 +250,49 @@ import Testing
         let failure = CallFailure(error)
         #expect(failure.reachedService == nil && failure.retryAfter == .seconds(29))
         #expect((failure.lastError as? Outage)?.number == 2)
+    }
+
+    @Test(
+        "attempts that ran are counted, and refusals are not: in the error, in the event, and where refusals are tried again"
+    )
+    func counted() throws {
+        // Round 1 fails and opens the circuit for good; round 2 is refused, and so are those after it.
+        for (verdicts, reason, word) in [
+            ([.transient], .refused, "a further attempt was refused"),
+            ([.transient, .rejected], .attemptsExhausted, "no attempt is left"),
+        ] as [(VerdictSet, Retry.GivingUp, String)] {
+            let recorder = EventRecorder()
+            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+                Retry(maxRetries: 3, backoff: .constant(.seconds(1)), on: verdicts, wrapsLastError: true)
+                CircuitBreaker(
+                    tripping: .consecutiveFailures(1), openFor: .constant(.milliseconds(3_900)), timeBase: clock)
+            }
+            let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+            let error = try #require(
+                #expect(throws: RetriesExhausted.self) {
+                    try clock.run { try await pipeline.run { try await operation() } }
+                })
+            let ran = operation.callCount
+            let attempts = ran == 1 ? "1 failed attempt" : "\(ran) failed attempts"
+            #expect("\(error)" == "Gave up after \(attempts) (\(word)): \(Outage())")
+            #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: ran, reason))
+        }
+    }
+
+    @Test("a call that never ran has made no attempt, however often it was tried again")
+    func countedNone() throws {
+        for retries in [0, 2] {
+            let recorder = EventRecorder()
+            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+                Retry(maxRetries: retries, on: .rejected, wrapsLastError: true)
+                Refusing()
+            }
+            let error = try #require(
+                #expect(throws: RetriesExhausted.self) { try clock.run { try await pipeline.run {} } })
+            #expect("\(error)".hasPrefix("Gave up after 0 failed attempts (no attempt is left): "))
+            #expect(error.history.count == retries + 1 && CallFailure(error).reachedService == false)
+            #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 0, .attemptsExhausted))
+        }
     }
 
     @Test("of a call with all its errors it is known whether any attempt was answered, or all were refused")
@@ -268,4 +338,14 @@ private struct OwnRetry: Policy {
         slot.first += 1
         return .again(at: call.now + .seconds(1))
     }
+}
+
+/// Lets nobody in.
+private struct Refusing: Policy {
+    struct Closed: Rejection {
+        var retryAfter: Duration? { nil }
+        var description: String { "Closed." }
+    }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .refuse(Closed()) }
 }

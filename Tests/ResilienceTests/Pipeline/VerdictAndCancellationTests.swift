@@ -16,6 +16,29 @@ import Testing
         #expect(status == 504 && operation.callCount == 3)
     }
 
+    @Test("a result is judged once, also if the call has a deadline, observers, or a timeout")
+    func judgedOnce() async throws {
+        for deadline in [Instant.distantFuture, clock.now + .seconds(3_600)] {
+            for observers in [Observers(), Observers(EventRecorder())] {
+                for timeout in [nil, Timeout(.seconds(3_000))] {
+                    let pipeline = Pipeline(timeBase: clock, observers: observers) {
+                        Retry(maxRetries: 2, backoff: .none)
+                        if let timeout { timeout }
+                    }
+                    var judged: [Int] = []
+                    let last = try await pipeline.run(
+                        options: CallOptions(deadline: deadline),
+                        judging: { (number: Int) in
+                            judged.append(number)
+                            return .transient
+                        }
+                    ) { attempt in attempt.number }
+                    #expect(last == 3 && judged == [1, 2, 3])
+                }
+            }
+        }
+    }
+
     @Test("a result judged failing is tried again until one is judged a success")
     func resultRecovers() async throws {
         let operation = ScriptedOperation<Void, Int>([.success(503), .failure(Outage()), .success(200)])

@@ -20,6 +20,26 @@ import Testing
         #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
     }
 
+    @Test("cancelled in the wait after a result that means failure, it says so, and that the other side answered")
+    func afterAResult() async throws {
+        for timeout in [nil, Timeout(.seconds(60))] {
+            let pipeline = Pipeline(timeBase: clock) {
+                Retry(throttledBackoff: .constant(.seconds(5)))
+                if let timeout { timeout }
+            }
+            let task = Task {
+                try await pipeline.run(judging: { _ in .throttled(retryAfter: .seconds(4)) }) { 429 }
+            }
+            await clock.waitForSleepers(1)
+            task.cancel()
+            let error = try #require(await #expect(throws: CancelledWhileWaiting.self) { try await task.value })
+            let failure = CallFailure(error)
+            #expect(failure.reachedService == true && failure.retryAfter == .seconds(4) && failure.lastError == nil)
+            #expect(error.lastError == nil && error.lastVerdict == .throttled(retryAfter: .seconds(4)))
+        }
+        #expect(clock.sleepers.isEmpty)
+    }
+
     @Test("cancelled while the operation runs, the operation's own error comes out and nothing is tried again")
     func duringTheOperation() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .success(7))

@@ -186,11 +186,48 @@ import Testing
         #expect("\(pipeline.elements[1])" == "growing: by attempt")
     }
 
-    @Test("a limit for an attempt of zero or less is over at once")
-    func noTime() async {
-        let pipeline = Pipeline(timeBase: clock) { Timeout { _ in .seconds(-1) } }
-        let error = await #expect(throws: TimedOut.self) { try await pipeline.run { try Task.checkCancellation() } }
-        #expect(error?.limit == .seconds(-1))
+    @Test(
+        "a limit for an attempt of zero or less is over at once: nothing further in is asked, and no operation begins")
+    func noTime() async throws {
+        for limit in [Duration.zero, .seconds(-1)] {
+            let recorder = EventRecorder()
+            let inner = ScriptedPolicy("inner", journal)
+            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+                Timeout("spent") { _ in limit }
+                inner
+            }
+            let error = try #require(
+                await #expect(throws: TimedOut.self) { try await pipeline.run { try await operation(1) } })
+            #expect(error.timeout == "spent" && error.limit == limit)
+            #expect(CallFailure(error).reachedService == false)
+            #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(limit)])
+        }
+        #expect(operation.callCount == 0 && journal.lines.isEmpty && clock.sleepers.isEmpty)
+    }
+
+    @Test("an attempt without time is tried again like any that timed out, and the next may have time")
+    func noTimeAtFirst() throws {
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 1, backoff: .none)
+            Timeout { attempt in .seconds(attempt - 1) }
+        }
+        let ran = try clock.run { try await pipeline.run { (attempt: Attempt) in attempt.number } }
+        #expect(ran == 2)
+    }
+
+    @Test("nothing begins under a timeout once the deadline around it is over")
+    func deadlineOver() async {
+        struct Late: AroundPolicy {
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+            ) async throws -> Verdict { try await inside(call.now) }
+        }
+        let pipeline = Pipeline(timeBase: clock) {
+            Late(); Timeout(.seconds(5))
+        }
+        await #expect(throws: DeadlinePassed.self) { try await pipeline.run { try await operation(1) } }
+        #expect(operation.callCount == 0 && clock.sleepers.isEmpty)
     }
 
     @Test("task-local values and priority reach the inside")
