@@ -267,10 +267,11 @@ extension Bulkhead: RegistryEntry {
         order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
     }
 
-    /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these.
+    /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these, or within
+    /// ``PolicySettings/checked(_:)`` if a setting was invalid.
     public func reconfigured(like other: Bulkhead) -> Self? {
         guard other !== self else { return self }
-        guard canBeReconfigured(like: other) else { return nil }
+        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
         let made = other.ask { $0.made }
         setLimit(made.limit)
         setQueue(made.queue)

@@ -10,8 +10,10 @@ struct Circuit: Sendable {
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
     var latest = Instant.distantPast
     /// When it came into its state, and when it was last closed: see ``CircuitStatus``.
-    private var since: Instant?
+    private(set) var since: Instant?
     private var lastClosed: Instant?
+    /// When somebody last changed it by hand: nobody found what it would have become by itself before.
+    private var lastByHand = Instant.distantPast
 
     init(_ machine: any CircuitStateMachine, checksHealth: Bool = false) {
         self.machine = machine
@@ -116,7 +118,9 @@ struct Circuit: Sendable {
     }
 
     mutating func reset(keepingGrowth: Bool, at now: Instant) -> Transition? {
-        change(at: now, beginsAnew: true) { machine, _ in machine.reset(keepingGrowth: keepingGrowth) }.transition
+        _ = timePassed(at: now)
+        return change(at: now, beginsAnew: true) { machine, _ in machine.reset(keepingGrowth: keepingGrowth) }
+            .transition
     }
 
     /// Somebody opens it by hand; nil is for as long as it would by itself.
@@ -125,6 +129,7 @@ struct Circuit: Sendable {
         for length: Duration?, at now: Instant, using chance: SplitMix64 = .shared
     ) -> (isDone: Bool, Transition?) {
         guard mode == .automatic else { return (false, nil) }
+        _ = timePassed(at: now)
         let (isDone, transition) = change(at: now, beginsAnew: true) { machine, now in
             machine.trip(for: length, at: now, using: chance)
         }
@@ -134,6 +139,7 @@ struct Circuit: Sendable {
     /// Sets by hand who decides. What was admitted before no longer counts.
     mutating func set(_ mode: CircuitBreaker.Mode, at now: Instant) -> Transition? {
         guard mode != self.mode else { return nil }
+        _ = timePassed(at: now)
         let before = state
         let machineChange = change(at: now, beginsAnew: true) { machine, _ in
             // One that only observes never is open.
@@ -148,6 +154,7 @@ struct Circuit: Sendable {
     /// Puts another machine in this one's place, which goes on from where this one stands.
     /// - Returns: false if nothing could be taken over; then nothing has changed.
     mutating func replace(with machine: any CircuitStateMachine, at now: Instant) -> Bool {
+        _ = timePassed(at: now)
         latest = max(latest, now)
         guard var next = self.machine.replacement(machine, at: latest) else { return false }
         let knowsCalls = next.takeCalls(from: self.machine)
@@ -220,13 +227,14 @@ struct Circuit: Sendable {
         at now: Instant, beginsAnew: Bool = false, _ body: (inout any CircuitStateMachine, Instant) -> R
     ) -> (result: R, transition: Transition?) {
         let (before, seen) = (machine.state, state)
-        let changesAt = before == .closed ? nil : machine.changesAt
+        let changesAt = before == .closed || beginsAnew ? nil : machine.changesAt
         latest = max(latest, now)
+        if beginsAnew { lastByHand = latest }
         let result = body(&machine, latest)
         let after = machine.state
         if beginsAnew || after != before { generation &+= 1 }
         // A break that ended by itself did so at its time, whenever somebody came to know of it.
-        note(seen, changedAt: changesAt.map { min($0, latest) } ?? latest)
+        note(seen, changedAt: changesAt.map { min(max($0, lastByHand), latest) } ?? latest)
         return (result, after == before ? nil : Transition(from: before, to: after))
     }
 

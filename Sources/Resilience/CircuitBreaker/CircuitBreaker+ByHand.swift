@@ -19,7 +19,7 @@ extension CircuitBreaker {
     /// Back in ``Mode/automatic`` the circuit goes on from where it stood; after ``Mode/observing`` that is closed.
     public func setMode(_ mode: Mode) {
         let now = ownCore.timeBase.now
-        let isNew = change(at: now) { state in
+        let isNew = change(at: now, afterTime: true) { state in
             let isNew = state.circuit.mode != mode
             _ = state.circuit.set(mode, at: now)
             state.refusal = nil
@@ -35,7 +35,7 @@ extension CircuitBreaker {
     /// - Parameter keepingGrowth: whether a next break is as long as if this reset had not been.
     public func reset(keepingGrowth: Bool = false) {
         let now = ownCore.timeBase.now
-        let transition = change(at: now) { $0.circuit.reset(keepingGrowth: keepingGrowth, at: now) }
+        let transition = change(at: now, afterTime: true) { $0.circuit.reset(keepingGrowth: keepingGrowth, at: now) }
         if transition != nil { tell(.reset) }
     }
 
@@ -55,7 +55,7 @@ extension CircuitBreaker {
 
     private func trip(length: Duration?) -> Bool {
         let now = ownCore.timeBase.now
-        let (isDone, remaining) = change(at: now) { state in
+        let (isDone, remaining) = change(at: now, afterTime: true) { state in
             let (isDone, _) = state.circuit.trip(for: length, at: now)
             if isDone { state.refusal = nil }
             return (isDone, state.circuit.status(at: now).timeRemaining)
@@ -80,7 +80,7 @@ extension CircuitBreaker {
     func reconfigure(machine: any CircuitStateMachine) -> Bool {
         guard SettingChecks.mayChange else { return false }
         let now = ownCore.timeBase.now
-        return change(at: now) { state in
+        return change(at: now, afterTime: true) { state in
             state.refusal = nil
             return state.circuit.replace(with: machine, at: now)
         }

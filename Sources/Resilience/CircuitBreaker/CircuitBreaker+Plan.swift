@@ -42,11 +42,7 @@ extension CircuitBreaker {
     }
 
     private func timeHasCome() {
-        let now = ownCore.timeBase.now
-        let (transition, status) = change(at: now) { state in
-            (state.circuit.timePassed(at: now), state.circuit.status(at: now))
-        }
-        if let transition { tell(Event(transition, status)) }
+        change(at: ownCore.timeBase.now, afterTime: true) { _ in }
         if healthCheck != nil { checkHealth() }
     }
 }

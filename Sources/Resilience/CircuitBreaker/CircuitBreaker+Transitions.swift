@@ -4,7 +4,7 @@ import Synchronization
 public struct CircuitTransition: Sendable, Hashable {
     public let from: CircuitState
     public let to: CircuitState
-    /// When, on the breaker's time base.
+    /// When, on the breaker's time base. A break that is over ended at its time, however late that is told.
     public let time: Instant
 
     public init(from: CircuitState, to: CircuitState, time: Instant) {

@@ -35,6 +35,16 @@ public final class CircuitBreaker: Policy {
         var check = Check()
         /// The last refusal, made once for all callers that it holds for. Gone when anything changes.
         var refusal: Refusal?
+
+        /// - Returns: whether the state is another now.
+        mutating func noteChange(from before: CircuitState) -> Bool {
+            let after = circuit.state
+            guard after != before else { return false }
+            refusal = nil
+            // Unknown after a restore.
+            watchers.note(CircuitTransition(from: before, to: after, time: circuit.since ?? circuit.latest))
+            return true
+        }
     }
 
     struct Refusal {
@@ -248,20 +258,25 @@ public final class CircuitBreaker: Policy {
     }
 
     /// Changes the circuit, and says to whoever watches what became of it.
-    func change<R: Sendable>(at now: Instant, _ body: (inout State) -> R) -> R {
-        let (result, news) = inner.withLock { state -> (R, News) in
+    /// - Parameter afterTime: what it has become by itself comes first, and is told as if an alarm had come in time.
+    func change<R: Sendable>(at now: Instant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
+        let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.succeeded(freePass.takeTally())
-            let before = state.circuit.state
             let plannedBefore = planned(state)
+            var ended: Event?
+            if afterTime {
+                let before = state.circuit.state
+                ended = state.circuit.timePassed(at: now).map { Event($0, state.circuit.status(at: now)) }
+                _ = state.noteChange(from: before)
+            }
+            let before = state.circuit.state
             let result = body(&state)
             freePass.update(
                 state.circuit.generation, needs: state.circuit.needs, tallyEnds: state.circuit.tallyEnds)
-            let after = state.circuit.state
-            guard after != before else { return (result, planned(state) == plannedBefore ? .none : .time) }
-            state.refusal = nil
-            state.watchers.note(CircuitTransition(from: before, to: after, time: now))
-            return (result, .state)
+            if state.noteChange(from: before) || ended != nil { return (result, ended, .state) }
+            return (result, nil, planned(state) == plannedBefore ? .none : .time)
         }
+        if let ended { tell(ended) }
         guard news != .none else { return result }
         if news == .state {
             deliverTransitions()

@@ -42,8 +42,13 @@ public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
     public static func failureRatio(_ ratio: Double, of probes: Int) -> ProbeRule {
         let probes = checks.atLeast(1, probes, "probes")
         let ratio = checks.ratio(ratio, "ratio")
-        // Divided, not multiplied, as in FailuresInWindow.
-        let failures = (1...probes).first { Double($0) / Double(probes) >= ratio } ?? probes
+        // The first number that reaches it, by halving: they may be many.
+        var (failures, enough) = (1, probes)
+        while failures < enough {
+            let middle = failures + (enough - failures) / 2
+            // Divided, not multiplied, as in FailuresInWindow.
+            if Double(middle) / Double(probes) >= ratio { enough = middle } else { failures = middle + 1 }
+        }
         return ProbeRule(probes: probes, successes: probes - failures + 1)
     }
 

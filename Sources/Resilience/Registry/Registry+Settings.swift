@@ -5,7 +5,7 @@ extension Registry {
     /// - Returns: false if there is one already that can't go on with the new settings, and keeps its old ones.
     @discardableResult
     public func setOverride(_ key: Key, make: (@Sendable () -> Value)?) -> Bool {
-        if Problems.current != nil { _ = make?() ?? table.withLock({ $0.make })(key) }
+        if Problems.areNoted { _ = make?() ?? table.withLock({ $0.make })(key) }
         guard SettingChecks.mayChange else { return false }
         // What there was before is let go of after the lock.
         _ = table.withLock { $0.setOverride(key, make) }
@@ -36,7 +36,7 @@ extension Registry {
 
     /// - Returns: nil if somebody asked for a check, and something is invalid.
     private func setMake(_ make: @escaping Make) -> (old: Make, keys: [Key])? {
-        guard Problems.current != nil else { return table.withLock { $0.setMake(make) } }
+        guard Problems.areNoted else { return table.withLock { $0.setMake(make) } }
         var tried: Set<Key> = []
         while true {
             guard SettingChecks.mayChange else { return nil }

@@ -14,14 +14,23 @@ public enum PolicySettings {
     /// It covers what `make` does by itself, not what it leaves for later, such as the values that a registry makes for its
     /// keys: see ``Registry/reconfigure(make:)``. What `make` changes while it runs (``Bulkhead/setLimit(_:)``,
     /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is not changed if a setting was invalid up to there.
+    ///
+    /// It ends when it returns: a task that `make` began traps on an invalid setting from then on, as outside.
+    ///
+    /// One within another throws what was wrong in it alone. If `make` lets that out, the outer one throws it with its own; if
+    /// `make` handles it, the outer one does not throw. What is changed in the inner one is not changed if a setting was
+    /// invalid in either.
     /// - Returns: what `make` returned.
     /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if its settings were valid.
     public static func checked<T>(_ make: () throws -> T) throws -> T {
         let problems = Problems()
-        let made = Result { try Problems.$current.withValue(problems, operation: make) }
-        let found = problems.found.withLock { $0 }
-        guard found.isEmpty else { throw InvalidSettings(problems: found) }
-        return try made.get()
+        let made = Result { try Problems.$innermost.withValue(problems, operation: make) }
+        var found = problems.close()
+        guard !found.isEmpty else { return try made.get() }
+        if case .failure(let inner as InvalidSettings) = made {
+            found += inner.problems.filter { !found.contains($0) }
+        }
+        throw InvalidSettings(problems: found)
     }
 }
 
@@ -56,11 +65,40 @@ public struct InvalidSettings: Error, Hashable, CustomStringConvertible {
     public var description: String { problems.map(\.description).joined(separator: "\n") }
 }
 
-/// Where invalid settings are noted while somebody asks for them.
+/// Where invalid settings are noted while somebody asks for them: the problems of one check.
 final class Problems: Sendable {
-    let found = Locked<[InvalidSetting]>([])
+    @TaskLocal fileprivate static var innermost: Problems?
 
-    @TaskLocal static var current: Problems?
+    /// Of the check around this one.
+    private let outer = all.first { $0.isOpen }
+    /// nil once the check has returned. A task that was begun in it keeps this object.
+    private let found = Locked<[InvalidSetting]?>([])
+
+    /// The innermost first.
+    private static var all: some Sequence<Problems> {
+        sequence(state: innermost) { next in
+            defer { next = next?.outer }
+            return next
+        }
+    }
+
+    private var isOpen: Bool { found.withLock { $0 != nil } }
+
+    /// Whether somebody asks for them.
+    static var areNoted: Bool { all.contains { $0.isOpen } }
+
+    /// Whether any check that has not returned has one.
+    static var areFound: Bool { all.contains { $0.found.withLock { $0?.isEmpty == false } } }
+
+    /// Notes a problem for the innermost check that has not returned.
+    /// - Returns: false if there is none.
+    static func note(_ problem: InvalidSetting) -> Bool {
+        all.contains { $0.found.withLock { $0?.append(problem) != nil } }
+    }
+
+    /// The check returns.
+    /// - Returns: what was found.
+    fileprivate func close() -> [InvalidSetting] { found.withLock { $0.take() } ?? [] }
 }
 
 /// The checks of one type's settings. Each returns a valid value: the one given, or, where problems are noted, one to go on
@@ -85,8 +123,7 @@ package struct SettingChecks: Sendable {
         if isValid { return true }
         let problem = InvalidSetting(
             subject: subject, parameter: parameter, value: Self.text(value), requirement: requirement())
-        guard let problems = Problems.current else { preconditionFailure("\(problem)") }
-        problems.found.withLock { $0.append(problem) }
+        guard Problems.note(problem) else { preconditionFailure("\(problem)") }
         return false
     }
 
@@ -99,7 +136,7 @@ package struct SettingChecks: Sendable {
     }
 
     /// Whether a change may be made: not if a setting was invalid that may be part of it.
-    package static var mayChange: Bool { Problems.current?.found.withLock { $0.isEmpty } ?? true }
+    package static var mayChange: Bool { !Problems.areFound }
 
     package func atLeast(_ least: Int, _ value: Int, _ parameter: String) -> Int {
         require(

@@ -67,11 +67,12 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     /// Lets held calls go.
     ///
-    /// - Parameter count: How many, the oldest first; later calls are still held. All if nil, and later calls are not held.
+    /// - Parameter count: How many, the oldest first; none if 0 or less. Later calls are still held. All if nil, and later calls are not
+    ///   held.
     public func release(_ count: Int? = nil) {
         let released = state.withLock { state in
             if count == nil { state.holds = false }
-            let released = state.held.prefix(count ?? .max)
+            let released = state.held.prefix(max(0, count ?? .max))
             state.held.removeFirst(released.count)
             return released
         }

@@ -78,6 +78,21 @@ import Testing
         #expect(operation.callCount == 8 && operation.mostRunning == 4)
     }
 
+    @Test("a release of none, or fewer, lets nobody go", arguments: [0, -1, .min])
+    func releaseOfNone(count: Int) throws {
+        operation.hold()
+        let operation = operation
+        try clock.run { [clock] in
+            let call = Task { try await operation(1) }
+            await clock.runUntilIdle()
+            operation.release(count)
+            await clock.runUntilIdle()
+            #expect(operation.running == 1)
+            operation.release()
+            _ = try await call.value
+        }
+    }
+
     @Test("after a reset with calls inside, the most that were inside at once are those")
     func resetWithCallsInside() throws {
         operation.hold()

@@ -45,6 +45,30 @@ import Testing
         }
     }
 
+    @Test("a share of failures is found as by trying one number after the other, beside each share that can be reached")
+    func ratiosAsBySearch() {
+        for probes in 1...200 {
+            let reached: [Double] = (0...probes).map { Double($0) / Double(probes) }
+            var ratios: [Double] = [0.001, 0.1, 0.29, 1 / 3, 0.7]
+            for share in reached { ratios += [share.nextDown, share, share.nextUp] }
+            for ratio in ratios where ratio > 0 && ratio <= 1 {
+                let failures = (1...probes).first { reached[$0] >= ratio }
+                guard ProbeRule.failureRatio(ratio, of: probes).failures != failures else { continue }
+                Issue.record("\(ratio) of \(probes) is \(failures ?? 0)")
+            }
+        }
+    }
+
+    @Test("a share of however many probes is found at once, and in a check of settings, too")
+    func manyProbes() throws {
+        #expect(ProbeRule.failureRatio(0.5, of: 10_000_001).failures == 5_000_001)
+        for (ratio, successes) in [(.leastNonzeroMagnitude, .max), (1, 1)] as [(Double, Int)] {
+            let rule = try PolicySettings.checked { ProbeRule.failureRatio(ratio, of: .max) }
+            // All of them, as near as a Double comes to it.
+            #expect(rule.probes == .max && abs(rule.successes - successes) <= 512)
+        }
+    }
+
     @Test(
         "a round lets in no more probes than it counts, and another for each that says nothing",
         arguments: [1, 2, 3, 5])

@@ -167,6 +167,88 @@ import Testing
         #expect(breaker.status.state == .open && breaker.status.since == nil && breaker.status.lastClosed == nil)
     }
 
+    @Test("what is done by hand after a break's end counts from the same times, whether anybody watches or not")
+    func byHandAfterBreak() {
+        let machines: [@Sendable () -> any CircuitStateMachine] = [
+            { ThreeStateCircuit() }, { ThreeStateCircuit(probes: 1, ramp: .seconds(20)) }, { BackoffGate() },
+        ]
+        let actions: [(name: String, act: @Sendable (CircuitBreaker) -> Void)] = [
+            ("reset", { $0.reset() }), ("trip", { $0.trip(for: .seconds(60)) }),
+            ("isolate", { $0.setMode(.isolated) }), ("disable", { $0.setMode(.disabled) }),
+            ("observe", { $0.setMode(.observing) }),
+            ("reconfigure", { _ = $0.reconfigure(machine: $0.inner.withLock { $0.circuit.machine }) }),
+        ]
+        for (machine, action) in machines.flatMap({ machine in actions.map { (machine, $0) } }) {
+            for hasProbe in [false, true] {
+                let all = [false, true].map { isWatched in
+                    let (clock, recorder) = (ManualClock(), EventRecorder())
+                    let start = clock.now
+                    let breaker = CircuitBreaker(circuit: machine(), timeBase: clock, observers: Observers(recorder))
+                    let stream = isWatched ? breaker.transitions() : nil
+                    breaker.trip(for: .seconds(60))
+                    clock.advance(by: .seconds(60))
+                    if hasProbe { try? breaker.acquire().complete(.success) }
+                    clock.advance(by: .seconds(40))
+                    action.act(breaker)
+                    let status = breaker.status
+                    _ = stream
+                    let (since, lastClosed) = (status.since, status.lastClosed)
+                    let times = [since, lastClosed].map { $0.map { "\(start.duration(to: $0))" } ?? "-" }
+                    // A watched one that begins a new round tells of it at once.
+                    let told = action.name == "reconfigure" ? [] : recorder.events() as [CircuitBreaker.Event]
+                    return "\(status.state) \(times) \(told)"
+                }
+                #expect(all[0] == all[1], "\(action.name), \(machine()), with a probe: \(hasProbe)")
+            }
+        }
+    }
+
+    @Test("by hand after a break's end: the state is as old as that, and a change by hand as old as itself")
+    func sinceByHand() {
+        let actions: [(act: (CircuitBreaker) -> Void, since: Int)] = [
+            ({ $0.reset() }, 100), ({ $0.trip(for: .seconds(60)) }, 100), ({ $0.setMode(.isolated) }, 100),
+            ({ $0.setMode(.disabled) }, 60), ({ $0.setMode(.observing) }, 100),
+        ]
+        for (act, since) in actions {
+            let breaker = CircuitBreaker(timeBase: clock)
+            let start = clock.now
+            breaker.trip(for: .seconds(60))
+            clock.advance(by: .seconds(100))
+            act(breaker)
+            #expect(breaker.status.since == start + .seconds(since))
+        }
+        breaker.trip(for: .seconds(60))
+        clock.advance(by: .seconds(30))
+        breaker.setMode(.isolated)
+        clock.advance(by: .seconds(70))
+        breaker.setMode(.automatic)
+        // Nobody found it half-open before.
+        #expect(breaker.status.state == .halfOpen && breaker.status.since == clock.now)
+    }
+
+    @Test("an end that is learnt of late is told with the time at which it was, as in the status")
+    func toldLate() async {
+        let start = clock.now
+        var transitions = breaker.transitions().makeAsyncIterator()
+        end(.transient)
+        clock.jump(by: .seconds(100))
+        #expect(await transitions.next()?.time == start)
+        #expect(
+            await transitions.next()
+                == CircuitTransition(from: .open, to: .halfOpen, time: start + .seconds(60)))
+        #expect(breaker.status.since == start + .seconds(60))
+    }
+
+    @Test("what is done by hand after a break's end is told after that end")
+    func toldInOrder() async {
+        let recorder = EventRecorder()
+        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        breaker.trip(for: .seconds(60))
+        clock.advance(by: .seconds(100))
+        breaker.reset()
+        #expect(recorder.events() as [CircuitBreaker.Event] == [.tripped(for: .seconds(60)), .halfOpened, .reset])
+    }
+
     @Test(
         "each reader has its own stream, a reader that lags loses the oldest, and one that ends leaves nothing behind")
     func readers() async {

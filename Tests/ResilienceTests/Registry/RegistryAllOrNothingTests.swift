@@ -114,6 +114,44 @@ import Testing
         #expect(limits(bulkheads) == [3, 3, 3, 3])
     }
 
+    @Test("after invalid settings an idle one is at rest as before, and a new key is made as before (P40)")
+    func atRestAfterInvalid() {
+        let bulkheads = bulkheads()
+        let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(.perSecond(1), timeBase: clock) }
+        let guarded: @Sendable (Int, Int) -> Pipeline = { [clock] retries, limit in
+            Pipeline {
+                Retry(maxRetries: retries)
+                Bulkhead(limit: limit, timeBase: clock)
+            }
+        }
+        let pipelines = PipelineRegistry<String> { _ in guarded(1, 3) }
+        let before = (throttles["/a"].description, pipelines["/a"].policies.map { "\($0)" })
+        let reconfigurations: [() -> Void] = [
+            { [clock] in bulkheads.reconfigure { _ in Bulkhead(limit: 0, queue: 5, timeBase: clock) } },
+            { [clock] in throttles.reconfigure { _ in Throttle(.perSecond(9), burst: 0, timeBase: clock) } },
+            { pipelines.reconfigure { _ in guarded(-1, 9) } },
+        ]
+        for reconfigure in reconfigurations {
+            #expect(throws: InvalidSettings.self) { try PolicySettings.checked(reconfigure) }
+        }
+        #expect(limits(bulkheads) == [3, 3, 3, 3] && bulkheads.values.values.allSatisfy(\.isAtRest))
+        for key in ["/a", "/new"] {
+            #expect(throttles[key].description == before.0 && throttles[key].isAtRest)
+            #expect(pipelines[key].policies.map { "\($0)" } == before.1 && pipelines[key].isAtRest)
+        }
+    }
+
+    @Test("a bulkhead within a failing check can't take another's settings, and stays at rest (P40)")
+    func bulkheadWithinFailingCheck() {
+        let live = Bulkhead(limit: 3, timeBase: clock)
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { [clock] in
+                #expect(live.reconfigured(like: Bulkhead(limit: 0, queue: 5, timeBase: clock)) == nil)
+            }
+        }
+        #expect(live.status.limit == 3 && live.isAtRest && live.canBeEvicted(unusedFor: .zero))
+    }
+
     @Test("valid ones are taken, by those that have no override, and who can't go on is named")
     func valid() throws {
         let bulkheads = bulkheads()

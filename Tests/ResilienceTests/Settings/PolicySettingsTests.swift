@@ -135,4 +135,84 @@ import Testing
         }
         #expect(outer.count == 1)
     }
+
+    private static let limit = "Bulkhead: limit is 0, and must be at least 1"
+    private static let retries = "Retry: maxRetries is -1, and must not be negative"
+
+    @Test("what is changed in one check within another is left out if a setting was invalid in either")
+    func nestedChanges() {
+        let bulkhead = Bulkhead(limit: 3)
+        let outer = problems {
+            #expect(problems { bulkhead.setLimit(4) } == [] && bulkhead.status.limit == 4)
+            _ = Bulkhead(limit: 0)
+            #expect(problems { bulkhead.setLimit(5) } == [])
+        }
+        #expect(outer == [Self.limit] && bulkhead.status.limit == 4)
+    }
+
+    @Test("what an inner check throws through the outer is thrown with the outer's problems, each once")
+    func nestedThrows() {
+        let both = problems {
+            _ = Bulkhead(limit: 0)
+            try PolicySettings.checked { _ = Retry(maxRetries: -1) }
+        }
+        #expect(both == [Self.limit, Self.retries])
+        let once = problems {
+            _ = Bulkhead(limit: 0)
+            try PolicySettings.checked {
+                _ = Retry(maxRetries: -1)
+                try PolicySettings.checked { _ = Bulkhead(limit: 0) }
+            }
+        }
+        #expect(once == [Self.limit, Self.retries])
+        #expect(problems { try PolicySettings.checked { _ = Retry(maxRetries: -1) } } == [Self.retries])
+    }
+
+    @Test("an inner check that is handled leaves the outer one what it was, and its changes are made")
+    func nestedHandled() throws {
+        let live = Bulkhead(limit: 3)
+        let made = try PolicySettings.checked {
+            let own = (try? PolicySettings.checked { Bulkhead(limit: 0) }) ?? Bulkhead(limit: 16)
+            live.setLimit(5)
+            return own
+        }
+        #expect(made.status.limit == 16 && live.status.limit == 5)
+    }
+
+    @Test("a task that was begun in a check changes settings as any other once the check has returned")
+    func taskAfterCheck() async {
+        let live = Bulkhead(limit: 3)
+        let (returned, end) = AsyncStream<Void>.makeStream()
+        var task: Task<[String], Never>?
+        let found = problems {
+            _ = try? PolicySettings.checked {
+                task = Task {
+                    for await _ in returned {}
+                    live.setLimit(9)
+                    return problems { _ = Timeout(.zero) }
+                }
+                _ = Bulkhead(limit: 0)
+            }
+            _ = Retry(maxRetries: -1)
+        }
+        #expect(found == [Self.retries] && live.status.limit == 3)
+        end.finish()
+        #expect(await task?.value == ["Timeout: limit is 0 s, and must be above zero"] && live.status.limit == 9)
+    }
+
+    @Test("a task that was begun in a check traps on an invalid setting once the check has returned")
+    func trapAfterCheck() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (returned, end) = AsyncStream<Void>.makeStream()
+            let task = try PolicySettings.checked {
+                Task {
+                    for await _ in returned {}
+                    _ = Bulkhead(limit: 0)
+                }
+            }
+            end.finish()
+            await task.value
+        }
+        #expect(text(result).contains(Self.limit))
+    }
 }
