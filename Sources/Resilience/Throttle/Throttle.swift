@@ -467,7 +467,7 @@ extension Throttle: RegistryEntry {
     /// With the other's rate and burst, as by ``setRate(_:burst:)``; nil if the two differ in more than these.
     public func reconfigured(like other: Throttle) -> Self? {
         guard other !== self else { return self }
-        guard canBeReconfigured(like: other) else { return nil }
+        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
         let made = other.state.withLock { $0.made }
         if case .rate(let rate, let burst) = made {
             setRate(rate, burst: burst)

@@ -39,6 +39,17 @@ import Testing
             ])
     }
 
+    @Test("a throttle within a failing check can't take another's settings, and is at rest as before (P40)")
+    func reconfiguredInCheck() {
+        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                #expect(throttle.reconfigured(like: Throttle(.perSecond(1), burst: 0, timeBase: clock)) == nil)
+            }
+        }
+        #expect(throttle.isAtRest)
+    }
+
     @Test("a rate for a throttle without one is a setting like another, and can be thrown (P40)")
     func rateWithoutOne() {
         let window = Throttle("window", .slidingWindow(3, per: .seconds(60)), timeBase: clock)
