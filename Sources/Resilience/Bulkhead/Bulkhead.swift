@@ -196,9 +196,7 @@ public final class Bulkhead: Policy {
     /// Calls at the same time from now on; 1 or more. New permits go to those who wait, at once. When it is lowered,
     /// those inside finish, and nobody gets in before fewer are inside than the new limit.
     public func setLimit(_ limit: Int) {
-        guard Self.checks.allows(limit >= 1, limit, "limit", "must be at least 1"), SettingChecks.mayChange else {
-            return
-        }
+        guard Self.checks.isAtLeast(1, limit, "limit"), SettingChecks.mayChange else { return }
         let (old, next) = ask { state in
             let old = state.machine.limit
             return (old, state.machine.setLimit(limit).compactMap { state.waiters.removeValue(forKey: $0) })
@@ -209,9 +207,7 @@ public final class Bulkhead: Policy {
 
     /// Calls that may wait from now on; 0 or more. Those who wait already keep their places.
     public func setQueue(_ queue: Int) {
-        guard Self.checks.allows(queue >= 0, queue, "queue", "must not be negative"), SettingChecks.mayChange else {
-            return
-        }
+        guard Self.checks.isAtLeast(0, queue, "queue"), SettingChecks.mayChange else { return }
         let old = ask { state in
             let old = state.machine.queueLimit
             state.machine.setQueueLimit(queue)

@@ -227,7 +227,7 @@ struct Circuit: Sendable {
         at now: Instant, beginsAnew: Bool = false, _ body: (inout any CircuitStateMachine, Instant) -> R
     ) -> (result: R, transition: Transition?) {
         let (before, seen) = (machine.state, state)
-        let changesAt = before == .closed || beginsAnew ? nil : machine.changesAt
+        let changesAt = before == .closed ? nil : machine.changesAt
         latest = max(latest, now)
         if beginsAnew { lastByHand = latest }
         let result = body(&machine, latest)

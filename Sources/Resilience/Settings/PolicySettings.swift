@@ -139,9 +139,13 @@ package struct SettingChecks: Sendable {
     package static var mayChange: Bool { !Problems.areFound }
 
     package func atLeast(_ least: Int, _ value: Int, _ parameter: String) -> Int {
-        require(
-            value >= least, value, parameter, least == 0 ? "must not be negative" : "must be at least \(least)",
-            else: least)
+        isAtLeast(least, value, parameter) ? value : least
+    }
+
+    /// As ``allows(_:_:_:_:)``.
+    func isAtLeast(_ least: Int, _ value: Int, _ parameter: String) -> Bool {
+        allows(
+            value >= least, value, parameter, least == 0 ? "must not be negative" : "must be at least \(least)")
     }
 
     package func notNegative(_ value: Duration, _ parameter: String) -> Duration {

@@ -57,8 +57,9 @@ struct Limiter: Sendable, Equatable {
     /// The same for a call that has not waited: whether it has taken its share.
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
+        guard allows(cost) else { return false }
         if case .absent = window { return bucket.takeAtOnce(cost, at: now) }
-        return allows(cost) && take(cost, at: now) <= now
+        return take(cost, at: now) <= now
     }
 
     /// Right after a call has taken its share: what it needs to give it back.

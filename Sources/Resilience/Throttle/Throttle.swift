@@ -159,49 +159,6 @@ public final class Throttle: Policy {
         state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
     }
 
-    /// What the slot of a call holds: where it stands in the low byte of the first word, and the epoch that it was admitted in
-    /// above. The others are its ticket and how long it may wait, while it waits, and then the receipt for its share.
-    private struct Place {
-        enum Stage: UInt8 {
-            case outside, waiting, admitted, pace, probe
-        }
-
-        var stage = Stage.outside
-        var epoch: UInt64 = 0
-        var second: UInt64 = 0
-        var third: UInt64 = 0
-
-        init(_ slot: Slot) {
-            stage = Stage(rawValue: UInt8(truncatingIfNeeded: slot.first)) ?? .outside
-            (epoch, second, third) = (slot.first >> 8, slot.second, slot.third)
-        }
-
-        init(waiting ticket: UInt64, until latest: Instant) {
-            (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
-        }
-
-        /// - Parameter answer: one that lets the call go.
-        init(_ answer: ThrottleStateMachine.Answer, of machine: ThrottleStateMachine) {
-            stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
-            epoch = machine.epoch
-            receipt = machine.receipt
-        }
-
-        var slot: Slot {
-            var slot = Slot()
-            (slot.first, slot.second, slot.third) = (UInt64(stage.rawValue) | epoch << 8, second, third)
-            return slot
-        }
-
-        var ticket: UInt64 { second }
-        var latest: Instant { Instant(nanoseconds: Int64(bitPattern: third)) }
-
-        var receipt: ShareReceipt {
-            get { ShareReceipt(first: second, second: third) }
-            set { (second, third) = (newValue.first, newValue.second) }
-        }
-    }
-
     /// A call that is the gate's probe would wait for its own end.
     public var canNestInItself: Bool { false }
 
@@ -211,7 +168,7 @@ public final class Throttle: Policy {
             // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
             let cost = call.options.cost
             let place = state.withLock { state in
-                state.machine.goAtOnce(cost: cost, at: now) ? Place(.go, of: state.machine) : nil
+                state.machine.goAtOnce(cost: cost, at: now) ? ThrottlePlace(.go, of: state.machine) : nil
             }
             if let place {
                 slot = place.slot
@@ -223,8 +180,9 @@ public final class Throttle: Policy {
 
     @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
         let (deadline, cost) = (call.deadline, call.options.cost)
-        let place = Place(slot)
-        let (entry, woken) = state.withLock { state -> (Result<(Entry, Place), Throttled>, (Waiter?, Waiter?)) in
+        let place = ThrottlePlace(slot)
+        let (entry, woken) = state.withLock {
+            state -> (Result<(Entry, ThrottlePlace), Throttled>, (Waiter?, Waiter?)) in
             let entry =
                 place.stage == .waiting
                 ? askAgain(&state, place, at: now, deadline: deadline)
@@ -245,8 +203,8 @@ public final class Throttle: Policy {
 
     /// A call in the line woke up, and keeps its place until it goes or gives up.
     private func askAgain(
-        _ state: inout State, _ place: Place, at now: Instant, deadline: Instant
-    ) -> Result<(Entry, Place), Throttled> {
+        _ state: inout State, _ place: ThrottlePlace, at now: Instant, deadline: Instant
+    ) -> Result<(Entry, ThrottlePlace), Throttled> {
         state.parked[place.ticket] = nil
         let answer = state.machine.askAgain(place.ticket, at: now)
         return follow(answer, &state, at: now, place.latest, deadline) { _ in
@@ -258,23 +216,23 @@ public final class Throttle: Policy {
 
     private func ask(
         _ state: inout State, cost: Int, at now: Instant, deadline: Instant
-    ) -> Result<(Entry, Place), Throttled> {
+    ) -> Result<(Entry, ThrottlePlace), Throttled> {
         let latest = now + maxWait
         let answer = state.machine.ask(cost: cost, at: now)
         guard answer.lets || state.machine.line.count < maxWaiting else {
             return .failure(refusal(answer, at: now))
         }
         return follow(answer, &state, at: now, latest, deadline) { state in
-            Place(waiting: state.machine.join(cost: cost, at: now), until: latest)
+            ThrottlePlace(waiting: state.machine.join(cost: cost, at: now), until: latest)
         }
     }
 
     /// Does what the machine answered: lets the call go, has it wait, or refuses it.
     private func follow(
         _ answer: ThrottleStateMachine.Answer, _ state: inout State, at now: Instant, _ latest: Instant,
-        _ deadline: Instant, waiting: (inout State) -> Place, orElse leave: (inout State) -> Void = { _ in }
-    ) -> Result<(Entry, Place), Throttled> {
-        if answer.lets { return .success((.proceed, Place(answer, of: state.machine))) }
+        _ deadline: Instant, waiting: (inout State) -> ThrottlePlace, orElse leave: (inout State) -> Void = { _ in }
+    ) -> Result<(Entry, ThrottlePlace), Throttled> {
+        if answer.lets { return .success((.proceed, ThrottlePlace(answer, of: state.machine))) }
         guard mayWait(for: answer, at: now, latest, deadline) else {
             leave(&state)
             return .failure(refusal(answer, at: now))
@@ -309,7 +267,7 @@ public final class Throttle: Policy {
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if slot.first & 0xFF == UInt64(Place.Stage.admitted.rawValue) {
+        if slot.first & 0xFF == UInt64(ThrottlePlace.Stage.admitted.rawValue) {
             switch outcome.verdict {
             case .rejected: break
             case .throttled where holdBackoff != nil: break
@@ -318,12 +276,12 @@ public final class Throttle: Policy {
                 return .pass
             }
         }
-        ended(&call, Place(slot), outcome.verdict)
+        ended(&call, ThrottlePlace(slot), outcome.verdict)
         slot = Slot()
         return .pass
     }
 
-    @inline(never) private func ended(_ call: inout Call, _ place: Place, _ verdict: Verdict) {
+    @inline(never) private func ended(_ call: inout Call, _ place: ThrottlePlace, _ verdict: Verdict) {
         let (now, cost) = (call.now, call.options.cost)
         let (woken, heldUntil) = state.withLock { state -> ((Waiter?, Waiter?), Instant?) in
             var heldUntil: Instant?
@@ -343,7 +301,7 @@ public final class Throttle: Policy {
 
     /// - Returns: until when all are held because of it, if they are.
     private func ended(
-        _ machine: inout ThrottleStateMachine, _ place: Place, cost: Int, _ verdict: Verdict, at now: Instant
+        _ machine: inout ThrottleStateMachine, _ place: ThrottlePlace, cost: Int, _ verdict: Verdict, at now: Instant
     ) -> Instant? {
         if case .throttled(let named) = verdict, let holdBackoff {
             guard machine.minds(throttledInEpoch: place.epoch, wasProbe: place.stage == .probe) else { return nil }
@@ -394,7 +352,7 @@ public final class Throttle: Policy {
     public func setRate(_ rate: Rate, burst: Int? = nil) {
         let hasRate = state.withLock { if case .rate = $0.limit { true } else { false } }
         guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
-            burst.map({ Self.checks.allows($0 >= 1, $0, "burst", "must be at least 1") }) ?? true,
+            burst.map({ Self.checks.isAtLeast(1, $0, "burst") }) ?? true,
             SettingChecks.mayChange
         else { return }
         change { state, now in

@@ -169,8 +169,8 @@ struct FixedWindow: Sendable, Equatable {
 
     /// Of calls that cost more than one and wait, the earliest it can be.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
-        let (start, used) = (present(at: now).start, inUse(at: now))
-        let windows = (used.saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
+        let (start, used) = present(at: now)
+        let windows = (min(limit, used).saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
         return max(now, start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows))))
     }
 

@@ -35,31 +35,31 @@ struct TokenBucket: Sendable, Equatable {
         func isOver(at now: Int64) -> Bool { Int128(now) - Int128(began) >= Int128(length) }
     }
 
-    /// Nanoseconds, or steps of the bucket's clock if those are longer, and a part of one: less than ``resolution`` ticks.
+    /// Steps of the bucket's clock, and a part of one: less than ``resolution`` ticks.
     private struct Ticks: Equatable {
-        var nanoseconds: Int64
+        var steps: Int64
         var rest: UInt64 = 0
 
         func precedes(_ other: Ticks) -> Bool {
-            nanoseconds == other.nanoseconds ? rest < other.rest : nanoseconds < other.nanoseconds
+            steps == other.steps ? rest < other.rest : steps < other.steps
         }
     }
 
     /// A step of the bucket's clock is two to the power of this in nanoseconds.
     private var step = 0
     /// Ticks in a step.
-    private var resolution: UInt64
+    private var resolution: UInt64 = 1
     /// A call's share.
-    private var interval: Ticks
-    private(set) var burst: Int
+    private var interval = Ticks(steps: 0)
+    private(set) var burst = Int.max
     /// The theoretical arrival time, on the bucket's clock: when it is full again, a burst later than now at most.
-    private var arrival = Ticks(nanoseconds: .min)
+    private var arrival = Ticks(steps: .min)
     /// The share of a burst.
-    private var tolerance: Ticks
+    private var tolerance = Ticks(steps: 0)
     /// When the last share was taken, on the bucket's clock.
     private var lastTaken = Int64.min
     /// What was given back: `arrival` and this tell together how much was taken.
-    private var returned = Ticks(nanoseconds: 0)
+    private var returned = Ticks(steps: 0)
     /// Counts the moves of `arrival` that nobody's taking made: shares that were taken before one can't be given back.
     private var generation: UInt32 = 0
     private var ramp: Ramp?
@@ -78,21 +78,16 @@ struct TokenBucket: Sendable, Equatable {
         let resolution = step == 0 ? min(calls / divisor, Self.finest) : Self.finest
         let interval = (period * resolution + (calls << step) - 1) / (calls << step)
         self.resolution = UInt64(resolution)
-        self.interval = Ticks(nanoseconds: 0)
-        tolerance = Ticks(nanoseconds: 0)
         self.burst = burst
         self.interval = part(interval)
         tolerance = part(interval * Int128(burst))
     }
 
-    private init() {
-        (resolution, burst) = (1, .max)
-        (interval, tolerance) = (Ticks(nanoseconds: 0), Ticks(nanoseconds: 0))
-    }
+    private init() {}
 
     static let unlimited = TokenBucket()
 
-    var isUnlimited: Bool { burst == .max && tolerance.nanoseconds == 0 }
+    var isUnlimited: Bool { burst == .max && tolerance.steps == 0 }
 
     private static func greatestCommonDivisor(_ a: Int128, _ b: Int128) -> Int128 {
         var (a, b) = (a, b)
@@ -102,35 +97,35 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Ticks
 
-    private func whole(_ ticks: Ticks) -> Int128 { Int128(ticks.nanoseconds) * Int128(resolution) + Int128(ticks.rest) }
+    private func whole(_ ticks: Ticks) -> Int128 { Int128(ticks.steps) * Int128(resolution) + Int128(ticks.rest) }
 
     private func part(_ ticks: Int128) -> Ticks {
-        let (nanoseconds, rest) = ticks.flooredDivision(by: Int128(resolution))
-        return Ticks(nanoseconds: Int64(clamping: nanoseconds), rest: UInt64(rest))
+        let (steps, rest) = ticks.flooredDivision(by: Int128(resolution))
+        return Ticks(steps: Int64(clamping: steps), rest: UInt64(rest))
     }
 
     @inline(__always)
     private func sum(_ a: Ticks, _ b: Ticks) -> Ticks {
         let rest = a.rest &+ b.rest
-        let nanoseconds = a.nanoseconds.saturatingAdding(b.nanoseconds)
+        let steps = a.steps.saturatingAdding(b.steps)
         return rest < resolution
-            ? Ticks(nanoseconds: nanoseconds, rest: rest)
-            : Ticks(nanoseconds: nanoseconds.saturatingAdding(1), rest: rest &- resolution)
+            ? Ticks(steps: steps, rest: rest)
+            : Ticks(steps: steps.saturatingAdding(1), rest: rest &- resolution)
     }
 
     /// The share of calls of this cost.
     @inline(__always)
     private func share(of cost: Int) -> Ticks {
         if cost == 1 { return interval }
-        let nanoseconds = interval.nanoseconds.saturatingMultiplied(by: Int64(cost))
-        if interval.rest == 0 { return Ticks(nanoseconds: nanoseconds) }
+        let steps = interval.steps.saturatingMultiplied(by: Int64(cost))
+        if interval.rest == 0 { return Ticks(steps: steps) }
         let rest = resolution.dividingFullWidth(interval.rest.multipliedFullWidth(by: UInt64(cost)))
-        return Ticks(nanoseconds: nanoseconds.saturatingAdding(Int64(clamping: rest.quotient)), rest: rest.remainder)
+        return Ticks(steps: steps.saturatingAdding(Int64(clamping: rest.quotient)), rest: rest.remainder)
     }
 
     /// The first nanosecond at which what lasts until `end` is within the burst.
     private func turn(_ end: Ticks) -> Int64 {
-        end.nanoseconds.saturatingSubtracting(tolerance.nanoseconds - (end.rest > tolerance.rest ? 1 : 0))
+        end.steps.saturatingSubtracting(tolerance.steps - (end.rest > tolerance.rest ? 1 : 0))
     }
 
     /// The bucket's clock, in steps.
@@ -145,7 +140,7 @@ struct TokenBucket: Sendable, Equatable {
     /// The later of the arrival and now.
     @inline(__always)
     private func start(_ now: Int64) -> Ticks {
-        arrival.nanoseconds < now ? Ticks(nanoseconds: now) : arrival
+        arrival.steps < now ? Ticks(steps: now) : arrival
     }
 
     // MARK: Taking
@@ -156,7 +151,7 @@ struct TokenBucket: Sendable, Equatable {
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         let (share, clock) = (share(of: cost), now >> step)
         let next = sum(start(clock), share)
-        guard turn(next) <= clock, !tolerance.precedes(share), ramp == nil else { return false }
+        guard turn(next) <= clock, ramp == nil else { return false }
         (arrival, lastTaken) = (next, clock)
         return true
     }
@@ -182,10 +177,10 @@ struct TokenBucket: Sendable, Equatable {
     /// How much was taken in this generation; right after a call has taken its share, the receipt for that.
     var taken: ShareReceipt {
         // Wraps around where it is too much.
-        let taken = sum(Ticks(nanoseconds: 0, rest: arrival.rest), Ticks(nanoseconds: 0, rest: returned.rest))
-        let nanoseconds = arrival.nanoseconds &+ returned.nanoseconds &+ taken.nanoseconds
+        let taken = sum(Ticks(steps: 0, rest: arrival.rest), Ticks(steps: 0, rest: returned.rest))
+        let steps = arrival.steps &+ returned.steps &+ taken.steps
         return ShareReceipt(
-            first: UInt64(bitPattern: nanoseconds), second: UInt64(generation) << 32 | taken.rest)
+            first: UInt64(bitPattern: steps), second: UInt64(generation) << 32 | taken.rest)
     }
 
     /// Gives back the share of a call that never left, as far as that lets no more calls through than if it had not come.
@@ -199,7 +194,7 @@ struct TokenBucket: Sendable, Equatable {
             Int128(present.first &- receipt.first) * Int128(resolution) + Int128(present.second & 0xFFFF_FFFF)
             - Int128(receipt.second & 0xFFFF_FFFF)
         let arrival = whole(self.arrival)
-        let least = max(arrival - whole(share(of: cost)), whole(Ticks(nanoseconds: lastTaken)) + since)
+        let least = max(arrival - whole(share(of: cost)), whole(Ticks(steps: lastTaken)) + since)
         guard least < arrival else { return }
         // If nobody came after it, nobody has a receipt that counts from it.
         if since > 0 { returned = part(whole(returned) + arrival - least) }
@@ -211,7 +206,7 @@ struct TokenBucket: Sendable, Equatable {
     /// One call's share is left, whatever there was; from here the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
-        let one = part(whole(Ticks(nanoseconds: now >> step)) + whole(tolerance) - whole(interval))
+        let one = part(whole(Ticks(steps: now >> step)) + whole(tolerance) - whole(interval))
         move(to: arrival.precedes(one) ? one : arrival)
         // Without a length it is over at once.
         ramp = Ramp(began: now, length: length)
@@ -220,7 +215,7 @@ struct TokenBucket: Sendable, Equatable {
     private mutating func endRamp(at now: Int64) {
         guard let ramp else { return }
         // A slowed clock is behind by no more than the ramp's length.
-        move(to: sum(arrival, Ticks(nanoseconds: now >> step - ramp.slowed(now) >> step)))
+        move(to: sum(arrival, Ticks(steps: now >> step - ramp.slowed(now) >> step)))
         self.ramp = nil
     }
 
@@ -232,7 +227,7 @@ struct TokenBucket: Sendable, Equatable {
     /// The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What is owed to calls
     /// that wait moves with the interval.
     mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) {
-        let missing = max(0, whole(arrival) - whole(Ticks(nanoseconds: clock(now))))
+        let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)
         (step, resolution, interval, tolerance) = (new.step, new.resolution, new.interval, new.tolerance)
@@ -246,12 +241,12 @@ struct TokenBucket: Sendable, Equatable {
             owed = Int128(clamping: quotient).saturatingAdding(rest == 0 ? 0 : 1)
         }
         let grown = whole(interval).saturatingMultiplied(by: Int128(self.burst) - Int128(oldBurst))
-        move(to: part(whole(Ticks(nanoseconds: clock(now))) + min(max(0, owed.saturatingAdding(grown)), longest)))
+        move(to: part(whole(Ticks(steps: clock(now))) + min(max(0, owed.saturatingAdding(grown)), longest)))
     }
 
     /// Full as of now: those who have waited get no more than the burst, however long ago they asked.
     mutating func reset(at now: Int64) {
-        move(to: Ticks(nanoseconds: now >> step))
+        move(to: Ticks(steps: now >> step))
         ramp = nil
     }
 
@@ -260,15 +255,13 @@ struct TokenBucket: Sendable, Equatable {
     /// Calls that could go now.
     func available(at now: Int64) -> Int {
         if isUnlimited { return .max }
-        let missing = max(0, whole(arrival) - whole(Ticks(nanoseconds: clock(now))))
+        let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         return max(0, Int(clamping: (whole(tolerance) - missing).flooredDivision(by: whole(interval)).quotient))
     }
 
     /// Whether it is as it was at first.
     func isFull(at now: Int64) -> Bool {
-        let now = Ticks(nanoseconds: now)
-        return !Ticks(nanoseconds: clock(now.nanoseconds)).precedes(arrival)
-            && ramp?.isOver(at: now.nanoseconds) ?? true
+        !Ticks(steps: clock(now)).precedes(arrival) && ramp?.isOver(at: now) ?? true
     }
 }
 

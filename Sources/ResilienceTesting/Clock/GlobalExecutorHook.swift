@@ -71,9 +71,12 @@
         // Ours is there only during a run: some libraries take any hook that they find for their own. Threads that enqueue
         // meanwhile read one word, before or after the change, and what it leads to stays valid.
 
+        /// Safe: a thin function is its address, and this one is only compared and put where the runtime calls it.
+        private static var address: UInt { unsafeBitCast(ours, to: UInt.self) }
+
         private static func install() {
             guard let place else { return }
-            let ours = unsafeBitCast(ours, to: UInt.self)
+            let ours = address
             runs.withLock { runs in
                 runs += 1
                 guard runs == 1, place.pointee != ours else { return }
@@ -84,7 +87,7 @@
 
         private static func uninstall() {
             guard let place else { return }
-            let ours = unsafeBitCast(ours, to: UInt.self)
+            let ours = address
             runs.withLock { runs in
                 runs -= 1
                 guard runs == 0, place.pointee == ours else { return }

@@ -173,13 +173,7 @@ private final class Departures: Sendable {
     func absentHead() throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.success)
-        let core = PipelineCore.bare(on: clock)
-        defer { withExtendedLifetime(core) {} }
-        func enter(_ slot: inout Slot) -> Instant? {
-            var call = Call(core)
-            guard case .park(_, let until) = throttle.enter(&call, &slot) else { return nil }
-            return until
-        }
+        func enter(_ slot: inout Slot) -> Instant? { throttle.enter(&slot, on: clock) }
         var (first, second) = (Slot(), Slot())
         #expect(enter(&first) == clock.now + .seconds(1) && enter(&second) == clock.now + .seconds(2))
         // The first is woken, and where it is to run is busy. The second finds out, and gives it a moment.

@@ -122,15 +122,15 @@ import Testing
         throttle.hold(for: .seconds(1))
         var (head, second, third) = (Slot(), Slot(), Slot())
         let end = clock.now + .seconds(1)
-        #expect(enter(&head, throttle) == end)
-        #expect(enter(&second, throttle) == end + ThrottleStateMachine.absence)
-        #expect(enter(&third, throttle) == clock.now + .seconds(60))
+        #expect(throttle.enter(&head, on: clock) == end)
+        #expect(throttle.enter(&second, on: clock) == end + ThrottleStateMachine.absence)
+        #expect(throttle.enter(&third, on: clock) == clock.now + .seconds(60))
         // The head is woken, and where it is to run is busy.
         clock.advance(to: end + ThrottleStateMachine.absence)
         let moment = clock.now + ThrottleStateMachine.absence
-        #expect(enter(&second, throttle) == moment)
+        #expect(throttle.enter(&second, on: clock) == moment)
         clock.advance(to: moment)
-        #expect(enter(&second, throttle) == nil && throttle.status.isProbing)
+        #expect(throttle.enter(&second, on: clock) == nil && throttle.status.isProbing)
         #expect(throttle.waiting == 2)
     }
 
@@ -139,12 +139,12 @@ import Testing
         let throttle = Throttle(.perSecond(10), burst: 100, maxWait: .seconds(5), timeBase: clock)
         try throttle.acquire(options: CallOptions(cost: 100)).complete(.success)
         var (first, second, large, small) = (Slot(), Slot(), Slot(), Slot())
-        for _ in 0..<1 { _ = (enter(&first, throttle, cost: 20), enter(&second, throttle, cost: 20)) }
+        _ = (throttle.enter(&first, cost: 20, on: clock), throttle.enter(&second, cost: 20, on: clock))
         clock.advance(by: .seconds(11))
         let start = clock.now
-        while let until = enter(&large, throttle, cost: 100) { clock.advance(to: until) }
+        while let until = throttle.enter(&large, cost: 100, on: clock) { clock.advance(to: until) }
         #expect(clock.now <= start + .milliseconds(200))
-        #expect(enter(&small, throttle, cost: 20) == clock.now + .seconds(2))
+        #expect(throttle.enter(&small, cost: 20, on: clock) == clock.now + .seconds(2))
     }
 
     @Test("who waits for others never asks again at once", arguments: 1...30)
@@ -168,20 +168,11 @@ import Testing
         let throttle = Throttle(.perSecond(1), burst: 50, maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire(options: CallOptions(cost: 50)).complete(.success)
         var slots = Array(repeating: Slot(), count: 5)
-        for index in slots.indices { _ = enter(&slots[index], throttle) }
+        for index in slots.indices { _ = throttle.enter(&slots[index], on: clock) }
         clock.jump(by: .seconds(50))
         for index in slots.indices.dropFirst() {
-            let until = try #require(enter(&slots[index], throttle))
+            let until = try #require(throttle.enter(&slots[index], on: clock))
             #expect(until > clock.now)
         }
-    }
-
-    /// - Returns: until when it waits; nil if it goes.
-    private func enter(_ slot: inout Slot, _ throttle: Throttle, cost: Int = 1) -> Instant? {
-        let core = PipelineCore.bare(on: clock)
-        defer { withExtendedLifetime(core) {} }
-        var call = Call(core, CallOptions(cost: cost))
-        guard case .park(_, let until) = throttle.enter(&call, &slot) else { return nil }
-        return until
     }
 }

@@ -1,4 +1,18 @@
+import ResilienceTesting
+
 @testable import Resilience
+
+extension Throttle {
+    /// A call comes, or one that waits asks again.
+    /// - Returns: until when it waits; nil if it goes.
+    func enter(_ slot: inout Slot, cost: Int = 1, on clock: ManualClock) -> Instant? {
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        var call = Call(core, CallOptions(cost: cost))
+        guard case .park(_, let until) = enter(&call, &slot) else { return nil }
+        return until
+    }
+}
 
 extension ThrottleStateMachine {
     /// nil for a gate without a rate.

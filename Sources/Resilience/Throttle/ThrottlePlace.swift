@@ -1,0 +1,42 @@
+/// What the slot of a call holds: where it stands in the low byte of the first word, and the epoch that it was admitted in
+/// above. The others are its ticket and how long it may wait, while it waits, and then the receipt for its share.
+struct ThrottlePlace {
+    enum Stage: UInt8 {
+        case outside, waiting, admitted, pace, probe
+    }
+
+    var stage = Stage.outside
+    var epoch: UInt64 = 0
+    var second: UInt64 = 0
+    var third: UInt64 = 0
+
+    init(_ slot: Slot) {
+        stage = Stage(rawValue: UInt8(truncatingIfNeeded: slot.first)) ?? .outside
+        (epoch, second, third) = (slot.first >> 8, slot.second, slot.third)
+    }
+
+    init(waiting ticket: UInt64, until latest: Instant) {
+        (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
+    }
+
+    /// - Parameter answer: one that lets the call go.
+    init(_ answer: ThrottleStateMachine.Answer, of machine: ThrottleStateMachine) {
+        stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
+        epoch = machine.epoch
+        receipt = machine.receipt
+    }
+
+    var slot: Slot {
+        var slot = Slot()
+        (slot.first, slot.second, slot.third) = (UInt64(stage.rawValue) | epoch << 8, second, third)
+        return slot
+    }
+
+    var ticket: UInt64 { second }
+    var latest: Instant { Instant(nanoseconds: Int64(bitPattern: third)) }
+
+    var receipt: ShareReceipt {
+        get { ShareReceipt(first: second, second: third) }
+        set { (second, third) = (newValue.first, newValue.second) }
+    }
+}
