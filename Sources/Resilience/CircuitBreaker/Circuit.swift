@@ -44,8 +44,8 @@ struct Circuit: Sendable {
     /// The state that callers find: an isolated circuit is open for them.
     var state: CircuitState { mode == .isolated ? .open : machine.state }
 
-    /// When the state changes by itself; nil if never.
-    var changesAt: Instant? { mode == .automatic ? machine.changesAt : nil }
+    /// When the state changes by itself; nil if never. A break goes on where nobody is refused, too.
+    var changesAt: Instant? { mode == .isolated ? nil : machine.changesAt }
 
     /// What the state changes to by itself is known without waiting for a call.
     mutating func timePassed(at now: Instant) -> Transition? {
@@ -87,9 +87,9 @@ struct Circuit: Sendable {
         evidence: Evidence? = nil, at now: Instant, using chance: SplitMix64 = .shared
     ) -> Recording {
         guard admitted == generation else { return .late() }
+        guard mode != .disabled else { return .recorded(nil) }
         // A ramp that is over ends now, and not with the next call: so whether somebody watches makes no difference.
         if let transition = timePassed(at: now) { return .late(transition) }
-        guard mode != .disabled else { return .recorded(nil) }
         let needs = machine.needs
         // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket.
         if verdict.saysNothing, ticket == 0, !needs.contains(.calls) { return .recorded(nil) }

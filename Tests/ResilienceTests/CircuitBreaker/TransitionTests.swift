@@ -226,6 +226,24 @@ import Testing
         #expect(breaker.status.state == .halfOpen && breaker.status.since == clock.now)
     }
 
+    @Test("a break that ends while the breaker is disabled is told of, and half-open is as old as that")
+    func endsWhileDisabled() async {
+        let start = clock.now
+        var transitions = breaker.transitions().makeAsyncIterator()
+        breaker.trip(for: .seconds(60))
+        clock.advance(by: .seconds(30))
+        breaker.setMode(.disabled)
+        clock.advance(by: .seconds(70))
+        #expect(breaker.status.state == .halfOpen && breaker.status.since == start + .seconds(60))
+        #expect(breaker.status.isAllowed)
+        _ = await transitions.next()
+        #expect(
+            await transitions.next()
+                == CircuitTransition(from: .open, to: .halfOpen, time: start + .seconds(60)))
+        breaker.setMode(.automatic)
+        #expect(breaker.status.since == start + .seconds(60))
+    }
+
     @Test("an end that is learnt of late is told with the time at which it was, as in the status")
     func toldLate() async {
         let start = clock.now
