@@ -57,12 +57,10 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let (isDone, remaining) = change(at: now, afterTime: true) { state in
             let (isDone, _) = state.circuit.trip(for: length, at: now)
-            if isDone { state.refusal = nil }
+            state.refusal = nil
             return (isDone, state.circuit.status(at: now).timeRemaining)
         }
         guard isDone else { return false }
-        // Also if it was open, and the break is another now.
-        plan(at: now)
         tell(.tripped(for: remaining))
         return true
     }

@@ -47,6 +47,5 @@ extension CircuitBreaker {
             return state.circuit.restore(snapshot.memory, snapshot.mode, age: age, at: now)
         }
         guard isDone else { throw UnusableSnapshot(breaker: name) }
-        plan(at: now)
     }
 }

@@ -205,6 +205,17 @@ import Testing
                 + #""mode":"automatic","takenAt":5}"#)
         #expect(abs(WallClock.milliseconds - Int64(Date().timeIntervalSince1970 * 1000)) < 60_000)
     }
+
+    @Test("the extremes of the wall clock, stored and read, are a long time and none")
+    func extremeClocks() throws {
+        let before = breaker(clock)
+        end(before, .transient, .transient)
+        for (stored, read, isAllowed) in [(Int64.min, Int64.max, true), (.max, .min, false)] {
+            let after = breaker(clock)
+            try after.restore(#require(before.snapshot(wallClock: stored)), wallClock: read)
+            #expect(after.isAllowed == isAllowed)
+        }
+    }
 }
 
 @Suite struct ReconfigureTests {
@@ -279,5 +290,33 @@ import Testing
                 #expect(breaker.status == status && "\(breaker)".contains("\(rule)"))
             }
         }
+    }
+
+    @Test("reconfigured without a word a breaker has the settings of one made without a word")
+    func defaults() {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        #expect(breaker.reconfigure() && breaker.description == CircuitBreaker(timeBase: clock).description)
+    }
+
+    @Test("within a failing check a breaker takes no new settings")
+    func failingCheck() {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        let before = breaker.description
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                _ = Bulkhead(limit: 0)
+                #expect(!breaker.reconfigure())
+            }
+        }
+        #expect(breaker.description == before)
+    }
+
+    @Test("who was refused is let in by a circuit that takes over and is closed")
+    func otherCircuit() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        end(breaker, .transient, .transient)
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(breaker.reconfigure(circuit: PlainCircuit()))
+        try breaker.acquire().complete(.success)
     }
 }

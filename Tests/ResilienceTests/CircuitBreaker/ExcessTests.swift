@@ -124,6 +124,15 @@ import Testing
         probe.complete(.success)
     }
 
+    @Test("those who wait go at once when the breaker is disabled")
+    func disabled() async throws {
+        let probe = try breaker.acquire()
+        let waiting = await callers(2)
+        breaker.setMode(.disabled)
+        for (number, caller) in waiting.enumerated() { #expect(try await caller.value == number) }
+        probe.complete(.success)
+    }
+
     @Test("a reset, and a mode set by hand, let those who wait go on")
     func byHandChange() async throws {
         var probe = try breaker.acquire()

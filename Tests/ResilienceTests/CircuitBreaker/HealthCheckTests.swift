@@ -206,4 +206,114 @@ import Testing
         }
         #expect(errorText(result).contains("timeout is 0 s, and must be above zero"))
     }
+
+    @Test("a check has ten seconds")
+    func tenSeconds() { #expect(HealthCheck {}.timeout == .seconds(10)) }
+
+    @Test("who observes the breaker is told what the check found", arguments: [true, false])
+    func told(isWell: Bool) throws {
+        let recorder = EventRecorder()
+        try clock.run { [self] in
+            let breaker = CircuitBreaker(
+                tripping: .consecutiveFailures(1),
+                healthCheck: HealthCheck { if !isWell { throw Outage() } }, timeBase: clock,
+                observers: Observers(recorder))
+            try breaker.acquire().complete(.transient)
+            recorder.reset()
+            await sleep(.seconds(61))
+            let found: [CircuitBreaker.Event] = [.halfOpened, isWell ? .recovered : .reopened(for: .seconds(60))]
+            #expect(recorder.events() == found)
+        }
+    }
+
+    @Test("a circuit of one's own that goes by verdicts and changes when it is asked is checked, and told, as ours are")
+    func plain() throws {
+        let recorder = EventRecorder()
+        try clock.run { [self] in
+            let breaker = CircuitBreaker(
+                circuit: PlainCircuit(), healthCheck: HealthCheck { [check] in try await check() }, timeBase: clock,
+                observers: Observers(recorder))
+            check.enqueue(.failure(Outage()))
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            #expect(check.callCount == 1 && breaker.inner.withLock { $0.circuit.state } == .open)
+            await sleep(.seconds(60))
+            #expect(check.callCount == 2 && breaker.state == .closed)
+            let kinds = (recorder.events() as [CircuitBreaker.Event]).map(\.kind)
+            #expect(
+                kinds.filter { $0 != "failure" } == [
+                    "allowed", "opened", "halfOpened", "reopened", "halfOpened", "recovered",
+                ])
+        }
+    }
+
+    @Test("at its limit a check is cancelled")
+    func cancelled() throws {
+        try clock.run { [self] in
+            let wasCancelled = Locked(false)
+            let breaker = CircuitBreaker(
+                tripping: .consecutiveFailures(1),
+                healthCheck: HealthCheck { [clock] in
+                    let wake = await Waiter().wait(until: .distantFuture, on: clock)
+                    wasCancelled.withLock { $0 = wake == .cancelled }
+                }, timeBase: clock)
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(69))
+            #expect(!wasCancelled.withLock { $0 })
+            await sleep(.seconds(2))
+            #expect(wasCancelled.withLock { $0 })
+        }
+    }
+
+    @Test("a check that ignores its cancellation has failed at its limit, and its end disturbs no later check")
+    func ignoresCancellation() throws {
+        try clock.run { [self] in
+            let breaker = CircuitBreaker(
+                tripping: .consecutiveFailures(1),
+                healthCheck: HealthCheck(timeout: .seconds(10)) { [check] in
+                    try await Task { try await check() }.value
+                }, timeBase: clock)
+            check.hold()
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(71))
+            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(59))
+            // The second is under way when the first ends.
+            await sleep(.seconds(60))
+            #expect(check.callCount == 2 && breaker.state == .halfOpen)
+            check.release(1)
+            await clock.runUntilIdle()
+            #expect(breaker.state == .halfOpen)
+            await sleep(.seconds(10))
+            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(59))
+            check.release()
+        }
+    }
+
+    @Test("a check that ends after a mode was set by hand is followed by none, until the mode is automatic")
+    func endsInAnotherMode() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            check.hold()
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            breaker.setMode(.isolated)
+            check.release()
+            await sleep(.seconds(100))
+            #expect(check.callCount == 1 && clock.sleepers.isEmpty)
+        }
+    }
+
+    @Test("back from disabled, in which its break ended, it is checked at once")
+    func backFromDisabled() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            try breaker.acquire().complete(.transient)
+            breaker.setMode(.disabled)
+            await sleep(.seconds(100))
+            #expect(check.callCount == 0 && breaker.state == .halfOpen)
+            breaker.setMode(.automatic)
+            await sleep(.zero)
+            #expect(check.callCount == 1 && breaker.state == .closed)
+        }
+    }
 }

@@ -51,3 +51,35 @@ struct NegativeBreak: BreakDuration {
     var description: String { "for less than no time" }
     func duration(of trip: Trip, using chance: SplitMix64) -> Duration { .seconds(-5) }
 }
+
+/// A circuit of one's own, that goes by verdicts alone and changes when it is asked: open for a minute after a failure.
+struct PlainCircuit: CircuitStateMachine {
+    private(set) var state = CircuitState.closed
+    private var until = Instant.distantPast
+
+    var description: String { "plain" }
+    var changesAt: Instant? { state == .open ? until : nil }
+
+    mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+        if state == .open, now < until { return .refuse(retryAfter: now.duration(to: until)) }
+        if state == .open { state = .halfOpen }
+        return .allow(ticket: state == .halfOpen ? 1 : 0)
+    }
+
+    mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+        state = end.verdict == .success ? .closed : .open
+        until = end.time + .seconds(60)
+        return state == .open
+    }
+
+    mutating func reset(keepingGrowth: Bool) { state = .closed }
+    func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: state, failureCount: 0) }
+    func wantsProbe(at now: Instant) -> Bool { state == .open && until <= now }
+
+    /// Whatever was before, it begins as closed.
+    func memory(at now: Instant) -> CircuitMemory? { CircuitMemory(state: .closed) }
+    mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool {
+        state = .closed
+        return true
+    }
+}

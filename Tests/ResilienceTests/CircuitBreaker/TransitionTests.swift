@@ -3,6 +3,26 @@ import Testing
 
 @testable import Resilience
 
+/// A clock with which something else happens between the setting of an alarm and the return from that.
+private final class InterruptedClock: TimeBase {
+    private let clock: ManualClock
+    private let interruption = Locked<(@Sendable () -> Void)?>(nil)
+
+    init(_ clock: ManualClock) { self.clock = clock }
+
+    var now: Instant { clock.now }
+
+    func meanwhile(_ body: @escaping @Sendable () -> Void) { interruption.withLock { $0 = body } }
+
+    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+        let alarm = clock.schedule(at: deadline, action)
+        interruption.withLock { $0.take() }?()
+        return alarm
+    }
+
+    func cancel(_ alarm: Alarm) { clock.cancel(alarm) }
+}
+
 @Suite(.timeLimit(.minutes(5))) struct TransitionTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
@@ -265,6 +285,11 @@ import Testing
         clock.advance(by: .seconds(100))
         breaker.reset()
         #expect(recorder.events() as [CircuitBreaker.Event] == [.tripped(for: .seconds(60)), .halfOpened, .reset])
+        breaker.trip(for: .seconds(60))
+        clock.advance(by: .seconds(100))
+        recorder.reset()
+        #expect(breaker.reconfigure())
+        #expect(recorder.events() as [CircuitBreaker.Event] == [.halfOpened])
     }
 
     @Test(
@@ -330,5 +355,53 @@ import Testing
         }
         let all = seen.withLock { $0 }
         #expect(all.count >= 2 && zip(all, all.dropFirst()).allSatisfy { $0.to == $1.from })
+    }
+
+    @Test(
+        "a reader that lags keeps 100 changes, or as many as asked for, but one at least",
+        arguments: [nil, 5, 1, 0, -7])
+    func kept(limit: Int?) async {
+        let stream = limit.map { breaker.transitions(bufferingNewest: $0) } ?? breaker.transitions()
+        for _ in 0..<60 {
+            end(.transient)
+            breaker.reset()
+        }
+        withExtendedLifetime(breaker) {}
+        var count = 0
+        for await transition in stream {
+            count += 1
+            if count == max(1, limit ?? 100) {
+                #expect(transition.to == .closed)
+                break
+            }
+        }
+        // What follows the last of the old ones is new.
+        var rest = stream.makeAsyncIterator()
+        end(.transient)
+        #expect(await rest.next()?.to == .open)
+    }
+
+    @Test("when one of several readers ends the others are told as before")
+    func oneEnds() async {
+        let streams = (0..<3).map { _ in breaker.transitions() }
+        let task = Task { for await _ in streams[1] {} }
+        task.cancel()
+        await task.value
+        end(.transient)
+        for index in [0, 2] {
+            var iterator = streams[index].makeAsyncIterator()
+            #expect(await iterator.next()?.to == .open)
+        }
+    }
+
+    @Test("of two plans made at once the later is kept, and one alarm is set")
+    func plannedTwice() throws {
+        let base = InterruptedClock(clock)
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)
+        let stream = breaker.transitions()
+        base.meanwhile { [breaker] in breaker.trip(for: .seconds(5)) }
+        try breaker.acquire().complete(.transient)
+        #expect(clock.sleepers == [clock.now + .seconds(5)])
+        withExtendedLifetime(stream) {}
     }
 }

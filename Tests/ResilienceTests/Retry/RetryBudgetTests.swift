@@ -209,4 +209,16 @@ import Testing
                 _ = RetryBudget.throttling(ratio: 0)
             })
     }
+
+    @Test("the ends of the ranges are in them", arguments: [Duration.milliseconds(1), .seconds(3600)])
+    func ranges(window: Duration) throws {
+        _ = try PolicySettings.checked { RetryBudget.ratio(1000, window: window) }
+        _ = try PolicySettings.checked { RetryBudget.ratio(0, window: window) }
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { RetryBudget.ratio(window: .seconds(3600) + .nanoseconds(1)) }
+        }
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { RetryBudget.ratio(window: .milliseconds(1) - .nanoseconds(1)) }
+        }
+    }
 }

@@ -316,4 +316,53 @@ import Testing
             recorder.events.map { "\($0)" }.dropLast().last
                 == "[calls/retry] gave up after attempt 2: no attempt is left")
     }
+
+    @Test("without a word it waits from 50 ms, and a second after a 429, up to 20 s")
+    func defaults() {
+        let spelledOut = Retry(
+            maxRetries: 3, backoff: .exponential(from: .milliseconds(50), cap: .seconds(20)),
+            throttledBackoff: .exponential(from: .seconds(1), cap: .seconds(20)), on: [.transient, .throttled],
+            retryAfterCeiling: .seconds(120))
+        #expect(Retry().description == spelledOut.description && Retry().isAtRest)
+        #expect(Retry().description.contains("50 ms") && Retry().description.contains("20 s"))
+    }
+
+    @Test("a policy further out that goes another round after a success finds the retry as new")
+    func anewAfterSuccess() async throws {
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Outage()), .success(1), .failure(Outage()), .success(2),
+        ])
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            ScriptedPolicy("poll", out: [.again(.zero)])
+            Retry(maxRetries: 1, backoff: .none)
+        }
+        #expect(try await pipeline.run { try await operation() } == 2)
+        #expect(operation.callCount == 4)
+    }
+
+    @Test("a policy further out that goes another round after what the retry leaves alone finds it as new")
+    func anewAfterOthers() async throws {
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Outage()), .failure(Judged(verdict: .permanent)), .failure(Outage()), .success(2),
+        ])
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            Retry("outer", maxRetries: 1, backoff: .none, on: .permanent)
+            Retry("inner", maxRetries: 1, backoff: .none)
+        }
+        #expect(try await pipeline.run { try await operation() } == 2)
+        #expect(operation.callCount == 4)
+    }
+
+    @Test("waits that grow from the last one grow also for who asks for all errors")
+    func decorrelatedWithHistory() async {
+        var waits: [[Duration]] = []
+        for wrapsLastError in [false, true] {
+            let retry = Retry(
+                maxRetries: 6, backoff: .exponential(from: .seconds(1), cap: .seconds(1000), jitter: .decorrelated),
+                wrapsLastError: wrapsLastError, generator: SplitMix64(seed: 7))
+            let played = await play(retry, operation: ScriptedOperation(fallback: .failure(Outage())))
+            waits.append(played.waits)
+        }
+        #expect(waits[0].count == 6 && waits[0] == waits[1])
+    }
 }

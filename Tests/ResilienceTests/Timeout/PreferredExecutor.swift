@@ -1,3 +1,5 @@
+@testable import Resilience
+
 #if compiler(>=6.3)
     /// An executor that a task may prefer: the system's threads, under another name.
     final class PreferredExecutor: TaskExecutor {
@@ -13,3 +15,16 @@
         }
     }
 #endif
+
+/// An executor with which something else happens before a task goes on.
+final class InterruptedExecutor: TaskExecutor {
+    private let interruption = Locked<(@Sendable () -> Void)?>(nil)
+
+    func beforeTheNext(_ body: @escaping @Sendable () -> Void) { interruption.withLock { $0 = body } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        interruption.withLock { $0.take() }?()
+        Task.detached { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

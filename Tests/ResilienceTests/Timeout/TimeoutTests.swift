@@ -256,4 +256,22 @@ import Testing
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(5))
     }
+
+    @Test(
+        "an inside that threw before the limit has thrown that, though its caller comes to know of it after the limit")
+    func threwInTime() async {
+        let clock = ManualClock()
+        let executor = InterruptedExecutor()
+        let waiter = Waiter()
+        let task = Task(executorPreference: executor) {
+            try await Pipeline(timeBase: clock) { Timeout(.seconds(5)) }.run {
+                _ = await waiter.wait(until: .distantFuture, on: clock)
+                executor.beforeTheNext { clock.advance(by: .seconds(10)) }
+                throw Outage()
+            }
+        }
+        await clock.waitForSleepers(1)
+        waiter.resume()
+        await #expect(throws: Outage.self) { try await task.value }
+    }
 }
