@@ -109,7 +109,7 @@ let shells = [
     ("Sources/Resilience/Bulkhead/Bulkhead.swift", "Bulkhead(Order|Wait|Limit|Input)?Tests", "\(shipped)/bulkhead"),
     (
         "Sources/Resilience/CircuitBreaker/CircuitBreaker.swift",
-        "CircuitBreaker(Event)?Tests|ExcessTests|ModeTests|HealthCheckTests|TrippedByHandTests|TransitionTests",
+        "CircuitBreaker(Event)?Tests|ExcessTests|WaitingForProbesTests|PipelineCompositionTests|ModeTests|HealthCheckTests|TrippedByHandTests|TransitionTests",
         "\(shipped)/(breaker|gate)"
     ),
     (
@@ -128,7 +128,10 @@ let shells = [
     ("Sources/Resilience/Timeout/Timeout.swift", "TimeoutTests", "\(shipped)/timeout"),
     ("Sources/Resilience/Timeout/TimeoutRace.swift", "TimeoutTests|TimeoutCancellationTests", "\(shipped)/timeout"),
     ("Sources/Resilience/Timeout/AbandoningTimeout.swift", "AbandoningTimeoutTests", ""),
-    ("Sources/Resilience/Retry/Retry.swift", "Retry(Hook|Cancellation|Budget)?Tests|RefusedLaterTests", "\(shipped)/retry"),
+    (
+        "Sources/Resilience/Retry/Retry.swift", "Retry(Hook|Cancellation|Budget)?Tests|RefusedLaterTests",
+        "\(shipped)/retry"
+    ),
     ("Sources/Resilience/Retry/RetryBudget.swift", "RetryBudgetTests", "\(shipped)/retryBudgets"),
     ("Sources/Resilience/Fallback/Fallback.swift", "Fallback(Isolation)?Tests", ""),
     ("Sources/Resilience/Fallback/LastGood.swift", "LastGoodTests", ""),

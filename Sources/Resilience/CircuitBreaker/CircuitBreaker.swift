@@ -115,7 +115,7 @@ public final class CircuitBreaker: Policy {
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let generation = freePass.generation
-        guard generation != 0, slot.first != Stage.parked, !call.isObserved(by: observers) else {
+        guard generation != 0, !call.isObserved(by: observers) else {
             return enterLocked(&call, &slot)
         }
         slot.first = generation
@@ -214,7 +214,7 @@ public final class CircuitBreaker: Policy {
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if case .success = outcome.verdict, slot.second == 0, freePass.succeeded(slot.first, &call) { return .pass }
+        if case .success = outcome.verdict, freePass.succeeded(slot.first, &call) { return .pass }
         record(outcome.verdict, &call, &slot)
         return .pass
     }

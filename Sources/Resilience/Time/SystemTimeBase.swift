@@ -26,11 +26,20 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     private let state = Locked(State())
 
-    private let elsewhere: DueActions.Elsewhere
+    let elsewhere: DueActions.Elsewhere
+    private let sleep: @Sendable (Duration) async throws -> Void
 
-    /// - Parameter elsewhere: runs something on another thread, as soon as one is free.
-    init(elsewhere: @escaping DueActions.Elsewhere = { body in Task.detached(priority: .high) { body() } }) {
+    /// - Parameters:
+    ///   - elsewhere: runs something on another thread, as soon as one is free.
+    ///   - sleep: of the timer, for zero or more.
+    init(
+        elsewhere: @escaping DueActions.Elsewhere = { body in Task.detached(priority: .high) { body() } },
+        sleep: @escaping @Sendable (Duration) async throws -> Void = {
+            try await Task.sleep(for: $0, tolerance: .zero, clock: .continuous)
+        }
+    ) {
         self.elsewhere = elsewhere
+        self.sleep = sleep
     }
 
     public var now: Instant { Instant(nanoseconds: Self.monotonicNanoseconds()) }
@@ -54,7 +63,7 @@ public final class SystemTimeBase: TimeBase, Clock {
         state.wakesAt = deadline
         state.timer = Task.detached(priority: .high) { [self] in
             let remaining = now.duration(to: deadline)
-            try? await Task.sleep(for: max(remaining, Duration.zero), tolerance: .zero, clock: .continuous)
+            try? await sleep(max(remaining, .zero))
             if !Task.isCancelled { fireDue() }
         }
     }

@@ -21,7 +21,7 @@ import Testing
         "each action runs once and in order, though nobody is free to help, and whoever comes late finds nothing to do")
     func alone() {
         run((1...3).map { number in { [journal] in journal.note("\(number)") } })
-        #expect(journal.lines == ["1", "2", "3"])
+        #expect(journal.lines == ["1", "2", "3"] && handedOn.value.count == 1)
         helpOut()
         #expect(journal.lines == ["1", "2", "3"])
     }

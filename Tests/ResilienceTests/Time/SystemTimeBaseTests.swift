@@ -65,6 +65,45 @@ import Testing
         }
     }
 
+    @Test("an earlier alarm is not held up by one that is set after it, for much later", .timeLimit(.minutes(1)))
+    func laterAfterEarlier() async {
+        let (deadline, fired) = (base.now + .milliseconds(5), Waiter())
+        _ = base.schedule(at: deadline) { fired.resume() }
+        let later = base.schedule(at: deadline + .seconds(3600)) {}
+        #expect(await fired.wait(until: .distantFuture, on: base) == .resumed)
+        base.cancel(later)
+    }
+
+    @Test("one timer sleeps for all alarms, until the first of them, and is replaced for an earlier one only")
+    func oneTimer() async {
+        let sleeps = Box<[Duration]>([])
+        let hasSlept = (0..<3).map { _ in Waiter() }
+        let base = SystemTimeBase(sleep: { duration in
+            sleeps.value.append(duration)
+            guard sleeps.value.count <= 3 else { return }
+            hasSlept[sleeps.value.count - 1].resume()
+            // As long as the test takes, unless it is replaced.
+            _ = await Waiter().wait(until: .distantFuture, on: SystemTimeBase.shared)
+        })
+        let start = base.now
+        let alarms = [500, 100, 700, 100, 60].map { base.schedule(at: start + .seconds($0)) {} }
+        for waiter in hasSlept { _ = await waiter.wait(until: .distantFuture, on: base) }
+        let length = start.duration(to: base.now)
+        #expect(sleeps.value.count == 3)
+        for (sleep, seconds) in zip(sleeps.value.sorted(by: >), [500, 100, 60]) {
+            #expect((.seconds(seconds) - length ... .seconds(seconds)).contains(sleep))
+        }
+        for alarm in alarms { base.cancel(alarm) }
+        _ = base.schedule(at: .distantPast) {}
+    }
+
+    @Test("what is to run elsewhere does", .timeLimit(.minutes(1)))
+    func elsewhere() async {
+        let ran = Waiter()
+        base.elsewhere { ran.resume() }
+        #expect(await ran.wait(until: .distantFuture, on: base) == .resumed)
+    }
+
     @Test("after the last alarm has fired a later one fires too", .timeLimit(.minutes(1)))
     func again() async {
         for _ in 0..<3 {

@@ -1,0 +1,166 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// Callers that wait for the probes' end, step by step: see `ExcessTests` for whole calls.
+@Suite(.timeLimit(.minutes(5))) struct WaitingForProbesTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+
+    /// Half-open after a failure; who finds the probe out waits for 5 s at most, and a probe has 20 s.
+    private func halfOpen(_ observers: Observers = Observers()) throws -> CircuitBreaker {
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(
+                tripping: .consecutiveFailures(1), probeLease: .seconds(20), excess: .waits(upTo: .seconds(5))),
+            timeBase: clock, observers: observers)
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+        return breaker
+    }
+
+    /// - Returns: until when the call waits; nil if it goes. It throws what it is refused with.
+    private func enter(
+        _ breaker: CircuitBreaker, _ slot: inout Slot, deadline: Instant = .distantFuture
+    ) throws -> Instant? {
+        var call = Call(breaker.ownCore, CallOptions(deadline: deadline))
+        switch breaker.enter(&call, &slot) {
+        case .proceed: return nil
+        case .park(_, let until): return until
+        case .refuse(let error): throw error
+        case .sleep: throw Outage()
+        }
+    }
+
+    @Test("a call that finds its place taken again waits on, for what is left of its time")
+    func waitsOn() throws {
+        let breaker = try halfOpen(Observers(recorder))
+        let probe = try breaker.acquire()
+        var (first, second) = (Slot(), Slot())
+        let end = clock.now + .seconds(5)
+        #expect(try enter(breaker, &first) == end && enter(breaker, &second) == end)
+        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .waiting } == 2)
+        clock.advance(by: .seconds(2))
+        probe.complete(.cancelled)
+        #expect(try enter(breaker, &first) == nil)
+        #expect(try enter(breaker, &second) == end)
+        clock.advance(by: .seconds(3))
+        #expect(throws: CircuitOpen.self) { try enter(breaker, &second) }
+        // It is gone, and the next round begins anew.
+        #expect(breaker.inner.withLock { $0.parked.isEmpty })
+        #expect(try enter(breaker, &second) == clock.now + .seconds(5))
+    }
+
+    @Test("nobody waits past its deadline, nor past the moment when a probe is given up")
+    func noLonger() throws {
+        let breaker = try halfOpen()
+        let probe = try breaker.acquire()
+        var slot = Slot()
+        #expect(try enter(breaker, &slot, deadline: clock.now + .seconds(2)) == clock.now + .seconds(2))
+        clock.advance(by: .seconds(18))
+        slot = Slot()
+        #expect(try enter(breaker, &slot) == clock.now + .seconds(2))
+        probe.complete(.success)
+    }
+
+    @Test("who is refused by the new break is as new when that is over")
+    func refusedAtOnce() throws {
+        let breaker = try halfOpen()
+        let probe = try breaker.acquire()
+        var slot = Slot()
+        _ = try enter(breaker, &slot)
+        probe.complete(.transient)
+        // Of these two the second finds the first one's refusal still standing.
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { try enter(breaker, &slot) }
+        clock.advance(by: .seconds(60))
+        let next = try breaker.acquire()
+        #expect(try enter(breaker, &slot) == clock.now + .seconds(5))
+        next.complete(.success)
+    }
+
+    @Test("a refusal says when the present probe is given up, not an earlier one")
+    func otherProbe() throws {
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), probeLease: .seconds(20)), timeBase: clock)
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+        for _ in 0..<2 {
+            let probe = try breaker.acquire()
+            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+            #expect(error?.reason == .probing && error?.retryAfter == .seconds(20))
+            clock.advance(by: .seconds(10))
+            probe.complete(.cancelled)
+        }
+    }
+
+    @Test("one who waited for a probe that succeeded counts as any other then")
+    func countsAfterwards() throws {
+        let breaker = try halfOpen()
+        let probe = try breaker.acquire()
+        var slots = [Slot(), Slot(), Slot()]
+        for index in slots.indices { _ = try enter(breaker, &slots[index]) }
+        probe.complete(.success)
+        #expect(breaker.inner.withLock { $0.parked.isEmpty })
+        var call = Call(breaker.ownCore)
+        for index in slots.indices {
+            #expect(try enter(breaker, &slots[index]) == nil)
+            _ = breaker.exit(&call, &slots[index], Outcome(index == 2 ? .transient : .success))
+            #expect(breaker.state == (index == 2 ? .open : .closed))
+        }
+    }
+
+    @Test("of those who wait the first to come takes the place that is free again")
+    func firstCome() throws {
+        let went = Journal()
+        let breaker = try halfOpen()
+        try clock.run { [clock] in
+            let probe = try breaker.acquire()
+            let hold = Waiter()
+            for number in 0..<3 {
+                Task { [clock] in
+                    try await breaker.run {
+                        went.note("\(number)")
+                        _ = await hold.wait(until: .distantFuture, on: clock)
+                    }
+                }
+                await clock.runUntilIdle()
+            }
+            probe.complete(.cancelled)
+            await clock.runUntilIdle()
+            #expect(went.lines == ["0"])
+            hold.resume()
+        }
+    }
+
+    @Test("an open breaker that is reset lets in whom it has just refused")
+    func resetAfterRefusal() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        try breaker.acquire().complete(.transient)
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        breaker.reset()
+        try breaker.acquire().complete(.success)
+    }
+
+    @Test("a call of a ramp that ends after it tells of the ramp's end, and then that it was late")
+    func lateInRamp() throws {
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock,
+            observers: Observers(recorder))
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(60))
+        try breaker.acquire().complete(.success)
+        clock.advance(by: .seconds(9))
+        let permit = try admitted(by: breaker)
+        clock.advance(by: .seconds(2))
+        recorder.reset()
+        permit.complete(.success)
+        #expect(recorder.events() == [CircuitBreaker.Event.recovered, .late(.success)])
+    }
+
+    /// One of the calls that a ramp lets in.
+    private func admitted(by breaker: CircuitBreaker) throws -> Permit {
+        for _ in 0..<100 { if let permit = try? breaker.acquire() { return permit } }
+        return try breaker.acquire()
+    }
+}
