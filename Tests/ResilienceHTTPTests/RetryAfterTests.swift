@@ -104,6 +104,17 @@ private let example: Int64 = 784_111_777
         #expect(wait == .seconds(86_400))
     }
 
+    @Test(
+        "the day after the last of a month is ignored",
+        arguments: zip(
+            [
+                "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+            ], [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]))
+    func monthEnds(month: String, last: Int) {
+        #expect(RetryAfter.wait("Thu, \(last) \(month) 2119 00:00:00 GMT", now: example) != nil)
+        #expect(RetryAfter.wait("Thu, \(last + 1) \(month) 2119 00:00:00 GMT", now: example) == nil)
+    }
+
     // MARK: The reference
 
     @Test(

@@ -55,7 +55,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     ///
     /// - Returns: what the operation returned, at the limit too, if it is there when the caller looks.
     /// - Throws: what the operation threw; ``TimedOut``; `CancellationError` if the caller was cancelled. The operation of a
-    ///   caller that was cancelled before does not run.
+    ///   caller that was cancelled before does not run, nor does one that no thread had time for within the limit.
     public nonisolated(nonsending) func run<R: Sendable>(
         _ operation: @escaping @Sendable () async throws -> R
     ) async throws -> R {
@@ -73,6 +73,8 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         let task = Task(executorPreference: timeBase.executorForTasks) { @concurrent [self] in
             let result: Result<R, any Error>
             do {
+                // Where every thread was busy it may be too late to begin.
+                guard timeBase.now < deadline else { throw NotBegun() }
                 result = .success(try await operation(deadline))
             } catch {
                 result = .failure(error)
@@ -85,10 +87,14 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         guard let result else { throw wake == .expired ? timedOut(nil) : CancellationError() }
         do {
             return try result.get()
+        } catch is NotBegun {
+            throw timedOut(DeadlinePassed())
         } catch let error where wake == .expired {
             throw timedOut(error)
         }
     }
+
+    private struct NotBegun: Error {}
 
     /// Hands on to the task what the caller's priority is raised to while it waits, where the system can tell.
     private static nonisolated(nonsending) func escalating<R>(

@@ -25,7 +25,7 @@ private final class Stubborn: Sendable {
 
 /// A clock that has the tasks of policies run on threads of their own.
 private final class OwnThreads: TimeBase {
-    private final class Executor: TaskExecutor {
+    final class Executor: TaskExecutor {
         func enqueue(_ job: consuming ExecutorJob) {
             let job = UnownedJob(job)
             Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
@@ -33,9 +33,12 @@ private final class OwnThreads: TimeBase {
     }
 
     private let clock: ManualClock
-    let taskExecutor: (any TaskExecutor)? = Executor()
+    let taskExecutor: (any TaskExecutor)?
 
-    init(_ clock: ManualClock) { self.clock = clock }
+    init(_ clock: ManualClock, _ executor: any TaskExecutor = Executor()) {
+        self.clock = clock
+        taskExecutor = executor
+    }
 
     var now: Instant { clock.now }
     func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
@@ -117,6 +120,16 @@ private final class OwnThreads: TimeBase {
         await #expect(throws: TimedOut.self) { try await task.value }
         #expect(patience.abandoned == 1)
         released.withLock { $0 = true }
+    }
+
+    @Test("what no thread had time for within the limit does not begin (P33)")
+    func neverBegan() async {
+        let executor = InterruptedExecutor()
+        let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock, executor))
+        executor.beforeTheNext { [clock] in clock.advance(by: .seconds(5)) }
+        let error = await #expect(throws: TimedOut.self) { try await patience.run { try await operation(1) } }
+        #expect(error?.underlying is DeadlinePassed && operation.callCount == 0)
+        #expect(clock.sleepers.isEmpty)
     }
 
     @Test("a result that is there when the caller looks at the limit is returned (P25)")
