@@ -116,7 +116,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(200, ["x-should-retry": word]) == .success)
     }
 
-    @Test("any other should-retry is ignored", arguments: ["", "1", "TRUE", "truely", "true, false", "no"])
+    @Test("any other should-retry is ignored", arguments: ["", "1", "TRUE", "truely", "falsely", "true, false", "no"])
     func unreadableShouldRetry(word: String) {
         #expect(verdict(500, ["x-should-retry": word]) == .transient)
         #expect(verdict(404, ["x-should-retry": word]) == .permanent)

@@ -28,6 +28,43 @@ import Testing
         #expect(clock.now == start && never.running == 0)
     }
 
+    @Test("tasks of a run that is given up and heed their cancellation are over when it returns")
+    func heeding() {
+        let ended = Notes<Waiter.Wake>()
+        #expect(throws: ManualClock.RunFailure.everybodyWaits) {
+            try clock.run { [clock] in ended.note(await Waiter().wait(until: .distantFuture, on: clock)) }
+        }
+        #expect(ended.all == [.cancelled])
+    }
+
+    @Test("a task of a run that is given up and goes on for ever gets no further step")
+    func abandoned() {
+        let steps = Notes<Int>()
+        #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
+            try clock.run(maxSteps: 100) {
+                while true {
+                    steps.note(1)
+                    await withCheckedContinuation { $0.resume() }
+                    await Task.detached {}.value
+                }
+            }
+        }
+        let count = steps.all.count
+        #expect(count > 0)
+        clock.advance(by: .seconds(1))
+        #expect(steps.all.count == count)
+    }
+
+    @Test("a run within a run of the same clock traps, and says why")
+    func nested() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let clock = ManualClock()
+            try clock.run { try clock.run {} }
+        }
+        let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(message.contains("ManualClock: one run at a time"))
+    }
+
     @Test("who waited until all others wait, in a run without an end, is not left for the next run")
     func idlers() throws {
         #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {

@@ -127,6 +127,31 @@ import Testing
         #expect(fired.all == expected.map { "\($0.number)" })
     }
 
+    @Test("a jump moves time in one step, and fires what is due afterwards, each late, in the order of their times")
+    func jump() {
+        let (start, fired) = (clock.now, Notes<String>())
+        for second in [3, 1, 2, 9] {
+            _ = clock.schedule(at: start + .seconds(second)) { [clock] in
+                fired.note("\(second) at \(start.duration(to: clock.now).components.seconds)")
+            }
+        }
+        clock.jump(by: .seconds(5))
+        #expect(fired.all == ["1 at 5", "2 at 5", "3 at 5"] && clock.now == start + .seconds(5))
+        clock.jump(by: .seconds(-3))
+        #expect(clock.now == start + .seconds(5))
+    }
+
+    @Test("a move to an earlier time moves nothing, and fires what is due")
+    func earlierMove() throws {
+        let fired = Notes<String>()
+        try clock.run { [clock] in
+            let start = clock.now
+            _ = clock.schedule(at: start) { fired.note("due") }
+            clock.advance(to: start + .seconds(-1))
+            #expect(fired.all == ["due"] && clock.now == start)
+        }
+    }
+
     private func seconds(since start: Instant) -> Int64 { start.duration(to: clock.now).components.seconds }
 }
 

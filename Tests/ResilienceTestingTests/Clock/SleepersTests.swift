@@ -1,6 +1,7 @@
 import Resilience
-import ResilienceTesting
 import Testing
+
+@testable import ResilienceTesting
 
 /// Waiting for a certain sleeper, and what the clock says of those that it has.
 @Suite(.timeLimit(.minutes(5))) struct SleepersTests {
@@ -89,12 +90,17 @@ import Testing
         other.cancel()
         let otherError = await #expect(throws: ManualClock.NoSuchSleeper.self) { try await other.value }
         #expect(otherError?.description.hasPrefix("No sleeper that fits came.") == true)
+        #expect(clock.state.withLock { $0.changeWatchers.count } == 0)
     }
 
     @Test("the clock describes its time and its sleepers, and not more of them than a person reads")
     func description() {
         #expect("\(clock)" == "3600.0 seconds, with no sleeper")
-        for seconds in 1...25 { _ = clock.schedule(at: clock.now + .seconds(seconds)) {} }
+        for seconds in 1...25 {
+            _ = clock.schedule(at: clock.now + .seconds(seconds)) {}
+            if seconds == 20 { #expect("\(clock)".hasSuffix("19.0 seconds, 20.0 seconds")) }
+            if seconds == 21 { #expect("\(clock)".hasSuffix("19.0 seconds, 20.0 seconds and 1 later ones")) }
+        }
         #expect("\(clock)".hasSuffix("19.0 seconds, 20.0 seconds and 5 later ones"))
     }
 }

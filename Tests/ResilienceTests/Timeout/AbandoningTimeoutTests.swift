@@ -25,7 +25,7 @@ private final class Stubborn: Sendable {
 
 /// A clock that has the tasks of policies run on threads of their own.
 private final class OwnThreads: TimeBase {
-    final class Executor: TaskExecutor {
+    private final class Executor: TaskExecutor {
         func enqueue(_ job: consuming ExecutorJob) {
             let job = UnownedJob(job)
             Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
@@ -33,12 +33,9 @@ private final class OwnThreads: TimeBase {
     }
 
     private let clock: ManualClock
-    let taskExecutor: (any TaskExecutor)?
+    let taskExecutor: (any TaskExecutor)? = Executor()
 
-    init(_ clock: ManualClock, _ executor: any TaskExecutor = Executor()) {
-        self.clock = clock
-        taskExecutor = executor
-    }
+    init(_ clock: ManualClock) { self.clock = clock }
 
     var now: Instant { clock.now }
     func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
@@ -123,13 +120,14 @@ private final class OwnThreads: TimeBase {
     }
 
     @Test("what no thread had time for within the limit does not begin (P33)")
-    func neverBegan() async {
-        let executor = InterruptedExecutor()
-        let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock, executor))
-        executor.beforeTheNext { [clock] in clock.advance(by: .seconds(5)) }
-        let error = await #expect(throws: TimedOut.self) { try await patience.run { try await operation(1) } }
-        #expect(error?.underlying is DeadlinePassed && operation.callCount == 0)
-        #expect(clock.sleepers.isEmpty)
+    func neverBegan() throws {
+        try clock.run {
+            let error = await #expect(throws: TimedOut.self) {
+                Task { clock.advance(by: .seconds(5)) }
+                return try await patience.run { try await operation(1) }
+            }
+            #expect(error?.underlying is DeadlinePassed && operation.callCount == 0 && patience.abandoned == 0)
+        }
     }
 
     @Test("a result that is there when the caller looks at the limit is returned (P25)")
