@@ -123,7 +123,7 @@ private final class OwnThreads: TimeBase {
     func neverBegan() throws {
         try clock.run {
             let error = await #expect(throws: TimedOut.self) {
-                Task { clock.advance(by: .seconds(5)) }
+                Task(executorPreference: clock.taskExecutor) { clock.advance(by: .seconds(5)) }
                 return try await patience.run { try await operation(1) }
             }
             #expect(error?.underlying is DeadlinePassed && operation.callCount == 0 && patience.abandoned == 0)
