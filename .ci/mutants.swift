@@ -94,8 +94,7 @@ let machines = [
     ("Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests", "LanesExplorationTests"),
 ]
 
-/// What is around the machines, in the same way: shells, glue, the testing kit. Not yet: the throttle's shell, the registry,
-/// the queue.
+/// What is around the machines, in the same way: shells, glue, the testing kit. Not yet: the queue.
 let shells = [
     (
         "Sources/Resilience/Pipeline/Driver.swift", "Driver(Walk)?Tests|RefusedLaterTests|VerdictAndCancellationTests",
@@ -125,6 +124,19 @@ let shells = [
     ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Plan.swift", "HealthCheckTests|TransitionTests", ""),
     ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Transitions.swift", "TransitionTests", ""),
     ("Sources/Resilience/CircuitBreaker/HealthCheck.swift", "HealthCheckTests", ""),
+    (
+        "Sources/Resilience/Throttle/Throttle.swift",
+        "Throttle(Edges|Gate|Hold|Settings)?Tests|LateWakeTests|PipelineCompositionTests",
+        "\(shipped)/throttle"
+    ),
+    ("Sources/Resilience/Throttle/ThrottlePlace.swift", "Throttle(Edges|Gate|Hold)?Tests|LateWakeTests", ""),
+    ("Sources/Resilience/Registry/Registry+Settings.swift", registry, ""),
+    ("Sources/Resilience/Registry/Registry+Snapshots.swift", registry, ""),
+    ("Sources/Resilience/Registry/Registry+Status.swift", registry, ""),
+    ("Sources/Resilience/Registry/Registry+Transitions.swift", registry, ""),
+    ("Sources/Resilience/Registry/Registry.swift", registry, ""),
+    ("Sources/Resilience/Registry/RegistryEntry.swift", registry, ""),
+    ("Sources/Resilience/Registry/RegistryTable.swift", registry, ""),
     ("Sources/Resilience/Timeout/Timeout.swift", "TimeoutTests", "\(shipped)/timeout"),
     ("Sources/Resilience/Timeout/TimeoutRace.swift", "TimeoutTests|TimeoutCancellationTests", "\(shipped)/timeout"),
     ("Sources/Resilience/Timeout/AbandoningTimeout.swift", "AbandoningTimeoutTests", ""),
@@ -149,7 +161,7 @@ let shells = [
     ("Sources/ResilienceTesting/Clock/ManualClock+Sleepers.swift", "SleepersTests|ManualClockSecondUseTests", ""),
     (
         "Sources/ResilienceTesting/Clock/SteppedExecutor.swift",
-        "ManualClock(Run|SecondUse)Tests|UnstructuredTasksTests", ""
+        "ManualClock(Run|SecondUse)Tests|UnstructuredTasksTests", "(Policy|Interruptions)ContractTests"
     ),
     ("Sources/ResilienceTesting/Contract/ContractCrowd.swift", "ContractTests", ""),
     ("Sources/ResilienceTesting/Contract/ContractInterruptions.swift", "ContractTests", ""),
@@ -162,6 +174,8 @@ let shells = [
     ("Sources/ResilienceTesting/Watchers.swift", "WatchersTests|ScriptedSecondUseTests", "SleepersTests"),
 ]
 private let shipped = "ShippedPoliciesContractTests"
+private let registry =
+    "CircuitBreakerRegistryTests|KeyedPoliciesTests|Registry(Aging|AllOrNothing|Eviction|Race|Reentrancy|Settings|Status)Tests"
 
 /// Tests that take long.
 let long = "Exploration|SimulationTests|WalkTests|/walk\\(|/rounding\\("

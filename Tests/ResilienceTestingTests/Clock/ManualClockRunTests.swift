@@ -154,6 +154,12 @@ private struct Outage: Error {}
         #expect(try await task.value == 5)
     }
 
+    @Test("a task that is ready when the run ends goes on as any other")
+    func readyAtTheEnd() async throws {
+        let task = try clock.run { [clock] in Task(executorPreference: clock.taskExecutor) { 5 } }
+        #expect(await task.value == 5)
+    }
+
     @Test("a run in a task sees its task-local values")
     func taskLocals() throws {
         let seen = try Marker.$value.withValue(4) { try clock.run { Marker.value } }
