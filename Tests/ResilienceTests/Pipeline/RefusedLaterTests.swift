@@ -329,6 +329,18 @@ import Testing
         let error = await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
         #expect(error?.lastError is Outage)
     }
+
+    @Test("a policy that went a round, and has put another error in the place of that one, is as new in its next stay")
+    func replacedBefore() async {
+        let pipeline = Pipeline(timeBase: RushingClock()) {
+            ScriptedPolicy("outer", out: [.again(.zero)], journal)
+            ScriptedPolicy("inner", out: [.again(.zero), .replace(Outage(number: 2), .transient)])
+            ScriptedPolicy("gate", in: [.proceed, .proceed, .refuse(Outage(number: 3))])
+        }
+        // The call as a whole ends as its last attempt did.
+        await #expect(throws: Outage(number: 2)) { try await pipeline.run { throw Outage() } }
+        #expect(journal.lines.last == "outer out rejected round 2")
+    }
 }
 
 /// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for refusals.

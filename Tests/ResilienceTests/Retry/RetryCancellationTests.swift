@@ -81,6 +81,18 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { try await operation() } }
         #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
     }
+
+    @Test("cancelled in its wait, a retry that stands alone gives back what it took from its budget")
+    func alone() async {
+        let budget = RetryBudget.tokens(capacity: 14)
+        let waits = Waiter()
+        let retry = Retry(backoff: .constant(.seconds(5)), budget: budget, beforeRetry: { _, _ in waits.resume() })
+        let task = Task { try await retry.run { throw Outage() } }
+        #expect(await waits.wait(until: .distantFuture, on: clock) == .resumed)
+        task.cancel()
+        await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(!budget.isExhausted)
+    }
 }
 
 @Suite struct RetryInputTests {

@@ -365,4 +365,20 @@ import Testing
         }
         #expect(waits[0].count == 6 && waits[0] == waits[1])
     }
+
+    @Test("a wait begins when the attempt has ended, not when it began", arguments: [true, false])
+    func waitsFromTheEnd(throwsError: Bool) async throws {
+        let start = clock.now
+        let pipeline = pipeline(Retry(maxRetries: 1, maxElapsed: .seconds(100), backoff: .constant(.seconds(1))))
+        let task = Task { [clock] in
+            try await pipeline.run(judging: { _ in .transient }) {
+                clock.advance(by: .seconds(10))
+                if throwsError { throw Outage() }
+            }
+        }
+        await clock.waitForSleepers(1)
+        #expect(clock.sleepers == [start + .seconds(11)])
+        task.cancel()
+        _ = await task.result
+    }
 }
