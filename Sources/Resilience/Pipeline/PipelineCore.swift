@@ -111,14 +111,8 @@
 
     /// A cancelled task begins no attempt, and neither does a call whose deadline is over.
     @usableFromInline func begin(_ call: inout Call) throws {
-        if Task.isCancelled {
-            call.settled = .cancelled
-            throw CancellationError()
-        }
-        if call.isOver {
-            call.settled = .rejected
-            throw DeadlinePassed()
-        }
+        try Task.checkCancellation()
+        if call.isOver { throw DeadlinePassed() }
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func walkUntilDeadline<R>(
@@ -150,10 +144,7 @@
                 return try await inside(&call)
             }
         } catch let expired as TimeoutRace.Expired {
-            guard hasBegun() else {
-                call.settled = .rejected
-                throw DeadlinePassed()
-            }
+            guard hasBegun() else { throw DeadlinePassed() }
             call.settled = .transient
             throw TimedOut(
                 timeout: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)

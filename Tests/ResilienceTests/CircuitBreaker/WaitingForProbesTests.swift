@@ -140,6 +140,11 @@ import Testing
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
         breaker.reset()
         try breaker.acquire().complete(.success)
+        let asking = CircuitBreaker(circuit: PlainCircuit(), timeBase: clock)
+        try asking.acquire().complete(.transient)
+        #expect(throws: CircuitOpen.self) { _ = try asking.acquire() }
+        asking.reset()
+        try asking.acquire().complete(.success)
     }
 
     @Test("a call of a ramp that ends after it tells of the ramp's end, and then that it was late")

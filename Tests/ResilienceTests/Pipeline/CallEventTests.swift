@@ -121,6 +121,48 @@ import Testing
         #expect(told.last == .failed(.permanent, took: .zero, attempts: 1))
     }
 
+    @Test("an attempt is told with its own verdict, not with that of the one before")
+    func ownVerdict() async throws {
+        let pipeline = Pipeline("calls", timeBase: RushingClock(), observers: Observers(recorder)) {
+            Retry(maxRetries: 1, backoff: .none)
+        }
+        _ = try await pipeline.run(judging: { $0 == 1 ? .transient : .success }) { attempt in attempt.number }
+        #expect(
+            told == [
+                .attemptFailed(1, .transient, took: .zero), .attemptSucceeded(2, took: .zero),
+                .succeeded(took: .zero, attempts: 2),
+            ])
+    }
+
+    @Test("what ends a call is told as what it means, whatever a classifier of one's own says of such errors")
+    func ownClassifier() throws {
+        struct Replacing: Policy {
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                .replace(Outage(number: 9), as: .throttled)
+            }
+        }
+        func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
+            Pipeline(
+                timeBase: clock, classifier: Classifier { _ in .permanent }, observers: Observers(recorder), elements)
+        }
+        let (plain, replacing) = (pipeline { Retry(maxRetries: 0) }, pipeline { Replacing() })
+        let sleepy = pipeline { ScriptedPolicy("sleepy", in: [.sleep(.seconds(10))]) }
+        @Sendable func deadline(_ seconds: Int) -> CallOptions { CallOptions(deadline: clock.now + .seconds(seconds)) }
+        try clock.run { [self] in
+            _ = try? await plain.run(options: deadline(0)) {}
+            #expect(told.last == .rejected(took: .zero, attempts: 0))
+            _ = try? await sleepy.run(options: deadline(5)) {}
+            #expect(told.last == .rejected(took: .seconds(5), attempts: 0))
+            _ = try? await plain.run(options: deadline(5)) {
+                await work(60)
+                try Task.checkCancellation()
+            }
+            #expect(told.last == .failed(.transient, took: .seconds(5), attempts: 1))
+            _ = try? await replacing.run(options: deadline(5)) { throw Outage() }
+            #expect(told.last == .failed(.throttled, took: .zero, attempts: 1))
+        }
+    }
+
     @Test("nobody is told of calls while nobody listens, and the clock is not read for it")
     func unobserved() async throws {
         let counting = CountingTimeBase()

@@ -14,6 +14,21 @@ import Testing
         #expect(journal.lines == ["a in", "a out permanent round 1"])
     }
 
+    @Test("the error that a permit is completed with reaches the policy")
+    func completedWithAnError() throws {
+        final class Listening: Policy {
+            let errors = Box<[(any Error)?]>([])
+            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+                errors.value.append(outcome.error)
+                return .pass
+            }
+        }
+        let policy = Listening()
+        try policy.acquire().complete(.transient, error: Outage(number: 4))
+        try policy.acquire().complete(.transient)
+        #expect(policy.errors.value.map { $0 as? Outage } == [Outage(number: 4), nil])
+    }
+
     @Test("a permit dropped without an outcome counts as cancelled")
     func dropped() throws {
         _ = try ScriptedPolicy("a", journal).acquire()

@@ -148,6 +148,20 @@ import Testing
         }
         let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(message.contains("outer") && message.contains("shared"))
+        await #expect(processExitsWith: .failure) {
+            let breaker = CircuitBreaker()
+            _ = Pipeline {
+                breaker
+                breaker
+            }
+        }
+        await #expect(processExitsWith: .failure) {
+            let throttle = Throttle(.perSecond(1))
+            _ = Pipeline {
+                throttle
+                throttle
+            }
+        }
     }
 
     @Test("only classes can be the same object: of structs that may not nest in themselves a pipeline may have several")

@@ -1,0 +1,87 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A bulkhead's calls step by step: what a slot must not keep, and what must not be learned.
+@Suite struct BulkheadStepsTests {
+    let clock: ManualClock
+    private let core: PipelineCore
+
+    init() {
+        clock = ManualClock()
+        core = PipelineCore.bare(on: clock)
+    }
+
+    /// - Returns: whether the call goes in; false if it waits. It throws what it is refused with.
+    private func enter(
+        _ bulkhead: Bulkhead, _ slot: inout Slot, deadline: Instant = .distantFuture
+    ) throws -> Bool {
+        var call = Call(core, CallOptions(deadline: deadline))
+        switch bulkhead.enter(&call, &slot) {
+        case .proceed: return true
+        case .park: return false
+        case .refuse(let error): throw error
+        case .sleep: throw Outage()
+        }
+    }
+
+    private func exit(_ bulkhead: Bulkhead, _ slot: inout Slot, _ verdict: Verdict = .success) {
+        var call = Call(core)
+        _ = bulkhead.exit(&call, &slot, Outcome(verdict))
+    }
+
+    @Test("who waited too long and comes again waits again, and does not get in without a permit (P4)")
+    func comesAgain() throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 1, maxWait: .seconds(1), timeBase: clock)
+        var (inside, waiting) = (Slot(), Slot())
+        #expect(try enter(bulkhead, &inside) && !enter(bulkhead, &waiting))
+        clock.advance(by: .seconds(1))
+        #expect(throws: BulkheadFull.self) { try enter(bulkhead, &waiting) }
+        #expect(try !enter(bulkhead, &waiting))
+        #expect(bulkhead.inUse == 1 && bulkhead.queued == 1)
+        exit(bulkhead, &inside)
+        #expect(try enter(bulkhead, &waiting))
+        exit(bulkhead, &waiting)
+        #expect(bulkhead.inUse == 0)
+    }
+
+    @Test("from one that was cancelled as it was handed a permit nothing is learned")
+    func cancelledWithAPermit() throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 5, predictsWait: true, timeBase: clock)
+        var (inside, waiting) = (Slot(), Slot())
+        #expect(try enter(bulkhead, &inside) && !enter(bulkhead, &waiting))
+        exit(bulkhead, &inside)
+        exit(bulkhead, &waiting, .cancelled)
+        #expect(bulkhead.status.estimatedWait == nil && bulkhead.inUse == 0)
+    }
+
+    @Test("a call whose deadline is the beginning of time is refused, not queued")
+    func longOver() throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
+        var (inside, late) = (Slot(), Slot())
+        #expect(try enter(bulkhead, &inside))
+        let error = #expect(throws: BulkheadFull.self) { try enter(bulkhead, &late, deadline: .distantPast) }
+        #expect(error?.reason == .turnTooLate)
+    }
+
+    @Test("within a failing check limit and queue stay, and as its own settings a bulkhead keeps what was set by hand")
+    func stays() {
+        let recorder = EventRecorder()
+        let bulkhead = Bulkhead(limit: 2, queue: 3, timeBase: clock, observers: Observers(recorder))
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked {
+                _ = Bulkhead(limit: 0)
+                bulkhead.setLimit(7)
+                bulkhead.setQueue(7)
+                #expect(bulkhead.reconfigured(like: Bulkhead(limit: 9, timeBase: clock)) == nil)
+            }
+        }
+        #expect(bulkhead.status.limit == 2 && bulkhead.status.queueLimit == 3)
+        bulkhead.setLimit(7)
+        #expect(bulkhead.reconfigured(like: bulkhead) === bulkhead && bulkhead.status.limit == 7)
+        recorder.reset()
+        _ = bulkhead.reconfigured(like: Bulkhead(limit: 5, queue: 6, timeBase: clock))
+        #expect(recorder.events() == [Bulkhead.Event.limitChanged(from: 7, to: 5), .queueChanged(from: 3, to: 6)])
+    }
+}
