@@ -129,10 +129,10 @@ let shells = [
     ("Sources/Resilience/CircuitBreaker/HealthCheck.swift", "HealthCheckTests", ""),
     (
         "Sources/Resilience/Throttle/Throttle.swift",
-        "Throttle(Edges|Gate|Hold|Settings)?Tests|LateWakeTests|PipelineCompositionTests",
-        "\(shipped)/throttle"
+        "Throttle(Edges|Gate|Hold|Settings|Steps)?Tests|LateWakeTests|Pipeline(Composition|Description)Tests|PermitTests",
+        "\(shipped)/throttle|\(registry)"
     ),
-    ("Sources/Resilience/Throttle/ThrottlePlace.swift", "Throttle(Edges|Gate|Hold)?Tests|LateWakeTests", ""),
+    ("Sources/Resilience/Throttle/ThrottlePlace.swift", "Throttle(Edges|Gate|Hold|Steps)?Tests|LateWakeTests", ""),
     ("Sources/Resilience/Registry/Registry+Settings.swift", registry, ""),
     ("Sources/Resilience/Registry/Registry+Snapshots.swift", registry, ""),
     ("Sources/Resilience/Registry/Registry+Status.swift", registry, ""),

@@ -143,7 +143,15 @@ extension Policy {
         if core.isPlain(call) {
             return try await Lone(self).drive(&call, judging: judge, { _ in try await operation() })
         }
-        return try await core.of(self).run(options, judging: judge, { _ in try await operation() })
+        return try await runWatched(on: core, options, judging: judge, operation)
+    }
+
+    /// Apart from the plain call, whose frame it would make larger.
+    @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
+        on core: PipelineCore, _ options: CallOptions, judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await core.of(self).run(options, judging: judge, { _ in try await operation() })
     }
 }
 

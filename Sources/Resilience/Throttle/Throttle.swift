@@ -17,13 +17,13 @@ public final class Throttle: Policy {
     /// Who is told what this throttle does, whichever pipeline it is in.
     public let observers: Observers
 
-    private enum Limit: Equatable {
+    enum Limit: Equatable {
         case none
         case rate(Rate, burst: Int)
         case window(Window)
     }
 
-    private struct State {
+    struct State {
         var limit: Limit
         /// What it was made with, or given by a registry since.
         var made: Limit
@@ -53,7 +53,7 @@ public final class Throttle: Policy {
     private let maxWaiting: Int
     private let holdBackoff: Backoff?
     private let maxHold: Duration
-    private let state: Locked<State>
+    let state: Locked<State>
 
     /// - Parameters:
     ///   - rate: calls allowed in the long run.

@@ -1,0 +1,99 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// What policies and pipelines say to a registry that keeps them.
+@Suite(.timeLimit(.minutes(5))) struct RegistryEntryTests {
+    let clock = ManualClock()
+
+    /// A policy of a user's that keeps a state, and is no entry.
+    private final class Counting: Policy {
+        var isAtRest: Bool { false }
+    }
+
+    private struct Entry: RegistryEntry {
+        var isAtRest: Bool { false }
+        static func isUniquelyHeld(_ entry: inout Entry) -> Bool { true }
+        func reset() {}
+        func canBeReconfigured(like other: Entry) -> Bool { true }
+        func reconfigured(like other: Entry) -> Entry? { self }
+    }
+
+    /// Can't be stored, nor taken over.
+    private struct Forgetful: CircuitStateMachine {
+        var state: CircuitState { .closed }
+        var description: String { "forgetful" }
+        func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+        func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool { false }
+        func reset(keepingGrowth: Bool) {}
+        func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+    }
+
+    @Test("what is not at rest is not evicted, unless it says so itself")
+    func defaults() {
+        #expect(!Entry().canBeEvicted(unusedFor: .seconds(3600)))
+        let pipeline = Pipeline(timeBase: clock) {
+            Counting()
+            CircuitBreaker(timeBase: clock)
+        }
+        #expect(!pipeline.canBeEvicted(unusedFor: .seconds(3600)))
+    }
+
+    @Test("a breaker that closed a short while ago is not evicted yet")
+    func closedLately() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        breaker.trip(for: .seconds(5))
+        #expect(!breaker.canBeEvicted(unusedFor: .zero))
+        clock.advance(by: .seconds(5))
+        try breaker.acquire().complete(.success)
+        try breaker.acquire().complete(.transient)
+        #expect(!breaker.canBeEvicted(unusedFor: .seconds(600)))
+        clock.advance(by: .seconds(600))
+        #expect(breaker.canBeEvicted(unusedFor: .seconds(600)))
+    }
+
+    @Test("a breaker can go on as itself, whatever its circuit")
+    func itself() {
+        let breaker = CircuitBreaker(circuit: Forgetful(), timeBase: clock)
+        #expect(breaker.canBeReconfigured(like: breaker) && breaker.reconfigured(like: breaker) === breaker)
+        #expect(!breaker.canBeReconfigured(like: CircuitBreaker(circuit: Forgetful(), timeBase: clock)))
+    }
+
+    @Test("a pipeline can't take the settings of one with other policies, fewer or more")
+    func otherPolicies() {
+        func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
+            Pipeline(timeBase: clock, elements)
+        }
+        let breaker = pipeline { CircuitBreaker(timeBase: clock) }
+        let others = [
+            pipeline {},
+            pipeline { Bulkhead(limit: 1, timeBase: clock) },
+            pipeline { Timeout(.seconds(1)) },
+            pipeline {
+                CircuitBreaker(timeBase: clock)
+                Retry()
+            },
+        ]
+        for other in others {
+            #expect(!breaker.canBeReconfigured(like: other) && !other.canBeReconfigured(like: breaker))
+            #expect(breaker.reconfigured(like: other) == nil)
+        }
+    }
+
+    @Test(
+        "a reader of a registry's changes that lags keeps as many as asked for, but one at least", arguments: [2, 1, 0])
+    func kept(limit: Int) async {
+        let registry = Registry<String, CircuitBreaker> { [clock] _ in
+            CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        }
+        let stream = registry.transitions(bufferingNewest: limit)
+        for key in ["a", "b", "c"] { registry[key].trip(for: .seconds(5)) }
+        var keys: [String] = []
+        for await change in stream {
+            keys.append(change.key)
+            if change.key == "c" { break }
+        }
+        #expect(keys == Array(["a", "b", "c"].suffix(max(1, limit))))
+    }
+}

@@ -1,0 +1,133 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// A throttle's calls step by step: what they leave behind, and what a slot must not keep.
+@Suite struct ThrottleStepsTests {
+    let clock = ManualClock()
+
+    private var nobodyIsParked: (Throttle) -> Bool { { $0.state.withLock { $0.parked.isEmpty } } }
+
+    @Test("a call that waited leaves nothing behind, whether it went, or waited too long")
+    func leavesNothing() throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(2), timeBase: clock)
+        try throttle.acquire().complete(.success)
+        var (first, second) = (Slot(), Slot())
+        _ = (throttle.enter(&first, on: clock), throttle.enter(&second, on: clock))
+        #expect(!nobodyIsParked(throttle) && throttle.waiting == 2)
+        clock.advance(by: .seconds(1))
+        #expect(throttle.enter(&first, on: clock) == nil)
+        clock.advance(by: .seconds(10))
+        #expect(throttle.enter(&second, on: clock) == nil)
+        #expect(nobodyIsParked(throttle) && throttle.waiting == 0)
+    }
+
+    @Test("one that was refused after its wait and comes again waits anew")
+    func comesAgain() throws {
+        let throttle = Throttle(.perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        var slot = Slot()
+        throttle.hold(for: .seconds(1))
+        #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(1))
+        throttle.hold(for: .seconds(100))
+        clock.advance(by: .seconds(1))
+        #expect(throttle.enter(&slot, on: clock) == nil && throttle.waiting == 0)
+        clock.advance(by: .seconds(97))
+        #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(2) && throttle.waiting == 1)
+    }
+
+    @Test("a gate that may have nobody wait lets its probe go")
+    func nobodyWaits() throws {
+        let throttle = Throttle.gate(maxWaiting: 0, timeBase: clock)
+        throttle.hold(for: .seconds(1))
+        #expect(throws: Throttled.self) { _ = try throttle.acquire() }
+        clock.advance(by: .seconds(1))
+        try throttle.acquire().complete(.success)
+        #expect(!throttle.status.isProbing && throttle.heldUntil == nil)
+    }
+
+    @Test("a call whose deadline has come is refused while another probes, and told of no wait")
+    func deadlineWhileProbing() throws {
+        let throttle = Throttle.gate(maxWait: .seconds(5), timeBase: clock)
+        throttle.hold(for: .seconds(1))
+        clock.advance(by: .seconds(1))
+        let probe = try throttle.acquire()
+        #expect(throws: Throttled.self) { _ = try throttle.acquire(options: CallOptions(deadline: clock.now)) }
+        #expect(throws: WouldWait.self) { _ = try throttle.acquire() }
+        probe.complete(.success)
+    }
+
+    @Test("by hand one is told how long the wait would be")
+    func turn() throws {
+        let throttle = Throttle("pace", .perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        try throttle.acquire().complete(.success)
+        clock.advance(by: .milliseconds(400))
+        #expect(throws: WouldWait(policy: "pace", retryAfter: .milliseconds(600))) { _ = try throttle.acquire() }
+    }
+
+    @Test("to be asked for less than no silence is to be asked for none")
+    func negativeWait() throws {
+        var statuses: [ThrottleStatus] = []
+        for seconds in [0, -5] {
+            let throttle = Throttle.gate(timeBase: clock)
+            try throttle.acquire().complete(.throttled(retryAfter: .seconds(seconds)))
+            statuses.append(throttle.status)
+        }
+        #expect(statuses[0] == statuses[1])
+    }
+
+    @Test("a share that was taken after a change of the rate comes back")
+    func givenBackAfterAChange() throws {
+        let throttle = Throttle(.perSecond(3), burst: 3, timeBase: clock)
+        throttle.setRate(.perSecond(7), burst: 3)
+        clock.advance(by: .seconds(10))
+        try throttle.acquire().complete(.rejected)
+        #expect(throttle.status.available == 3)
+    }
+
+    @Test("every way to make one has the same defaults")
+    func defaults() {
+        let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(60), jitter: .none)
+        let window = Throttle.Window.slidingWindow(5, per: .seconds(1))
+        let rates = [
+            Throttle("throttle", .perSecond(1), holdOnThrottled: true),
+            Throttle(.perSecond(1), holdOnThrottled: true),
+            Throttle(
+                "throttle", .perSecond(1), burst: 1, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
+        ]
+        let windows = [
+            Throttle("throttle", window, holdOnThrottled: true), Throttle(window, holdOnThrottled: true),
+            Throttle(
+                "throttle", window, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true, holdBackoff: backoff,
+                maxHold: .seconds(3600), ramp: .zero),
+        ]
+        let gates = [
+            Throttle.gate(),
+            Throttle.gate(
+                "gate", maxWait: .zero, maxWaiting: 10_000, holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
+        ]
+        for alike in [rates, windows, gates] {
+            for one in alike {
+                #expect(one.canBeReconfigured(like: alike[0]) && one.description == alike[0].description)
+                #expect(one.description.hasSuffix(", refuses at once, held by 429"))
+            }
+        }
+        for plain in [Throttle(.perSecond(1)), Throttle("throttle", .perSecond(1))] {
+            #expect(plain.description == "throttle: \(Rate.perSecond(1)), burst 1, refuses at once")
+        }
+        for plain in [Throttle(window), Throttle("throttle", window)] {
+            #expect(plain.description == "throttle: \(window), refuses at once")
+        }
+    }
+
+    @Test("as its own settings a throttle keeps what was set by hand, and takes none of another sort")
+    func reconfigured() {
+        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        throttle.setRate(.perSecond(9))
+        #expect(
+            throttle.reconfigured(like: throttle) === throttle && throttle.description.contains("\(Rate.perSecond(9))"))
+        #expect(throttle.reconfigured(like: Throttle(.perSecond(1), maxWait: .seconds(1), timeBase: clock)) == nil)
+        #expect(!throttle.isAtRest)
+    }
+}
