@@ -142,8 +142,9 @@ import Testing
 
     /// Errors of the core that no call throws, and who does.
     private static let elsewhere = [
-        "UnusableSnapshot": "CircuitBreaker.restore", "Expired": "nobody: a timeout throws TimedOut instead",
-        "InvalidSettings": "PolicySettings.checked",
+        "UnusableSnapshot": "CircuitBreaker.restore", "InvalidSettings": "PolicySettings.checked",
+        "Expired": "nobody: a timeout throws TimedOut instead",
+        "NotBegun": "nobody: an abandoning timeout throws TimedOut instead",
     ]
 
     @Test("every error type of the core has a case, or is one that no call throws")
