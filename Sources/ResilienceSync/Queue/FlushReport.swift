@@ -32,26 +32,40 @@ public struct FlushReport: Sendable {
         }
     }
 
-    /// Requests sent.
-    public internal(set) var requests = 0
-    /// Requests that were answered with a 429.
-    public internal(set) var throttled = 0
-    /// Mutations that the other side acknowledged.
-    public internal(set) var delivered = 0
-    /// Attempts that failed and count.
-    public internal(set) var failed = 0
-    /// Mutations set aside.
-    public internal(set) var died = 0
+    struct Counts: Sendable, Hashable {
+        var requests = 0
+        var throttled = 0
+        var delivered = 0
+        var failed = 0
+        var died = 0
+
+        static func += (counts: inout Counts, more: Counts) {
+            counts.requests += more.requests
+            counts.throttled += more.throttled
+            counts.delivered += more.delivered
+            counts.failed += more.failed
+            counts.died += more.died
+        }
+    }
+
+    var counts = Counts()
     public internal(set) var end = End.drained
     /// What the last failure, rejection or connection error was.
     public internal(set) var lastError: (any Error)?
 
+    /// Requests sent.
+    public var requests: Int { counts.requests }
+    /// Requests that were answered with a 429.
+    public var throttled: Int { counts.throttled }
+    /// Mutations that the other side acknowledged.
+    public var delivered: Int { counts.delivered }
+    /// Attempts that failed and count.
+    public var failed: Int { counts.failed }
+    /// Mutations set aside.
+    public var died: Int { counts.died }
+
     mutating func add(_ other: FlushReport) {
-        requests += other.requests
-        throttled += other.throttled
-        delivered += other.delivered
-        failed += other.failed
-        died += other.died
+        counts += other.counts
         end = other.end
         lastError = other.lastError ?? lastError
     }

@@ -1,20 +1,21 @@
 import Resilience
 
-/// One flush at a time, no trigger lost, and nobody sends during a pause or while the queue is being cleared.
-struct FlushStateMachine: Sendable, Equatable {
-    enum Phase: Sendable, Equatable {
+/// One flush at a time, no trigger lost, and nobody sends during a pause, while the queue is being cleared, or once it is
+/// stopped.
+struct FlushStateMachine: Sendable, Hashable {
+    enum Phase: Sendable, Hashable {
         /// → flushing
         case idle
-        /// → idle, or once more if triggered meanwhile. Joined: somebody besides who began it counts on it, since this
-        /// round or an earlier one.
+        /// → idle, or once more if triggered meanwhile. Joined: another caller awaits this flush, since this round or an
+        /// earlier one.
         case flushing(triggeredMeanwhile: Bool, joined: Bool)
     }
 
     private(set) var phase = Phase.idle
-    /// Nothing is sent before this instant.
-    private(set) var pausedUntil: Instant?
     /// Clearings under way. No flush begins during one; its end is a trigger.
     private(set) var clearings = 0
+    /// For good.
+    private(set) var isStopped = false
 
     enum Trigger: Equatable {
         case start
@@ -23,17 +24,19 @@ struct FlushStateMachine: Sendable, Equatable {
         case paused(until: Instant)
         /// The queue is being cleared.
         case clearing
+        case stopped
     }
 
-    mutating func triggered(at now: Instant) -> Trigger {
+    /// - Parameter pausedUntil: until when nothing is sent; nil if there is no pause.
+    mutating func triggered(pausedUntil: Instant?) -> Trigger {
+        if isStopped { return .stopped }
         switch phase {
         case .flushing:
             phase = .flushing(triggeredMeanwhile: true, joined: true)
             return .join
         case .idle:
             if clearings > 0 { return .clearing }
-            if let pausedUntil, now < pausedUntil { return .paused(until: pausedUntil) }
-            pausedUntil = nil
+            if let pausedUntil { return .paused(until: pausedUntil) }
             phase = .flushing(triggeredMeanwhile: false, joined: false)
             return .start
         }
@@ -52,18 +55,14 @@ struct FlushStateMachine: Sendable, Equatable {
     }
 
     /// A round ended.
-    /// - Parameter pausedUntil: until when the other side, or a breaker of ours, wants silence.
-    mutating func roundEnded(pausedUntil: Instant?) -> After {
-        self.pausedUntil = pausedUntil
-        if pausedUntil == nil, case .flushing(triggeredMeanwhile: true, let joined) = phase {
-            phase = .flushing(triggeredMeanwhile: false, joined: joined)
-            return .again
-        }
+    /// - Parameter isPaused: whether the other side, or a breaker of ours, wants silence: then no trigger counts.
+    mutating func roundEnded(isPaused: Bool) -> After {
+        if !isPaused, takeTrigger() { return .again }
         phase = .idle
         return .rest
     }
 
-    /// The flush was cancelled.
+    /// The flush was cancelled, or failed.
     /// - Returns: whether others had joined it, so that another must start.
     mutating func flushCancelled() -> Bool {
         defer { phase = .idle }
@@ -71,10 +70,9 @@ struct FlushStateMachine: Sendable, Equatable {
         return false
     }
 
-    /// A pause is over before its time.
-    mutating func endPause() { pausedUntil = nil }
-
     mutating func clearingBegan() { clearings += 1 }
 
     mutating func clearingEnded() { clearings -= 1 }
+
+    mutating func stop() { isStopped = true }
 }

@@ -28,7 +28,7 @@ struct LanesStateMachine: Sendable, Hashable {
     init(pageSize: Int) { self.pageSize = pageSize }
 
     /// What may be sent together.
-    struct Rules: Sendable {
+    struct Rules: Sendable, Hashable {
         /// Mutations in one request, by kind.
         var batchLimits: [String: Int]
         /// For all other kinds; nil if nobody sends them.

@@ -15,9 +15,9 @@ extension SyncQueue {
     public func clear(
         discardsDead: Bool = false, markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil
     ) async throws -> Int {
-        state.withLock { $0.machine.clearingBegan() }
+        change { state, _ in state.machine.clearingBegan() }
         defer {
-            state.withLock { $0.machine.clearingEnded() }
+            change { state, _ in state.machine.clearingEnded() }
             trigger()
             tellWatchers()
         }
@@ -31,7 +31,7 @@ extension SyncQueue {
         }
         let count = try await store.removePending()
         if discardsDead { _ = try await store.discard(nil) }
-        state.withLock { $0.unsettled = [] }
+        change { state, _ in state.machine.cleared() }
         tell(.cleared(count))
         try await endPause()
         return count
@@ -46,8 +46,8 @@ extension SyncQueue {
     /// pending stays for the next start.
     /// - Parameter grace: cancelling the caller ends it early.
     public func stop(within grace: Duration = .zero) async {
-        let waker = state.withLock { state in
-            state.stopped = true
+        let waker = change { state, _ in
+            state.machine.stop()
             disarm(&state)
             return state.waker.take()
         }

@@ -1,6 +1,12 @@
 import Resilience
 
-/// A flight: the rounds of one flush, in a task of the queue's own, and when the next one starts by itself.
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A flight: a task that does what the machine says until one flush is over, and when the next one starts by itself.
 extension SyncQueue {
     enum Beginning {
         case flight(Task<FlushReport, any Error>)
@@ -10,110 +16,134 @@ extension SyncQueue {
     }
 
     func begin() -> Beginning {
-        let now = now
-        let (beginning, waker): (Beginning, Waiter?) = state.withLock { state in
-            (begin(&state, at: now), state.waker.take())
-        }
+        let (beginning, waker) = change { state, now in (begin(&state, at: now), state.waker.take()) }
         waker?.resume()
         return beginning
     }
 
-    func begin(_ state: inout State, at now: Instant) -> Beginning {
-        if state.stopped { return .stopped }
+    private func begin(_ state: inout State, at now: Instant) -> Beginning {
         switch state.machine.triggered(at: now) {
-        case .paused(let until):
-            return .paused(until: until)
-        case .clearing:
-            return .clearing
-        case .join:
-            // A flight is there as long as the machine is flushing.
-            return .flight(state.flight!)
         case .start:
             disarm(&state)
             let flight = Task(executorPreference: pipeline.timeBase.taskExecutor) { try await self.fly() }
             state.flight = flight
-            state.flights += 1
-            state.progress = Progress(since: now)
             return .flight(flight)
+        case .join:
+            // A flight is there as long as the machine is flushing.
+            return .flight(state.flight!)
+        case .paused(let until):
+            return .paused(until: until)
+        case .clearing:
+            return .clearing
+        case .stopped:
+            return .stopped
         }
     }
 
-    /// Rounds until one ends without a trigger having come meanwhile.
-    func fly() async throws -> FlushReport {
+    private func fly() async throws -> FlushReport {
+        try await withDiscardingTaskGroup(returning: Result<FlushReport, any Error>.self) { group in
+            await self.fly(in: &group)
+        }.get()
+    }
+
+    private func fly(in group: inout DiscardingTaskGroup) async -> Result<FlushReport, any Error> {
         var total = FlushReport()
+        var failure: (any Error)?
         while true {
-            let report: FlushReport
+            let (action, waker) = nextAction()
             do {
-                report = try await round()
+                switch action {
+                case .readPause:
+                    try await readPause()
+                case .keepPause(let length):
+                    try await keepPause(length)
+                case .draw(let backoff, let retry):
+                    let delay = delay(of: backoff, beforeRetry: retry)
+                    change { $0.machine.drawn(delay, at: $1) }
+                case .look(let position):
+                    let page = try await uncancelled {
+                        try await self.store.heads(after: position, limit: self.configuration.pageSize)
+                    }
+                    change { state, _ in state.machine.found(page) }
+                case .apply(let changes, let positions):
+                    let claimed = try await uncancelled { try await self.store.apply(changes, claiming: positions) }
+                    let requests = change { $0.machine.applied(claimed.map { LaneHead($0) }, at: $1) }
+                    let mutations = Dictionary(claimed.map { ($0.position, $0.mutation) }) { first, _ in first }
+                    for request in requests { send(request, of: mutations, in: &group) }
+                case .countPending:
+                    let (pending, heads) = try await uncancelled {
+                        (try await self.store.totals().pending, try await self.store.heads(after: .min, limit: 1))
+                    }
+                    change { state, _ in state.machine.counted(pending: pending, heads: heads.count) }
+                case .wait(let instant):
+                    await wait(waker, until: instant)
+                case .end(let end):
+                    let (report, after) = change { state, _ in state.roundEnded(end) }
+                    total.add(report)
+                    if after == .again { continue }
+                    goOn(after)
+                    return .success(total)
+                case .fail:
+                    goOn(change { state, _ in state.flightFailed(failure) })
+                    return failure.map { .failure($0) } ?? .success(total)
+                }
             } catch {
-                tell(.storeFailed(error: "\(error)"))
-                settle(failure: error)
-                throw error
+                // The first of them is what ends the flight.
+                failure = failure ?? error
+                change { $0.machine.storeFailed("\(error)", at: $1) }
             }
-            total.add(report)
-            if settle(report) == .rest { return total }
         }
     }
 
-    func settle(_ report: FlushReport) -> FlushStateMachine.After {
-        if report.end == .cancelled {
-            abandon(report)
-            return .rest
+    /// - Returns: also what to wait on, if it is a wait.
+    private func nextAction() -> (SyncStateMachine.Action, Waiter) {
+        let oldest = configuration.maxAge.map { wallClock().addingTimeInterval(-($0 / .seconds(1))) }
+        let waker = Waiter()
+        let action = change { state, now in
+            state.waker = waker
+            if Task.isCancelled { state.machine.cancelled() }
+            return state.machine.next(at: now, oldest: oldest)
         }
-        var pausedUntil: Instant?
-        if case .paused(let until) = report.end { pausedUntil = until }
-        let (after, flights) = state.withLock { state in
-            state.tellDrains(report)
-            let after = state.machine.roundEnded(pausedUntil: pausedUntil)
-            if after == .rest {
-                state.flight = nil
-                state.lastEnd = .success(report.end)
-                state.goesOnAt = report.end.goesOnAt
-            }
-            return (after, state.flights)
-        }
-        if after == .rest {
-            if let instant = report.end.goesOnAt { arm(at: instant, afterFlight: flights) }
-            if report.end == .drained { tell(.drained) }
-            tellWatchers()
-        }
-        return after
+        return (action, waker)
     }
 
-    /// The flight was cancelled: what others expect of it, and what the queue would have done by itself, is still to be done.
-    func abandon(_ report: FlushReport) {
-        let (triggersAgain, goesOnAt, flights) = state.withLock { state in
-            state.tellDrains(report)
-            state.flight = nil
-            return (state.machine.flushCancelled(), state.goesOnAt, state.flights)
+    private func wait(_ waker: Waiter, until instant: Instant) async {
+        guard Task.isCancelled else {
+            _ = await waker.wait(until: instant, on: pipeline.timeBase)
+            return
         }
-        if triggersAgain {
-            trigger()
-        } else if let goesOnAt {
-            arm(at: goesOnAt, afterFlight: flights)
+        // What is in flight may end all the same.
+        let timeBase = pipeline.timeBase
+        _ = await Task(executorPreference: timeBase.taskExecutor) { await waker.wait(until: instant, on: timeBase) }
+            .value
+    }
+
+    private func delay(of backoff: SyncStateMachine.Backoffs, beforeRetry retry: Int) -> Duration {
+        var generator = SplitMix64.shared
+        switch backoff {
+        case .failed: return configuration.failedBackoff.delay(beforeRetry: retry, using: &generator)
+        case .throttled: return configuration.throttledBackoff.delay(beforeRetry: retry, using: &generator)
+        }
+    }
+
+    private func goOn(_ after: SyncStateMachine.After) {
+        switch after {
+        case .again, .rest(until: nil): break
+        case .triggerAgain: trigger()
+        case .rest(let instant?): arm(at: instant)
         }
         tellWatchers()
     }
 
-    func settle(failure error: any Error) {
-        let retryAt = now + outageDelay()
-        let (triggersAgain, flights) = state.withLock { state in
-            state.flight = nil
-            state.lastEnd = .failure(error)
-            state.goesOnAt = retryAt
-            return (state.machine.flushCancelled(), state.flights)
-        }
-        if triggersAgain { trigger() } else { arm(at: retryAt, afterFlight: flights) }
-        tellWatchers()
-    }
+    // MARK: The alarm
 
     /// The end of a pause starts a flush; nobody has to poke.
-    func arm(at instant: Instant, afterFlight flights: Int) {
+    private func arm(at instant: Instant) {
         // Not under the lock: a time base may fire at once what is due already.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
         let stale = state.withLock { state -> Alarm? in
             // A flight that has begun since sets its own.
-            if state.stopped || state.flights != flights { return alarm }
+            if state.flight != nil || state.machine.goesOnAt != instant { return alarm }
             defer { state.alarm = alarm }
             return state.alarm
         }

@@ -26,52 +26,42 @@ public import Resilience
 ///   what follows begins with one request. From then on the queue sends at the rate that it finds the server to allow.
 /// - However many triggers come at once, one flush runs, and it looks again before it ends.
 public final class SyncQueue: Sendable {
-    enum StoredPause {
-        case unknown, none, isThere
-    }
-
-    /// What a flight has got through, and since when.
-    struct Progress {
-        var since: Instant?
-        /// Requests sent, and mutations acknowledged.
-        var requests = 0
-        var delivered = 0
-    }
-
     struct State {
-        var machine = FlushStateMachine()
-        var lanes: LanesStateMachine
-        var pace: SendPace
+        var machine: SyncStateMachine
         var flight: Task<FlushReport, any Error>?
         var alarm: Alarm?
-        var stopped = false
-        var storedPause = StoredPause.unknown
-        /// 429s in a row that named no wait.
-        var throttles = 0
-        /// Flights in a row that ended because the other side, or the store, could not be reached.
-        var outages = 0
-        /// Flights begun so far.
-        var flights = 0
-        /// How the last flight that was not cancelled ended, and when the queue goes on by itself then.
-        var lastEnd: Result<FlushReport.End, any Error> = .success(.drained)
-        var goesOnAt: Instant?
+        /// What the flight waits on.
+        var waker: Waiter?
+        /// The last error of this round.
+        var lastError: (any Error)?
+        /// Why the last flight failed; nil if it did not.
+        var failure: (any Error)?
         /// What each drain under way has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Who waits for a flight, or a clearing, to end.
         var watchers: [Waiter] = []
-        /// Requests under way, and mutations in them.
-        var requests = 0
-        var inFlight = 0
-        /// Requests that have ended, to be looked at by the flight.
-        var ended: [EndedRequest] = []
-        /// What is known of mutations and not yet in the store: it outlasts a failure of the store.
-        var unsettled: [Settlement] = []
-        /// What the flight waits on.
-        var waker: Waiter?
-        var progress = Progress()
 
-        mutating func tellDrains(_ report: FlushReport) {
+        mutating func roundEnded(_ end: FlushReport.End) -> (FlushReport, SyncStateMachine.After) {
+            let (counts, after) = machine.roundEnded(end)
+            let report = FlushReport(counts: counts, end: end, lastError: lastError.take())
             for key in drains.keys { drains[key]?.add(report) }
+            if after != .again {
+                flight = nil
+                if end != .cancelled { failure = nil }
+            }
+            return (report, after)
+        }
+
+        mutating func flightFailed(_ error: (any Error)?) -> SyncStateMachine.After {
+            (flight, lastError, failure) = (nil, nil, error)
+            return machine.flightFailed()
+        }
+
+        /// How the last flight that was not cancelled ended.
+        func lastEnd() throws -> FlushReport.End {
+            if machine.flush.isStopped { throw SyncQueueError.stopped }
+            if let failure { throw failure }
+            return machine.lastEnd
         }
 
         mutating func takeWatchers() -> [Waiter] {
@@ -88,7 +78,6 @@ public final class SyncQueue: Sendable {
     let store: any MutationStore
     let wallClock: @Sendable () -> Date
     let handlers: [String?: SyncHandler]
-    let batchLimits: [String: Int]
     let state: Locked<State>
 
     /// - Parameters:
@@ -115,14 +104,19 @@ public final class SyncQueue: Sendable {
                 "SyncQueue: there are two handlers of \(handler.kind.map { "\"\($0)\"" } ?? "other kinds")")
         }
         self.handlers = byKind
-        batchLimits = Dictionary(
-            uniqueKeysWithValues: byKind.compactMap { kind, handler in kind.map { ($0, handler.batchLimit) } })
-        state = Locked(
-            State(
-                lanes: LanesStateMachine(pageSize: configuration.pageSize),
-                pace: SendPace(
-                    maxInFlight: configuration.maxInFlight,
-                    maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) })))
+        let rules = LanesStateMachine.Rules(
+            batchLimits: Dictionary(
+                uniqueKeysWithValues: byKind.compactMap { kind, handler in kind.map { ($0, handler.batchLimit) } }),
+            otherKinds: byKind[nil]?.batchLimit)
+        let machine = SyncStateMachine(
+            SyncStateMachine.Settings(
+                maxFailures: configuration.maxFailures, laneRule: configuration.laneRule,
+                maxPause: configuration.maxPause, rules: rules),
+            lanes: LanesStateMachine(pageSize: configuration.pageSize),
+            pace: SendPace(
+                maxInFlight: configuration.maxInFlight,
+                maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) }))
+        state = Locked(State(machine: machine))
     }
 
     /// - Parameter send: sends one mutation, of whatever kind; returns when the other side has acknowledged it.
@@ -196,7 +190,7 @@ public final class SyncQueue: Sendable {
                 report.end = .paused(until: until)
                 return report
             case .clearing:
-                if await waitForChange(while: { $0.machine.clearings > 0 }) { continue }
+                if await waitForChange(while: { $0.machine.flush.clearings > 0 }) { continue }
                 var report = FlushReport()
                 report.end = .cancelled
                 return report
@@ -228,12 +222,10 @@ public final class SyncQueue: Sendable {
         while end.goesOn {
             // The queue's own alarm starts the next flight: one more trigger would mean one more attempt.
             let changed = await waitForChange { state in
-                guard !state.stopped, case .success(let lastEnd) = state.lastEnd else { return false }
+                guard let lastEnd = try? state.lastEnd() else { return false }
                 return state.flight != nil || lastEnd.goesOn
             }
-            end =
-                changed
-                ? try state.withLock { $0.stopped ? .failure(SyncQueueError.stopped) : $0.lastEnd }.get() : .cancelled
+            end = changed ? try state.withLock { try $0.lastEnd() } : .cancelled
         }
         var report = state.withLock { $0.drains[ObjectIdentifier(key)] } ?? FlushReport()
         report.end = end
@@ -267,6 +259,17 @@ public final class SyncQueue: Sendable {
     /// Runs a store's operation to its end although the flush is cancelled: an acknowledgement in hand is not thrown away.
     func uncancelled<R: Sendable>(_ operation: @escaping @Sendable () async throws -> R) async throws -> R {
         try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
+    }
+
+    /// Tells the machine what happened, and the observers what there is to tell.
+    @discardableResult
+    func change<R: Sendable>(_ body: (inout State, Instant) -> R) -> R {
+        let now = now
+        let (result, events) = state.withLock { state in
+            (body(&state, now), state.machine.takeEvents())
+        }
+        for event in events { tell(event) }
+        return result
     }
 
     func tell(_ event: @autoclosure () -> SyncEvent) {

@@ -30,7 +30,7 @@ public struct SyncStatus: Sendable, Hashable {
 
 extension SyncQueue {
     /// Requests a second that the other side is believed to allow; nil as long as it has refused none.
-    public var rate: Double? { state.withLock { $0.pace.rate } }
+    public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
     /// How the queue stands now.
     /// - Throws: the store's error.
@@ -40,23 +40,24 @@ extension SyncQueue {
         let wallNow = wallClock()
         return state.withLock { state in
             SyncStatus(
-                pending: totals.pending, bytes: totals.bytes, dead: totals.dead, inFlight: state.inFlight,
-                isFlushing: state.flight != nil, pausedUntil: pausedUntil, rate: state.pace.rate,
+                pending: totals.pending, bytes: totals.bytes, dead: totals.dead, inFlight: state.machine.inFlight,
+                isFlushing: state.flight != nil, pausedUntil: pausedUntil, rate: state.machine.pace.rate,
                 // A store may hold any date, and a duration can't be any number of seconds.
                 oldestAge: totals.oldest.map { .seconds(min(max(0, wallNow.timeIntervalSince($0)), 1e12)) },
                 estimatedTimeLeft: Self.timeLeft(
-                    for: totals.pending, state.progress, rate: state.pace.rate, pausedUntil: pausedUntil, at: now))
+                    for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
         }
     }
 
     private static func timeLeft(
-        for pending: Int, _ progress: Progress, rate: Double?, pausedUntil: Instant?, at now: Instant
+        for pending: Int, _ machine: SyncStateMachine, pausedUntil: Instant?, at now: Instant
     ) -> Duration? {
         if pending == 0 { return .zero }
-        let elapsed = progress.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
+        let progress = machine.progress
+        let elapsed = machine.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
         let delivered = Double(progress.delivered)
         // The rate is of requests, and a batch is one.
-        let allowed = rate.map { $0 * max(1, delivered / Double(max(1, progress.requests))) }
+        let allowed = machine.pace.rate.map { $0 * max(1, delivered / Double(max(1, progress.requests))) }
         guard let speed = allowed ?? (elapsed > 0 ? delivered / elapsed : nil), speed > 0 else { return nil }
         let pause = pausedUntil.map { now.duration(to: $0) } ?? .zero
         return max(pause, .zero) + .seconds(min(Double(pending) / speed, 1e9))

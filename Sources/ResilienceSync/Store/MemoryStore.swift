@@ -23,11 +23,7 @@ public final class MemoryStore: MutationStore {
 
     public func heads(after position: Int64, limit: Int) -> [LaneHead] {
         state.withLock { state in
-            state.table.page(state.table.heads.page(after: position, limit: limit)).map { stored in
-                LaneHead(
-                    position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
-                    kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures)
-            }
+            state.table.page(state.table.heads.page(after: position, limit: limit)).map(LaneHead.init)
         }
     }
 

@@ -82,6 +82,12 @@ public struct LaneHead: Sendable, Hashable {
         self.queuedAt = queuedAt
         self.failures = failures
     }
+
+    init(_ stored: StoredMutation) {
+        self.init(
+            position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
+            kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures)
+    }
 }
 
 /// Something that became of a pending mutation.

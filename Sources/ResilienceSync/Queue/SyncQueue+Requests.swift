@@ -1,0 +1,68 @@
+import Resilience
+
+/// A request: mutations of one kind on their way through the pipeline, in a task of their own.
+extension SyncQueue {
+    func send(
+        _ request: SyncStateMachine.Request, of claimed: [Int64: Mutation], in group: inout DiscardingTaskGroup
+    ) {
+        let mutations = request.mutations.compactMap { claimed[$0.position] }
+        group.addTask(executorPreference: pipeline.timeBase.taskExecutor) {
+            let result = await self.result(of: mutations)
+            let (outcome, error) = self.judge(result)
+            let waker = self.change { state, now in
+                state.machine.requestEnded(request.id, outcome, at: now)
+                // What a cancelled flight's requests end with is the cancellation.
+                if let error, !Task.isCancelled { state.lastError = error }
+                return state.waker.take()
+            }
+            waker?.resume()
+        }
+    }
+
+    private func result(of mutations: [Mutation]) async -> Result<[SyncHandler.ItemResult], any Error> {
+        let kind = mutations[0].kind
+        do {
+            guard let handler = handlers[kind] ?? handlers[nil] else { throw NoHandler(kind: kind) }
+            let judge = { (results: [SyncHandler.ItemResult]) in self.verdict(for: results) }
+            return .success(
+                try await pipeline.run(judging: judge) { _ in
+                    let results = try await handler.send(mutations)
+                    guard results.count == mutations.count else {
+                        throw BatchResultsMismatch(kind: kind, mutations: mutations.count, results: results.count)
+                    }
+                    return results
+                })
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// A batch of which anything was throttled was throttled.
+    private func verdict(for results: [SyncHandler.ItemResult]) -> Verdict {
+        for case .failure(let error) in results {
+            if case .throttled(let wait) = pipeline.verdict(for: error) { return .throttled(retryAfter: wait) }
+        }
+        return .success
+    }
+
+    /// - Returns: also the last error, if there is any.
+    private func judge(
+        _ result: Result<[SyncHandler.ItemResult], any Error>
+    ) -> (SyncStateMachine.Outcome, (any Error)?) {
+        switch result {
+        case .failure(let error):
+            return (.failed(failure(error)), error)
+        case .success(let results):
+            let errors = results.map { result in
+                if case .failure(let error) = result { error } else { nil as (any Error)? }
+            }
+            return (.answered(errors.map { $0.map(failure) }), errors.compactMap(\.self).last)
+        }
+    }
+
+    private func failure(_ error: any Error) -> SyncStateMachine.Failure {
+        SyncStateMachine.Failure(
+            verdict: pipeline.verdict(for: error), error: "\(error)", isOffline: configuration.isOffline(error),
+            refusedFor: (error as? any Rejection)?.retryAfter)
+    }
+}

@@ -1,0 +1,207 @@
+import Resilience
+
+/// What the end of a request means for its mutations, and for all.
+extension SyncStateMachine {
+    /// What there is to know of an error.
+    struct Failure: Sendable, Hashable {
+        var verdict: Verdict
+        var error: String
+        /// The other side could not be reached at all.
+        var isOffline = false
+        /// How long a policy of ours that refused wants silence; nil if it doesn't say.
+        var refusedFor: Duration?
+    }
+
+    enum Outcome: Sendable, Hashable {
+        /// As a whole.
+        case failed(Failure)
+        /// For each mutation; nil for those that the other side has.
+        case answered([Failure?])
+    }
+
+    struct EndedRequest: Sendable, Hashable {
+        let id: Int
+        let outcome: Outcome
+        let endedAt: Instant
+    }
+
+    /// A failure that is to be looked at: of a request as a whole, or of one of its mutations.
+    struct Note: Sendable, Hashable {
+        let failure: Failure
+        let mutations: [LaneHead]
+        let sentAt: Instant
+        let endedAt: Instant
+    }
+
+    /// What a delay is for.
+    enum Draw: Sendable, Hashable {
+        case hold(lane: String, failures: Int)
+        case pause(sentAt: Instant, isOurOwn: Bool)
+        case outage
+        /// The store's.
+        case failure
+    }
+
+    /// Without it, a backoff of zero would have the queue try again and again at the same instant.
+    static let shortestWait = Duration.milliseconds(1)
+
+    /// Looked at before whatever the flight does next.
+    mutating func requestEnded(_ id: Int, _ outcome: Outcome, at now: Instant) {
+        ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
+    }
+
+    /// One after the other, each with all that follows from it.
+    /// - Returns: what that takes; nil if nothing is left to look at.
+    mutating func lookAtEnds(at now: Instant) -> Action? {
+        while true {
+            if let draw = draws.first { return ask(draw) }
+            if let pauseToTell { return .keepPause(pauseToTell) }
+            if !notes.isEmpty {
+                note(notes.removeFirst(), at: now)
+            } else if !ended.isEmpty {
+                end(ended.removeFirst())
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private mutating func end(_ ended: EndedRequest) {
+        guard let request = requests.removeValue(forKey: ended.id) else { return }
+        lanes.ended(request.lanes)
+        func note(_ failure: Failure, _ mutations: [LaneHead]) -> Note {
+            Note(failure: failure, mutations: mutations, sentAt: request.sentAt, endedAt: ended.endedAt)
+        }
+        switch ended.outcome {
+        case .failed(let failure):
+            notes = [note(failure, request.mutations)]
+        case .answered(let failures):
+            let results = zip(request.mutations, failures)
+            let delivered = results.filter { $1 == nil }.map(\.0)
+            if !delivered.isEmpty {
+                pace.acknowledged(sentAt: request.sentAt, at: ended.endedAt)
+                (throttles, outages) = (0, 0)
+                unsettled += delivered.map {
+                    Settlement(changes: [.acknowledged($0.position)], event: .delivered(id: $0.id))
+                }
+            }
+            notes = results.compactMap { mutation, failure in failure.map { note($0, [mutation]) } }
+        }
+        // It was one request, however many of its mutations were throttled.
+        if !isCancelled, notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
+    }
+
+    // MARK: The table
+
+    private mutating func note(_ note: Note, at now: Instant) {
+        let failure = note.failure
+        if !isCancelled, case .throttled(let named) = failure.verdict {
+            return pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
+        }
+        pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt)
+        if isCancelled { return }
+        if failure.isOffline {
+            events.append(.offline(error: failure.error))
+            if halt == nil { draws.append(.outage) }
+            return
+        }
+        switch failure.verdict {
+        case .rejected:
+            pause(for: failure.refusedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
+        case .cancelled:
+            // By somebody else, and not the mutation's fault.
+            for mutation in note.mutations { hold(mutation) }
+        case .permanent where note.mutations.count == 1:
+            park(note.mutations[0], failure.error)
+        case .permanent, .transient, .uncertain, .success, .throttled:
+            for mutation in note.mutations { countFailure(of: mutation, failure.error) }
+        }
+    }
+
+    private mutating func countFailure(of mutation: LaneHead, _ error: String) {
+        let failed = MutationChange.failed(mutation.position, error: error)
+        // A store may hold any number.
+        let failures = mutation.failures.saturatingAdding(1)
+        if failures >= settings.maxFailures { return park(mutation, error, after: [failed]) }
+        unsettled.append(
+            Settlement(changes: [failed], event: .failed(id: mutation.id, failures: failures, error: error)))
+        hold(mutation)
+    }
+
+    mutating func park(_ mutation: LaneHead, _ error: String, after changes: [MutationChange] = []) {
+        let parked = MutationChange.parked(mutation.position, error: error, rest: settings.laneRule)
+        unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: error)))
+    }
+
+    private mutating func hold(_ mutation: LaneHead) {
+        draws.append(.hold(lane: mutation.entity, failures: mutation.failures))
+    }
+
+    // MARK: Pauses
+
+    /// - Parameter isOurOwn: a policy of the pipeline refused, and the other side was not asked.
+    private mutating func pause(for named: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant) {
+        if let named {
+            beSilent(for: named, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+        } else if halt == .pause {
+            // Those that were in flight with the first one say the same again.
+            beSilent(for: .zero, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+        } else {
+            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn))
+        }
+    }
+
+    private mutating func beSilent(for length: Duration, sentAt: Instant, isOurOwn: Bool, at now: Instant) {
+        let length = max(min(length, settings.maxPause), Self.shortestWait)
+        let before = pace.pausedUntil(at: now)
+        var until = now + length
+        if isOurOwn {
+            pace.paused(until: until)
+        } else {
+            until = pace.throttled(sentAt: sentAt, retryAfter: length, backoff: length, at: now)
+        }
+        halt = .pause
+        guard until > before ?? .distantPast else { return }
+        storedPause = .isStale
+        pauseToTell = now.duration(to: until)
+    }
+
+    // MARK: Delays
+
+    mutating func draw(_ draw: Draw) -> Action {
+        draws.append(draw)
+        return ask(draw)
+    }
+
+    private func ask(_ draw: Draw) -> Action {
+        switch draw {
+        case .hold(_, let failures): .draw(.failed, retry: failures)
+        case .pause: .draw(.throttled, retry: throttles)
+        case .outage, .failure: .draw(.failed, retry: outages)
+        }
+    }
+
+    /// What the backoff says that ``Action/draw(_:retry:)`` asked.
+    mutating func drawn(_ delay: Duration, at now: Instant) {
+        let until = now + max(delay, Self.shortestWait)
+        switch draws.isEmpty ? nil : draws.removeFirst() {
+        case .hold(let lane, _):
+            lanes.hold(lane, until: until)
+        case .pause(let sentAt, let isOurOwn):
+            throttles += 1
+            beSilent(for: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+        case .outage:
+            outages += 1
+            halt = .outage(retryAt: until)
+        case .failure:
+            outages += 1
+            (phase, lastEnd) = (.failed, .offline(retryAt: until))
+        case nil:
+            break
+        }
+    }
+}
+
+extension SyncStateMachine.Failure {
+    fileprivate var isThrottled: Bool { if case .throttled = verdict { true } else { false } }
+}

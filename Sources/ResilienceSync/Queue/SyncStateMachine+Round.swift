@@ -1,0 +1,222 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+import Resilience
+
+/// The rounds of a flight: a pause is looked for, what may be sent is sent, and the store is told what is known, until nothing
+/// is left or nothing more may be sent.
+extension SyncStateMachine {
+    /// What the flight is to do now.
+    /// - Parameter oldest: what was queued before this is too old to be sent.
+    mutating func next(at now: Instant, oldest: Date? = nil) -> Action {
+        if let action = lookAtEnds(at: now) { return action }
+        switch phase {
+        case .idle:
+            return .wait(until: .distantFuture)
+        case .opening:
+            return open(at: now) ?? send(at: now, oldest)
+        case .sending:
+            return send(at: now, oldest)
+        case .ending(let end):
+            return .end(end)
+        case .failing(let error):
+            guard requests.isEmpty else { return .wait(until: .distantFuture) }
+            events.append(.storeFailed(error: error))
+            return draw(.failure)
+        case .failed:
+            return .fail
+        }
+    }
+
+    /// nil: there is no pause.
+    private mutating func open(at now: Instant) -> Action? {
+        if let until = pace.pausedUntil(at: now) {
+            return storedPause == .isThere ? .end(.paused(until: until)) : .keepPause(now.duration(to: until))
+        }
+        switch storedPause {
+        case .unknown:
+            return .readPause
+        case .isThere, .isStale:
+            // It is over. If it stayed, a clock set back could bring it to life again.
+            return .keepPause(nil)
+        case .none:
+            phase = .sending
+            lanes.begin()
+            return nil
+        }
+    }
+
+    private mutating func send(at now: Instant, _ oldest: Date?) -> Action {
+        // A pause may be over before all that was in flight is.
+        if halt == .pause, !isCancelled, pace.pausedUntil(at: now) == nil { halt = nil }
+        let end = end
+        let step = end == nil ? plan(at: now, oldest) : nil
+        // In one transaction: what has ended, and what is going to be sent.
+        if !(unsettled.isEmpty && claiming.isEmpty) {
+            settling = unsettled.count
+            return .apply(unsettled.flatMap(\.changes), claiming: claiming.flatMap(\.mutations).map(\.position))
+        }
+        if let end { return requests.isEmpty ? .end(end) : .wait(until: .distantFuture) }
+        switch step {
+        case .look(let position): return .look(after: position)
+        case .wait(let instant): return .wait(until: instant)
+        case .stalled(let instant): return .end(.stalled(retryAt: instant))
+        case .done, .send, .park, nil: return settings.laneRule == .block ? .countPending : .end(.drained)
+        }
+    }
+
+    /// Why nothing more is sent in this round.
+    private var end: FlushReport.End? {
+        if flush.isStopped { return .cancelled }
+        switch halt {
+        case .pause:
+            // A pause is one for all, whoever was cancelled.
+            if case .paused(let until) = pace.phase { return .paused(until: until) }
+        case .outage(let retryAt):
+            return .offline(retryAt: retryAt)
+        case nil:
+            break
+        }
+        return isCancelled ? .cancelled : nil
+    }
+
+    /// Takes what is to be sent and what is to be parked.
+    /// - Returns: what else there is to do.
+    private mutating func plan(at now: Instant, _ oldest: Date?) -> LanesStateMachine.Step {
+        var rules = settings.rules
+        rules.oldest = oldest
+        if flush.takeTrigger() { lanes.lookAgain() }
+        while true {
+            let answer = pace.answer(at: now, inFlight: requests.count + claiming.count)
+            switch lanes.next(at: now, pace: answer, rules: rules) {
+            case .send(let heads):
+                lastRequest += 1
+                claiming.append(Request(id: lastRequest, mutations: heads, sentAt: now))
+                pace.sent(at: now)
+            case .park(let head, let reason):
+                park(head, reason.rawValue)
+            case let step:
+                return step
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    /// - Parameter left: how long the stored pause lasts, zero if it is over; nil if there is none.
+    mutating func pauseRead(left: Duration?, at now: Instant) {
+        // Somebody else may have asked, too.
+        guard storedPause == .unknown else { return }
+        guard let left else {
+            storedPause = .none
+            return
+        }
+        // A clock set back must not make it longer than any pause may be, not even over further restarts.
+        storedPause = left > settings.maxPause ? .isStale : .isThere
+        if left > .zero { pace.paused(until: now + min(left, settings.maxPause)) }
+    }
+
+    /// - Parameter isThere: false if it was removed.
+    mutating func pauseKept(_ isThere: Bool) {
+        storedPause = isThere ? .isThere : .none
+        guard isThere, let length = pauseToTell else { return }
+        events.append(.paused(for: length))
+        pauseToTell = nil
+    }
+
+    mutating func found(_ page: [LaneHead]) { lanes.found(page) }
+
+    /// The store was told all that was unsettled.
+    /// - Parameter claimed: what was claimed, as it is now, without what is gone.
+    /// - Returns: what is to be sent.
+    mutating func applied(_ claimed: [LaneHead], at now: Instant) -> [Request] {
+        for settlement in unsettled.prefix(settling) {
+            count(settlement)
+            events.append(settlement.event)
+        }
+        unsettled.removeFirst(settling)
+        settling = 0
+        let found = Dictionary(claimed.map { ($0.position, $0) }) { first, _ in first }
+        defer { claiming = [] }
+        return claiming.compactMap { send($0, of: found, at: now) }
+    }
+
+    /// nil if nothing is left of the request: acknowledged, coalesced with a later one, dropped to make room, or cleared.
+    private mutating func send(_ request: Request, of found: [Int64: LaneHead], at now: Instant) -> Request? {
+        let asked = request.mutations
+        var request = request
+        // Of a batch, none that was coalesced into another kind meanwhile: its handler is another.
+        request.mutations = asked.compactMap { found[$0.position] }
+            .filter { asked.count == 1 || $0.kind == asked[0].kind }
+        guard !request.mutations.isEmpty else {
+            cameToNothing(Request(id: request.id, mutations: asked, sentAt: request.sentAt), at: now)
+            return nil
+        }
+        if request.mutations.count < asked.count { lanes.ended(Set(asked.map(\.entity)).subtracting(request.lanes)) }
+        request.sentAt = now
+        requests[request.id] = request
+        counts.requests += 1
+        events += request.mutations.map { .attempted(id: $0.id) }
+        return request
+    }
+
+    private mutating func cameToNothing(_ request: Request, at now: Instant) {
+        pace.endedOtherwise(sentAt: request.sentAt, at: now)
+        lanes.ended(request.lanes)
+    }
+
+    /// What is pending although nothing is left to send waits behind what blocks its lane.
+    mutating func counted(pending: Int, heads: Int) {
+        phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
+    }
+
+    /// What the last action asked of the store has failed.
+    mutating func storeFailed(_ error: String, at now: Instant) {
+        for request in claiming { cameToNothing(request, at: now) }
+        (claiming, settling, pauseToTell) = ([], 0, nil)
+        if case .failing = phase { return }
+        phase = .failing(error: error)
+    }
+
+    mutating func beginRound() {
+        before += counts
+        counts = FlushReport.Counts()
+        (phase, halt) = (.opening, nil)
+    }
+
+    /// - Returns: what the round has done.
+    mutating func roundEnded(_ end: FlushReport.End) -> (counts: FlushReport.Counts, after: After) {
+        let counts = counts
+        if end == .cancelled { return (counts, flightEnded()) }
+        var isPaused = false
+        if case .paused = end { isPaused = true }
+        guard flush.roundEnded(isPaused: isPaused) == .rest else {
+            beginRound()
+            return (counts, .again)
+        }
+        (phase, lastEnd) = (.idle, end)
+        if end == .drained { events.append(.drained) }
+        return (counts, .rest(until: end.goesOnAt))
+    }
+
+    mutating func flightFailed() -> After { flightEnded() }
+
+    /// Cancelled or failed: what others expect of it, and what the queue would have done by itself, is still to be done.
+    private mutating func flightEnded() -> After {
+        phase = .idle
+        return flush.flushCancelled() ? .triggerAgain : .rest(until: lastEnd.goesOnAt)
+    }
+
+    private mutating func count(_ settlement: Settlement) {
+        switch settlement.event {
+        case .delivered: counts.delivered += 1
+        case .failed: counts.failed += 1
+        case .died:
+            counts.died += 1
+            for case .failed in settlement.changes { counts.failed += 1 }
+        default: break
+        }
+    }
+}
