@@ -8,9 +8,9 @@ import Resilience
 ///
 /// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows where the limit is now.
 /// That shape is CUBIC's (RFC 9438); that it keeps to a measured rate instead of a share of the last one is BBR's.
-struct RateSearch: Sendable, Equatable {
+struct RateSearch: Sendable, Hashable {
     /// What happened from one 429 to the next.
-    struct Run: Sendable, Equatable {
+    struct Run: Sendable, Hashable {
         var admitted: Int
         /// Seconds from the 429 to the probe.
         var silence: Double

@@ -10,8 +10,8 @@ import Resilience
 /// While nothing is known it sends as fast as answers come and its user allows, a few at a time first (slow start, RFC
 /// 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket: empty at a 429,
 /// filled at that rate. So what gathers during a pause is sent at once after it, and the rest as it flows in.
-struct SendPace: Sendable, Equatable {
-    enum Phase: Sendable, Equatable {
+struct SendPace: Sendable, Hashable {
+    enum Phase: Sendable, Hashable {
         /// → paused
         case flowing
         /// → probing

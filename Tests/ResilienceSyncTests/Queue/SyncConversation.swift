@@ -1,0 +1,121 @@
+import Foundation
+import Resilience
+
+@testable import ResilienceSync
+
+/// A machine, and what is said to it. The store holds no pause, and every delay drawn is a second.
+struct SyncConversation {
+    typealias Action = SyncStateMachine.Action
+
+    var machine: SyncStateMachine
+    var now = Instant(nanoseconds: 1_000_000_000_000)
+    /// What is found by looking.
+    var heads: [LaneHead] = []
+    /// What was told, in order.
+    var events: [SyncEvent] = []
+
+    init(maxFailures: Int = 5, laneRule: LaneRule = .skip) {
+        let rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil)
+        machine = SyncStateMachine(
+            SyncStateMachine.Settings(
+                maxFailures: maxFailures, laneRule: laneRule, maxPause: .seconds(600), rules: rules),
+            lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 4))
+    }
+
+    static func head(_ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0) -> LaneHead {
+        LaneHead(
+            position: position, id: "m\(position)", entity: lane, kind: kind,
+            queuedAt: Date(timeIntervalSinceReferenceDate: 0), failures: failures)
+    }
+
+    /// The next action but those that only find out what is there.
+    mutating func next() -> Action {
+        while true {
+            let action = machine.next(at: now)
+            events += machine.takeEvents()
+            switch action {
+            case .readPause: machine.pauseRead(left: nil, at: now)
+            case .look(let position): machine.found(heads.filter { $0.position > position })
+            default: return action
+            }
+        }
+    }
+
+    /// In one transaction, as it was asked for.
+    @discardableResult
+    mutating func apply(_ positions: [Int64]) -> [SyncStateMachine.Request] {
+        let claimed = heads.filter { positions.contains($0.position) }
+        heads.removeAll { positions.contains($0.position) }
+        defer { events += machine.takeEvents() }
+        return machine.applied(claimed, at: now)
+    }
+
+    /// These are all that is pending, and are sent at once, by a new flight or the one that is under way.
+    mutating func send(_ heads: LaneHead...) -> [SyncStateMachine.Request] {
+        self.heads = heads
+        _ = machine.triggered(at: now)
+        var action = next()
+        // That of a pause that is over.
+        if action == .keepPause(nil) {
+            machine.pauseKept(false)
+            action = next()
+        }
+        guard case .apply(_, let positions) = action else { return [] }
+        return apply(positions)
+    }
+
+    mutating func end(_ request: SyncStateMachine.Request, _ failures: SyncStateMachine.Failure?...) {
+        machine.requestEnded(request.id, .answered(failures), at: now)
+    }
+
+    mutating func fail(_ request: SyncStateMachine.Request, _ failure: SyncStateMachine.Failure) {
+        machine.requestEnded(request.id, .failed(failure), at: now)
+    }
+
+    /// What comes of it, until there is nothing more to do for now.
+    struct Course: Equatable {
+        /// Delays and pauses asked for.
+        var asked: [Action] = []
+        var changes: [MutationChange] = []
+        /// A wait, or the end.
+        var last: Action
+    }
+
+    mutating func course() -> Course {
+        var course = Course(last: .fail)
+        while true {
+            let action = next()
+            switch action {
+            case .draw:
+                course.asked.append(action)
+                machine.drawn(.seconds(1), at: now)
+            case .keepPause(let length):
+                course.asked.append(action)
+                machine.pauseKept(length != nil)
+            case .apply(let changes, let positions):
+                course.changes += changes
+                apply(positions)
+            default:
+                course.last = action
+                return course
+            }
+        }
+    }
+
+    /// Whatever is to be done is done, and the flight has come to its end.
+    mutating func finish() -> (end: FlushReport.End, counts: FlushReport.Counts, after: SyncStateMachine.After)? {
+        guard case .end(let end) = course().last else { return nil }
+        defer { events += machine.takeEvents() }
+        let (counts, after) = machine.roundEnded(end)
+        return (end, counts, after)
+    }
+}
+
+extension SyncStateMachine.Failure {
+    static let unavailable = Self(verdict: .transient, error: "503")
+    static let gone = Self(verdict: .permanent, error: "410")
+    static let throttled = Self(verdict: .throttled, error: "429")
+    static let unreachable = Self(verdict: .transient, error: "no network", isOffline: true)
+
+    static func throttled(_ wait: Duration) -> Self { Self(verdict: .throttled(retryAfter: wait), error: "429") }
+}

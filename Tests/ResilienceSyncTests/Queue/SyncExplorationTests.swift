@@ -1,0 +1,592 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+/// A SyncStateMachine between a list of mutations, that fails at times, and a server that answers as it likes. Each state is also
+/// followed to its end, with nothing else happening.
+private struct QueueInAWorld: ExplorableMachine {
+    typealias Machine = SyncStateMachine
+
+    enum Input: Hashable {
+        case append(lane: Int)
+        case trigger, tick
+        /// The flight asks what to do; does it; or can't, since the store fails.
+        case ask, act, fail
+        case answer(request: Int, Answer)
+        case cancel, resume, stop, restart
+        /// A clearing begins; what is pending is removed once no flight is under way.
+        case clear, remove
+    }
+
+    enum Answer: Hashable, CaseIterable {
+        case delivered, failed, gone, abandoned, throttled, throttledFor, refused, refusedFor, offline
+        /// Of a batch, all but the first: failed or throttled.
+        case firstOnly, firstOnlyThrottled
+
+        var failure: Machine.Failure? {
+            switch self {
+            case .delivered: nil
+            case .failed, .firstOnly: Machine.Failure(verdict: .transient, error: "503")
+            case .gone: Machine.Failure(verdict: .permanent, error: "410")
+            case .abandoned: Machine.Failure(verdict: .cancelled, error: "abandoned")
+            case .throttled: Machine.Failure(verdict: .throttled, error: "429")
+            case .throttledFor, .firstOnlyThrottled:
+                Machine.Failure(verdict: .throttled(retryAfter: .seconds(2)), error: "429")
+            case .refused: Machine.Failure(verdict: .rejected, error: "open")
+            case .refusedFor: Machine.Failure(verdict: .rejected, error: "open", refusedFor: .seconds(9))
+            case .offline: Machine.Failure(verdict: .transient, error: "no network", isOffline: true)
+            }
+        }
+
+        var isOfABatch: Bool { self == .firstOnly || self == .firstOnlyThrottled }
+
+        /// How long the other side, or a policy, wants silence at least.
+        var silence: Int64 {
+            switch self {
+            case .throttledFor, .firstOnlyThrottled: 2_000_000_000
+            case .refusedFor: QueueInAWorld.maxPause
+            default: 0
+            }
+        }
+    }
+
+    struct Item: Hashable {
+        let position: Int64
+        let lane: String
+        let kind: String
+        var failures = 0
+        /// Answers that were no acknowledgement; there are two at most, or this would have no end.
+        var refusals = 0
+        /// A trigger has come since it was appended.
+        var isAnnounced = false
+
+        var head: LaneHead {
+            LaneHead(
+                position: position, id: "\(position)", entity: lane, kind: kind,
+                queuedAt: Date(timeIntervalSinceReferenceDate: 0), failures: failures)
+        }
+    }
+
+    struct World: Hashable {
+        /// In nanoseconds.
+        var now: Int64 = 0
+        var appended = [0, 0, 0]
+        /// How often something out of the ordinary may still happen.
+        var troubles: Int
+
+        // The store.
+        var items: [Item] = []
+        var dead: [Item] = []
+        var pause: Int64?
+
+        // The flight.
+        var isFlying = false
+        var isJoined = false
+        var isCancelled = false
+        var hasFailed = false
+        var wasResumed = false
+        var action: Machine.Action?
+        var alarm: Int64?
+        var goesOnAt: Instant?
+        var isStopped = false
+        var isClearing = false
+
+        // The server.
+        var inFlight: [Int: [Int64]] = [:]
+        /// Acknowledged by now, and which of these the store does not know.
+        var acknowledged: Set<Int64> = []
+        var unsettled: Set<Int64> = []
+        /// Failures that must be, or may be, told to the store.
+        var failed: Set<Int64> = []
+        var maybeFailed: Set<Int64> = []
+        /// Nothing may be sent before; and what the ends that are not looked at yet will make of that.
+        var silentUntil: Int64 = 0
+        var nextSilence: Int64 = 0
+        var told: Set<String> = []
+    }
+
+    struct Identity: Hashable {
+        let world: World
+        let machine: [AnyHashable]
+    }
+
+    static let maxPause: Int64 = 4_000_000_000
+    private static let maxFailures = 2
+    /// The kinds of what is appended to each lane, one after the other.
+    private static let kinds = [
+        ["batched", "batched", "single"], ["batched", "single", "single"], ["single", "nobody's", "batched"],
+    ]
+
+    private let laneRule: LaneRule
+    private let rounds: Int
+    private let weight: Int
+    private(set) var machine: Machine
+    private var world: World
+
+    /// - Parameters:
+    ///   - rounds: how often the same kinds are appended.
+    ///   - weight: by how much it is likelier that a flight goes on than anything else.
+    init(laneRule: LaneRule, rounds: Int = 1, troubles: Int = 2, weight: Int = 1) {
+        (self.laneRule, self.rounds, self.weight) = (laneRule, rounds, weight)
+        machine = Self.machine(laneRule)
+        world = World(troubles: troubles)
+    }
+
+    private static func machine(_ laneRule: LaneRule) -> Machine {
+        let rules = LanesStateMachine.Rules(batchLimits: ["batched": 2, "single": 1], otherKinds: nil)
+        return Machine(
+            Machine.Settings(
+                maxFailures: maxFailures, laneRule: laneRule, maxPause: .nanoseconds(maxPause), rules: rules),
+            lanes: LanesStateMachine(pageSize: 2), pace: SendPace(maxInFlight: 2))
+    }
+
+    var identity: Identity? {
+        Identity(
+            world: world,
+            machine: [
+                machine.flush, machine.lanes, machine.pace, machine.phase, machine.halt, machine.storedPause,
+                machine.pauseToTell, machine.throttles, machine.outages, machine.claiming, machine.requests,
+                machine.unsettled.map(\.changes), machine.ended, machine.notes, machine.draws,
+            ])
+    }
+
+    private var now: Instant { Instant(nanoseconds: world.now) }
+
+    // MARK: What may come
+
+    var inputs: [Input] {
+        var inputs: [Input] = [.tick]
+        inputs += world.appended.indices.filter { world.appended[$0] < rounds * 3 }.map { .append(lane: $0) }
+        if !world.isStopped { inputs.append(.trigger) }
+        if world.isFlying { inputs += Array(repeating: world.action == nil ? .ask : .act, count: weight) }
+        if world.isClearing, !world.isFlying { inputs.append(.remove) }
+        for request in world.inFlight.keys.sorted() {
+            inputs += answers(to: request).map { .answer(request: request, $0) }
+            inputs += Array(repeating: .answer(request: request, .delivered), count: weight - 1)
+        }
+        guard world.troubles > 0 else { return inputs }
+        if world.isFlying, asksTheStore { inputs.append(.fail) }
+        if world.isFlying, !world.isCancelled { inputs.append(.cancel) }
+        if !world.isClearing { inputs += [.resume, .clear] }
+        return inputs + [world.isStopped ? .restart : .stop, .restart]
+    }
+
+    private var asksTheStore: Bool {
+        switch world.action {
+        case .readPause, .keepPause, .look, .apply, .countPending: true
+        case .draw, .wait, .end, .fail, nil: false
+        }
+    }
+
+    private func answers(to request: Int) -> [Answer] {
+        let positions = world.inFlight[request] ?? []
+        let mayRefuse = world.items.allSatisfy { !positions.contains($0.position) || $0.refusals < 2 }
+        return Answer.allCases.filter {
+            $0 == .delivered || mayRefuse && (!$0.isOfABatch || positions.count > 1)
+        }
+    }
+
+    // MARK: What happens
+
+    mutating func apply(_ input: Input) throws {
+        try happen(input)
+        var rest = self
+        try rest.comeToAnEnd()
+    }
+
+    private mutating func happen(_ input: Input) throws {
+        switch input {
+        case .append(let lane): append(lane)
+        case .trigger: try trigger()
+        case .tick: try pass(until: world.now + 1_000_000_000)
+        case .ask: try ask()
+        case .act: try act()
+        case .answer(let request, let answer): self.answer(request, answer)
+        case .remove: try remove()
+        case .fail, .cancel, .resume, .stop, .restart, .clear:
+            world.troubles -= 1
+            try trouble(input)
+        }
+        try require(machine.inFlight >= world.inFlight.values.joined().count, "something in flight is forgotten")
+        try require(machine.requests.count <= 2, "too many are in flight")
+    }
+
+    private mutating func trouble(_ input: Input) throws {
+        switch input {
+        case .fail:
+            world.hasFailed = true
+            world.action = nil
+            machine.storeFailed("full", at: now)
+        case .cancel:
+            cancel()
+        case .resume:
+            endPause()
+            try trigger()
+        case .stop:
+            world.isStopped = true
+            world.alarm = nil
+            machine.stop()
+        case .clear:
+            world.isClearing = true
+            machine.clearingBegan()
+            if world.isFlying { cancel() }
+        case .restart:
+            restart()
+        default:
+            break
+        }
+        try tell()
+    }
+
+    private mutating func append(_ lane: Int) {
+        let kind = Self.kinds[lane][world.appended[lane] % 3]
+        world.appended[lane] += 1
+        world.items.append(Item(position: Int64(world.appended.reduce(0, +)), lane: "\(lane)", kind: kind))
+    }
+
+    private mutating func pass(until instant: Int64) throws {
+        world.now = max(world.now, instant)
+        if let alarm = world.alarm, alarm <= world.now {
+            world.alarm = nil
+            try trigger()
+        }
+    }
+
+    private mutating func cancel() {
+        world.isCancelled = true
+        // Those that were not looked at mean nothing.
+        world.maybeFailed.formUnion(world.failed)
+        world.failed = []
+    }
+
+    private mutating func endPause() {
+        world.pause = nil
+        machine.pauseKept(false)
+        machine.resumed(at: now)
+        (world.silentUntil, world.nextSilence) = (0, 0)
+        world.wasResumed = true
+    }
+
+    private mutating func remove() throws {
+        world.items = []
+        (world.unsettled, world.failed, world.maybeFailed) = ([], [], [])
+        machine.cleared()
+        endPause()
+        world.isClearing = false
+        machine.clearingEnded()
+        try trigger()
+    }
+
+    /// What is in flight may have been acknowledged, and nobody knows.
+    private mutating func restart() {
+        machine = Self.machine(laneRule)
+        var next = World(troubles: world.troubles)
+        (next.now, next.appended, next.items, next.dead, next.pause) = (
+            world.now, world.appended, world.items, world.dead, world.pause
+        )
+        for index in next.items.indices { next.items[index].isAnnounced = false }
+        next.silentUntil = world.pause ?? 0
+        world = next
+    }
+
+    private mutating func trigger() throws {
+        switch machine.triggered(at: now) {
+        case .start:
+            try require(!world.isFlying && !world.isClearing && !world.isStopped, "a flush begins when none may")
+            (world.isFlying, world.isJoined, world.isCancelled) = (true, false, false)
+            (world.hasFailed, world.wasResumed, world.alarm) = (false, false, nil)
+        case .join:
+            try require(world.isFlying && !world.isStopped, "nothing is there to be joined")
+            world.isJoined = true
+        case .paused(let until):
+            try require(!world.isFlying && until > now, "it is not paused")
+            try require(world.alarm.map { $0 <= until.nanoseconds } ?? false, "a pause without an alarm")
+        case .clearing:
+            try require(!world.isFlying && world.isClearing, "it is not being cleared")
+        case .stopped:
+            try require(world.isStopped, "it is not stopped")
+        }
+        for index in world.items.indices { world.items[index].isAnnounced = true }
+    }
+
+    private mutating func answer(_ request: Int, _ answer: Answer) {
+        let positions = world.inFlight.removeValue(forKey: request) ?? []
+        let delivered = answer == .delivered ? positions : answer.isOfABatch ? [positions[0]] : []
+        world.acknowledged.formUnion(delivered)
+        world.unsettled.formUnion(delivered)
+        let refused = Set(positions).subtracting(delivered)
+        for index in world.items.indices where refused.contains(world.items[index].position) {
+            world.items[index].refusals += 1
+        }
+        if [.failed, .gone, .firstOnly].contains(answer) {
+            if world.isCancelled { world.maybeFailed.formUnion(refused) } else { world.failed.formUnion(refused) }
+        }
+        if answer.silence > 0 { world.nextSilence = max(world.nextSilence, world.now + answer.silence) }
+        let outcome: Machine.Outcome =
+            if let failure = answer.failure, !answer.isOfABatch {
+                .failed(failure)
+            } else {
+                .answered(positions.map { delivered.contains($0) ? nil : answer.failure })
+            }
+        machine.requestEnded(request, outcome, at: now)
+    }
+
+    // MARK: The flight
+
+    private mutating func ask() throws {
+        if world.isCancelled { machine.cancelled() }
+        let action = machine.next(at: now)
+        try tell()
+        switch action {
+        case .draw, .keepPause(.some):
+            break
+        default:
+            // All ends were looked at.
+            if !world.isCancelled { world.silentUntil = max(world.silentUntil, world.nextSilence) }
+            world.nextSilence = 0
+            try require(Set(machine.requests.keys), is: Set(world.inFlight.keys), "what is in flight")
+        }
+        if world.hasFailed {
+            switch action {
+            case .keepPause(.some), .draw, .wait, .fail: break
+            default: try require(false, "after a failure of the store it goes on with \(action)")
+            }
+        }
+        switch action {
+        case .wait(let until):
+            try require(until < .distantFuture || !world.inFlight.isEmpty, "it waits for ever")
+            return
+        case .apply(let changes, let claims):
+            try check(changes)
+            if !claims.isEmpty { try check(claims) }
+        case .end(let end):
+            try require(world.inFlight.isEmpty && world.unsettled.isEmpty, "a round ends before all is settled")
+            if case .stalled(let instant) = end { try require(instant > now, "a stall that is over") }
+        default:
+            break
+        }
+        world.action = action
+    }
+
+    private func check(_ changes: [MutationChange]) throws {
+        try require(Set(changes).count == changes.count, "a settlement twice in \(changes)")
+        for change in changes {
+            let isKnown =
+                switch change {
+                case .acknowledged(let position): world.unsettled.contains(position)
+                case .failed(let position, _): wasRefused(position)
+                case .parked(let position, _, _): wasRefused(position) || item(position)?.kind == "nobody's"
+                }
+            try require(isKnown, "\(change) did not happen")
+        }
+        let acknowledged = changes.compactMap { if case .acknowledged(let position) = $0 { position } else { nil } }
+        try require(Set(acknowledged), is: world.unsettled, "what is acknowledged")
+    }
+
+    private func wasRefused(_ position: Int64) -> Bool {
+        world.failed.contains(position) || world.maybeFailed.contains(position)
+    }
+
+    private func item(_ position: Int64) -> Item? { world.items.first { $0.position == position } }
+
+    private func check(_ claims: [Int64]) throws {
+        try require(!world.isStopped && !world.isCancelled, "it sends though it was stopped or cancelled")
+        try require(world.now >= world.silentUntil, "it sends in a pause")
+        try require(Set(claims).count == claims.count, "one is claimed twice")
+        try require(world.acknowledged.isDisjoint(with: claims), "what was acknowledged is sent again")
+    }
+
+    private mutating func act() throws {
+        guard let action = world.action else { return }
+        world.action = nil
+        switch action {
+        case .readPause:
+            machine.pauseRead(left: world.pause.map { .nanoseconds(max(0, $0 - world.now)) }, at: now)
+        case .keepPause(let length):
+            world.pause = length.map { (now + $0).nanoseconds }
+            machine.pauseKept(length != nil)
+        case .draw(let backoff, let retry):
+            try require(retry >= 0, "a retry before the first")
+            if backoff == .throttled { world.nextSilence = max(world.nextSilence, world.now + 3_000_000_000) }
+            machine.drawn(.seconds(backoff == .throttled ? 3 : 2), at: now)
+        case .look(let position):
+            machine.found(heads.filter { $0.position > position }.prefix(2).map(\.head))
+        case .apply(let changes, let claims):
+            for change in changes { make(change) }
+            try launch(machine.applied(claims.compactMap { item($0)?.head }, at: now))
+        case .countPending:
+            machine.counted(pending: world.items.count, heads: heads.count)
+        case .end(let end):
+            try roundEnded(end)
+        case .fail:
+            try require(world.hasFailed && world.inFlight.isEmpty, "a flight fails without a reason, or too soon")
+            world.goesOnAt = machine.lastEnd.goesOnAt
+            try flightEnded(machine.flightFailed())
+        case .wait:
+            break
+        }
+        try tell()
+    }
+
+    private var heads: [Item] {
+        var heads: [String: Item] = [:]
+        for item in world.items where heads[item.lane] == nil && !isBlocked(item.lane) { heads[item.lane] = item }
+        return heads.values.sorted { $0.position < $1.position }
+    }
+
+    private func isBlocked(_ lane: String) -> Bool {
+        laneRule == .block && world.dead.contains { $0.lane == lane }
+    }
+
+    private mutating func make(_ change: MutationChange) {
+        guard let index = world.items.firstIndex(where: { $0.position == change.position }) else { return }
+        switch change {
+        case .acknowledged(let position):
+            world.items.remove(at: index)
+            world.unsettled.remove(position)
+        case .failed:
+            world.items[index].failures += 1
+        case .parked:
+            let lane = world.items[index].lane
+            let parked =
+                laneRule == .parkRest ? world.items.filter { $0.lane == lane } : [world.items[index]]
+            world.dead += parked
+            world.items.removeAll { parked.contains($0) }
+        }
+        world.failed.remove(change.position)
+        world.maybeFailed.remove(change.position)
+    }
+
+    private mutating func launch(_ requests: [Machine.Request]) throws {
+        for request in requests {
+            let positions = request.mutations.map(\.position)
+            for mutation in request.mutations {
+                let busy = world.inFlight.values.joined().compactMap { item($0)?.lane }
+                try require(!busy.contains(mutation.entity), "two of lane \(mutation.entity) are in flight")
+                let first = world.items.first { $0.lane == mutation.entity }
+                try require(first?.position == mutation.position, "\(mutation.position) is sent out of order")
+                try require(!isBlocked(mutation.entity), "lane \(mutation.entity) is blocked")
+            }
+            try require(Set(request.lanes).count == positions.count, "two of one lane go together")
+            try require(Set(request.mutations.map(\.kind)).count == 1, "two kinds go together")
+            world.inFlight[request.id] = positions
+        }
+    }
+
+    private mutating func roundEnded(_ end: FlushReport.End) throws {
+        let (counts, after) = machine.roundEnded(end)
+        try require(counts.delivered >= 0 && counts.throttled <= counts.requests, "\(counts)")
+        if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }
+        world.maybeFailed = []
+        let left = world.items.filter { $0.isAnnounced && !isBlocked($0.lane) }.map(\.position)
+        switch end {
+        case .cancelled:
+            try require(world.isCancelled || world.isStopped, "nobody cancelled it")
+            // Whoever cancelled it triggered it for what there was; others that did have another begun.
+            if !world.isJoined, world.goesOnAt == nil {
+                for index in world.items.indices { world.items[index].isAnnounced = false }
+            }
+            return try flightEnded(after)
+        case .drained, .blocked:
+            try require(after == .again || left.isEmpty, "\(left) are forgotten")
+        case .paused(let until):
+            let isStored = world.pause.map { $0 >= until.nanoseconds } ?? false
+            try require(world.wasResumed || isStored, "a pause that is not stored")
+        case .offline, .stalled:
+            break
+        }
+        guard after != .again else { return }
+        world.goesOnAt = end.goesOnAt
+        world.isFlying = false
+        try require(after, is: .rest(until: world.goesOnAt))
+        try rest()
+    }
+
+    /// Cancelled, or failed.
+    private mutating func flightEnded(_ after: Machine.After) throws {
+        world.isFlying = false
+        try require(after, is: world.isJoined ? .triggerAgain : .rest(until: world.goesOnAt))
+        if world.isJoined { try trigger() } else { try rest() }
+    }
+
+    private mutating func rest() throws {
+        try require(machine.lanes.busy.isEmpty && machine.inFlight == 0, "something is left in flight")
+        if world.isStopped { return try require(machine.goesOnAt == nil, "once stopped it goes on by itself") }
+        world.alarm = world.goesOnAt?.nanoseconds
+        try pass(until: world.now)
+    }
+
+    private mutating func tell() throws {
+        for event in machine.takeEvents() {
+            switch event {
+            case .delivered(let id):
+                try require(world.told.insert(id).inserted, "\(id) is told twice")
+                try require(item(Int64(id) ?? 0) == nil, "\(id) is told before the store knows")
+            case .paused:
+                try require(world.pause != nil, "a pause is told before it is stored")
+            case .storeFailed:
+                try require(world.hasFailed, "the store has not failed")
+            default:
+                break
+            }
+        }
+    }
+
+    // MARK: The end
+
+    /// If all is well from now on, and nobody triggers, it comes to rest, and what was announced is sent.
+    private mutating func comeToAnEnd() throws {
+        for _ in 0..<500 {
+            if world.isFlying {
+                if world.action != nil {
+                    try act()
+                } else {
+                    try ask()
+                    guard world.action == nil, world.isFlying else { continue }
+                    if let request = world.inFlight.keys.min() {
+                        answer(request, .delivered)
+                    } else if case .wait(let until) = machine.next(at: now) {
+                        try pass(until: until.nanoseconds)
+                    }
+                }
+            } else if world.isClearing {
+                try remove()
+            } else if let alarm = world.alarm {
+                try pass(until: alarm)
+            } else {
+                let left = world.items.filter { $0.isAnnounced && !isBlocked($0.lane) }.map(\.position)
+                return try require(world.isStopped || left.isEmpty, "\(left) are never sent")
+            }
+        }
+        throw BrokenInvariant("it comes to no end")
+    }
+}
+
+/// Of SyncStateMachine.
+@Suite struct SyncExplorationTests {
+    @Test(
+        """
+        whatever the store, the server and its users do: nothing is lost, doubled, sent in a pause or out of order, and it comes \
+        to an end
+        """,
+        arguments: LaneRule.allCases)
+    func far(laneRule: LaneRule) throws {
+        let explorer = Explorer(
+            QueueInAWorld(laneRule: laneRule), code: "QueueInAWorld(laneRule: .\(laneRule))")
+        #expect(try explorer.explore(transitionsPerEffort: 2_000).transitions >= 2_000)
+    }
+
+    @Test(
+        "through long random histories nothing is lost, doubled, sent in a pause or out of order, and it comes to an end",
+        arguments: LaneRule.allCases, 1...8 as ClosedRange<UInt64>)
+    func walks(laneRule: LaneRule, seed: UInt64) throws {
+        let explorer = Explorer(
+            QueueInAWorld(laneRule: laneRule, rounds: 3, troubles: 15, weight: 8),
+            code: "QueueInAWorld(laneRule: .\(laneRule), rounds: 3, troubles: 15, weight: 8)")
+        try explorer.exploreRandomly(length: 300, seed: seed)
+    }
+}

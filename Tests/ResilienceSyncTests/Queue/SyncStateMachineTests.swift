@@ -1,0 +1,670 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import Testing
+
+@testable import ResilienceSync
+
+/// What the end of a request means.
+@Suite struct SyncEndsStateMachineTests {
+    typealias Failure = SyncStateMachine.Failure
+
+    private var talk = SyncConversation()
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let failure: Failure
+        var mutations = 1
+        var failures = 0
+        var asked: [SyncConversation.Action] = []
+        var changes: [MutationChange] = []
+        var events: [SyncEvent] = []
+        /// From now.
+        let end: @Sendable (Instant) -> FlushReport.End
+
+        static func counted(
+            _ name: String, _ verdict: Verdict, mutations: Int = 1, failures: Int = 0
+        ) -> Row {
+            let numbers = 1...mutations
+            return Row(
+                testDescription: name, failure: Failure(verdict: verdict, error: "no"), mutations: mutations,
+                failures: failures, asked: numbers.map { _ in .draw(.failed, retry: failures) },
+                changes: numbers.map { .failed(Int64($0), error: "no") },
+                events: numbers.map { .failed(id: "m\($0)", failures: failures + 1, error: "no") },
+                end: { .stalled(retryAt: $0 + .seconds(1)) })
+        }
+
+        static func died(_ name: String, _ verdict: Verdict, failures: Int, counts: Bool) -> Row {
+            let parked = MutationChange.parked(1, error: "no", rest: .skip)
+            return Row(
+                testDescription: name, failure: Failure(verdict: verdict, error: "no"), failures: failures,
+                changes: counts ? [.failed(1, error: "no"), parked] : [parked],
+                events: [.died(id: "m1", error: "no"), .drained], end: { _ in .drained })
+        }
+
+        static func paused(
+            _ name: String, _ failure: Failure, draws: Bool = false, for length: Duration
+        ) -> Row {
+            Row(
+                testDescription: name, failure: failure,
+                asked: (draws ? [.draw(.throttled, retry: 0)] : []) + [.keepPause(length)],
+                events: [.paused(for: length)], end: { .paused(until: $0 + length) })
+        }
+
+        static func offline(_ name: String, _ verdict: Verdict) -> Row {
+            Row(
+                testDescription: name, failure: Failure(verdict: verdict, error: "no", isOffline: true),
+                asked: [.draw(.failed, retry: 0)], events: [.offline(error: "no")],
+                end: { .offline(retryAt: $0 + .seconds(1)) })
+        }
+
+        static let all: [Row] = [
+            counted("a transient failure counts, and its lane waits", .transient),
+            counted("so does an uncertain one", .uncertain),
+            counted("and an error that is no failure", .success),
+            counted("the fourth waits for longer", .transient, failures: 3),
+            counted("a batch that failed counts once against each", .transient, mutations: 2),
+            counted("a batch that failed for good may do so for one of them", .permanent, mutations: 2),
+            died("the fifth failure is the last", .transient, failures: 4, counts: true),
+            died("however many the store says there were", .transient, failures: .max, counts: true),
+            died("a permanent failure parks, uncounted", .permanent, failures: 2, counts: false),
+            Row(
+                testDescription: "cancelled by somebody else: not its fault, and its lane waits",
+                failure: Failure(verdict: .cancelled, error: "no"), failures: 2, asked: [.draw(.failed, retry: 2)],
+                end: { .stalled(retryAt: $0 + .seconds(1)) }),
+            paused("a 429 pauses for as long as it says", .throttled(.seconds(7)), for: .seconds(7)),
+            paused("but not for longer than allowed", .throttled(.seconds(601)), for: .seconds(600)),
+            paused("and not for no time", .throttled(.seconds(-1)), for: .milliseconds(1)),
+            paused("or for as long as the backoff says", .throttled, draws: true, for: .seconds(1)),
+            paused(
+                "a refusal of ours, too",
+                Failure(verdict: .rejected, error: "no", refusedFor: .seconds(7)), for: .seconds(7)),
+            paused("or by the backoff", Failure(verdict: .rejected, error: "no"), draws: true, for: .seconds(1)),
+            offline("offline nobody is to blame", .transient),
+            offline("whatever the failure would mean", .rejected),
+            paused(
+                "but a 429 came from the other side",
+                Failure(verdict: .throttled(retryAfter: .seconds(7)), error: "no", isOffline: true), for: .seconds(7)),
+        ]
+    }
+
+    @Test(
+        "a request fails: what is asked for, what the store and the observers are told, how the round ends",
+        arguments: Row.all)
+    mutating func table(_ row: Row) {
+        let kind = row.mutations > 1 ? "many" : "one"
+        let heads = (1...row.mutations).map {
+            SyncConversation.head(Int64($0), "lane\($0)", kind, failures: row.failures)
+        }
+        talk.heads = heads
+        _ = talk.machine.triggered(at: talk.now)
+        guard case .apply(_, let positions) = talk.next() else { return #expect(Bool(false), "nothing is sent") }
+        let requests = talk.apply(positions)
+        talk.events = []
+        talk.fail(requests[0], row.failure)
+        let course = talk.course()
+        let end = row.end(talk.now)
+        #expect(course == SyncConversation.Course(asked: row.asked, changes: row.changes, last: .end(end)))
+        _ = talk.finish()
+        #expect(talk.events == row.events)
+    }
+
+    @Test("what was delivered is told once the store knows, and the report counts what happened")
+    mutating func delivered() {
+        let requests = talk.send(SyncConversation.head(1, "a"))
+        #expect(talk.events == [.attempted(id: "m1")])
+        talk.end(requests[0], nil)
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        #expect(talk.events == [.attempted(id: "m1")] && talk.machine.progress.delivered == 0)
+        talk.apply([])
+        let finish = talk.finish()
+        #expect(talk.events == [.attempted(id: "m1"), .delivered(id: "m1"), .drained])
+        #expect(finish?.end == .drained && finish?.after == .rest(until: nil))
+        #expect(finish?.counts == FlushReport.Counts(requests: 1, delivered: 1))
+    }
+
+    @Test("each of a batch fares as its own result says, and 429s of one request are one")
+    mutating func batch() {
+        let heads = (1...3).map { SyncConversation.head(Int64($0), "lane\($0)", "many") }
+        let first = talk.send(heads[0], heads[1], heads[2])[0]
+        #expect(first.mutations == heads && talk.machine.inFlight == 3)
+        talk.events = []
+        talk.end(first, nil, .throttled(.seconds(5)), .throttled(.seconds(9)))
+        let course = talk.course()
+        #expect(course.asked == [.keepPause(.seconds(5)), .keepPause(.seconds(9))])
+        #expect(course.changes == [.acknowledged(1)])
+        #expect(course.last == .end(.paused(until: talk.now + .seconds(9))))
+        let counts = talk.finish()?.counts
+        #expect(counts == FlushReport.Counts(requests: 1, throttled: 1, delivered: 1))
+        #expect(talk.events == [.paused(for: .seconds(5)), .paused(for: .seconds(9)), .delivered(id: "m1")])
+
+        talk.now = talk.now + .seconds(9)
+        let second = talk.send(heads[1], heads[2])[0]
+        talk.end(second, .gone, .unavailable)
+        #expect(
+            talk.course().changes == [.parked(2, error: "410", rest: .skip), .failed(3, error: "503")])
+        #expect(talk.machine.progress == FlushReport.Counts(requests: 1, failed: 1, died: 1))
+    }
+
+    @Test("a shorter pause within a longer one changes nothing, and is not told")
+    mutating func shorter() {
+        let requests = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        talk.end(requests[0], .throttled(.seconds(9)))
+        talk.end(requests[1], .throttled(.seconds(5)))
+        #expect(talk.course().asked == [.keepPause(.seconds(9))])
+        #expect(talk.machine.pausedUntil(at: talk.now) == talk.now + .seconds(9))
+    }
+
+    @Test("429s of one volley that name no wait count as one; those of the next wait for longer (P46)")
+    mutating func volleys() {
+        let volley = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        for request in volley { talk.end(request, .throttled) }
+        #expect(talk.course().asked == [.draw(.throttled, retry: 0), .keepPause(.seconds(1))])
+        _ = talk.finish()
+        talk.now = talk.now + .seconds(1)
+        let probe = talk.send(SyncConversation.head(1, "a"))
+        talk.end(probe[0], .throttled)
+        #expect(talk.course().asked == [.draw(.throttled, retry: 1), .keepPause(.seconds(1))])
+        _ = talk.finish()
+        talk.now = talk.now + .seconds(1)
+        talk.end(talk.send(SyncConversation.head(1, "a"))[0], nil)
+        _ = talk.finish()
+        talk.end(talk.send(SyncConversation.head(3, "a"))[0], .throttled)
+        #expect(talk.course().asked.first == .draw(.throttled, retry: 0))
+    }
+
+    @Test(
+        "an outage is one however many requests it ends, and each after it is waited for longer until one gets through")
+    mutating func outages() {
+        let requests = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        talk.end(requests[0], .unreachable)
+        talk.end(requests[1], .unreachable)
+        #expect(talk.course().asked == [.draw(.failed, retry: 0)])
+        #expect(talk.finish()?.after == .rest(until: talk.now + .seconds(1)))
+        talk.end(talk.send(SyncConversation.head(1, "a"))[0], .unreachable)
+        #expect(talk.course().asked == [.draw(.failed, retry: 1)])
+        _ = talk.finish()
+        talk.end(talk.send(SyncConversation.head(1, "a"))[0], nil)
+        _ = talk.finish()
+        talk.end(talk.send(SyncConversation.head(2, "a"))[0], .unreachable)
+        #expect(talk.course().asked == [.draw(.failed, retry: 0)])
+    }
+
+    @Test("during an outage nothing more is sent, and what is in flight may end")
+    mutating func outage() {
+        let requests = talk.send(
+            SyncConversation.head(1, "a"), SyncConversation.head(2, "b"), SyncConversation.head(3, "c"))
+        talk.end(requests[0], .unreachable)
+        #expect(talk.course().last == .wait(until: .distantFuture))
+        talk.end(requests[1], nil)
+        let course = talk.course()
+        #expect(course.changes == [.acknowledged(2)])
+        #expect(course.last == .end(.offline(retryAt: talk.now + .seconds(1))))
+    }
+
+    @Test("a pause beats an outage, since it knows until when")
+    mutating func pauseBeatsOutage() {
+        let requests = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        talk.end(requests[0], .unreachable)
+        talk.end(requests[1], .throttled(.seconds(9)))
+        #expect(talk.course().last == .end(.paused(until: talk.now + .seconds(9))))
+    }
+
+    @Test("backoffs of nothing wait a millisecond all the same")
+    mutating func noDelay() {
+        talk.end(talk.send(SyncConversation.head(1, "a"))[0], .unavailable)
+        #expect(talk.next() == .draw(.failed, retry: 0))
+        talk.machine.drawn(.zero, at: talk.now)
+        #expect(talk.course().last == .end(.stalled(retryAt: talk.now + .milliseconds(1))))
+    }
+
+    @Test("an answer to no request of this machine is nothing")
+    mutating func unknown() {
+        let request = talk.send(SyncConversation.head(1, "a"))[0]
+        talk.machine.requestEnded(request.id + 1, .answered([nil]), at: talk.now)
+        #expect(talk.course().last == .wait(until: .distantFuture))
+        talk.end(request, nil)
+        talk.end(request, nil)
+        #expect(talk.course().changes == [.acknowledged(1)])
+    }
+}
+
+/// When it sends, and when it stops.
+@Suite struct SyncStateMachineTests {
+    private var talk = SyncConversation()
+    private let a = SyncConversation.head(1, "a")
+    private let b = SyncConversation.head(2, "b")
+    private let c = SyncConversation.head(3, "c")
+
+    private mutating func pass(_ duration: Duration) { talk.now = talk.now + duration }
+
+    // MARK: A round
+
+    @Test("a flight looks for a pause, then for heads, claims them, and ends when nothing is left")
+    mutating func round() {
+        #expect(talk.machine.next(at: talk.now) == .wait(until: .distantFuture))
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.machine.next(at: talk.now) == .readPause)
+        talk.machine.pauseRead(left: nil, at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .look(after: .min))
+        talk.machine.found([a])
+        #expect(talk.machine.next(at: talk.now) == .apply([], claiming: [1]))
+        let requests = talk.machine.applied([a], at: talk.now)
+        #expect(requests == [SyncStateMachine.Request(id: 1, mutations: [a], sentAt: talk.now)])
+        #expect(talk.machine.next(at: talk.now) == .look(after: 1))
+        talk.machine.found([])
+        #expect(talk.machine.next(at: talk.now) == .wait(until: .distantFuture))
+        talk.end(requests[0], nil)
+        #expect(talk.finish()?.end == .drained)
+        #expect(talk.machine.since == talk.now)
+    }
+
+    @Test("what has ended and what goes next are one transaction")
+    mutating func together() {
+        let first = talk.send(a, b, c)
+        #expect(first.map(\.lanes) == [["a"], ["b"]])
+        talk.end(first[1], nil)
+        #expect(talk.next() == .apply([.acknowledged(2)], claiming: [3]))
+    }
+
+    @Test("what is gone by the time it is claimed is not sent, and its lane is free again")
+    mutating func gone() {
+        talk.heads = [a]
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1]))
+        talk.heads = []
+        #expect(talk.apply([1]).isEmpty)
+        #expect(talk.machine.inFlight == 0 && talk.machine.lanes.busy.isEmpty)
+        #expect(talk.finish()?.counts == FlushReport.Counts())
+        #expect(talk.events == [.drained])
+    }
+
+    @Test("of a batch only those go that are there and still of its kind")
+    mutating func changedKind() {
+        let heads = (1...3).map { SyncConversation.head(Int64($0), "lane\($0)", "many") }
+        talk.heads = heads
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1, 2, 3]))
+        let requests = talk.machine.applied([heads[0], SyncConversation.head(3, "lane3", "one")], at: talk.now)
+        #expect(requests.map(\.mutations) == [[heads[0]]] && talk.machine.lanes.busy == ["lane1"])
+    }
+
+    @Test("one alone goes whatever its kind is by now")
+    mutating func changedKindAlone() {
+        talk.heads = [a]
+        _ = talk.machine.triggered(at: talk.now)
+        _ = talk.next()
+        #expect(talk.machine.applied([SyncConversation.head(1, "a", "many")], at: talk.now).count == 1)
+    }
+
+    @Test("what nobody sends is parked, and the queue looks again behind it")
+    mutating func parked() {
+        talk.heads = [SyncConversation.head(1, "a", "nobody's")]
+        _ = talk.machine.triggered(at: talk.now)
+        let error = "No handler for its kind."
+        #expect(talk.next() == .apply([.parked(1, error: error, rest: .skip)], claiming: []))
+        talk.heads = [b]
+        talk.apply([])
+        #expect(talk.next() == .apply([], claiming: [2]))
+        #expect(talk.events == [.died(id: "m1", error: error)])
+    }
+
+    @Test("what is too old is parked by the date that comes with the question")
+    mutating func expired() {
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.pauseRead(left: nil, at: talk.now)
+        _ = talk.machine.next(at: talk.now)
+        talk.machine.found([a])
+        let action = talk.machine.next(at: talk.now, oldest: a.queuedAt.addingTimeInterval(1))
+        #expect(action == .apply([.parked(1, error: "It is older than the age limit.", rest: .skip)], claiming: []))
+    }
+
+    @Test(
+        "where lanes can be blocked, what is left is counted: pending and no head is blocked",
+        arguments: [(0, 0, .drained), (2, 0, .blocked), (2, 1, .drained)] as [(Int, Int, FlushReport.End)])
+    mutating func blocked(pending: Int, heads: Int, end: FlushReport.End) {
+        talk = SyncConversation(laneRule: .block)
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .countPending)
+        talk.machine.counted(pending: pending, heads: heads)
+        #expect(talk.finish()?.end == end)
+    }
+
+    @Test("a trigger during a round is answered in it, one after its end was decided by another round")
+    mutating func triggers() {
+        let request = talk.send(a)[0]
+        talk.end(request, nil)
+        #expect(talk.course().last == .end(.drained))
+        talk.heads = [b]
+        #expect(talk.machine.triggered(at: talk.now) == .join)
+        let (counts, after) = talk.machine.roundEnded(.drained)
+        #expect(after == .again && counts.delivered == 1)
+        #expect(talk.next() == .apply([], claiming: [2]))
+        talk.end(talk.apply([2])[0], nil)
+        #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1, delivered: 1))
+        // All of the flight.
+        #expect(talk.machine.progress == FlushReport.Counts(requests: 2, delivered: 2))
+        #expect(talk.events.filter { $0 == .drained }.count == 1)
+    }
+
+    // MARK: The pause
+
+    @Test("a stored pause is waited for, and one that is over, or that nobody can read, is removed")
+    mutating func storedPause() {
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .readPause)
+        talk.machine.pauseRead(left: .seconds(40), at: talk.now)
+        let until = talk.now + .seconds(40)
+        #expect(talk.machine.next(at: talk.now) == .end(.paused(until: until)))
+        #expect(talk.finish()?.after == .rest(until: until))
+        #expect(talk.machine.triggered(at: talk.now) == .paused(until: until))
+        #expect(talk.machine.pausedUntil(at: talk.now) == until && talk.machine.goesOnAt == until)
+        pass(.seconds(40))
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.next() == .keepPause(nil))
+        talk.machine.pauseKept(false)
+        #expect(talk.next() == .end(.drained))
+    }
+
+    @Test("a stored pause that is over is removed")
+    mutating func storedPauseOver() {
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.pauseRead(left: .zero, at: talk.now)
+        #expect(talk.next() == .keepPause(nil))
+        talk.machine.pauseKept(false)
+        #expect(talk.next() == .end(.drained))
+        #expect(talk.events.isEmpty)
+    }
+
+    @Test("a stored pause longer than any may be is cut, and stored so")
+    mutating func storedPauseTooLong() {
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.pauseRead(left: .seconds(601), at: talk.now)
+        #expect(talk.next() == .keepPause(.seconds(600)))
+        talk.machine.pauseKept(true)
+        #expect(talk.next() == .end(.paused(until: talk.now + .seconds(600))))
+        #expect(talk.events.isEmpty)
+    }
+
+    @Test("a stored pause as long as one may be is left as it is, and read once")
+    mutating func storedPauseLongest() {
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.pauseRead(left: .seconds(600), at: talk.now)
+        talk.machine.pauseRead(left: nil, at: talk.now)
+        #expect(talk.next() == .end(.paused(until: talk.now + .seconds(600))))
+    }
+
+    @Test("a pause that somebody else found is no reason not to begin: a flight sets the alarm for its end")
+    mutating func foundByAnother() {
+        talk.machine.pauseRead(left: .seconds(40), at: talk.now)
+        #expect(talk.machine.pausedUntil(at: talk.now) != nil)
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.finish()?.after == .rest(until: talk.now + .seconds(40)))
+    }
+
+    @Test("a pause that is over before all that was in flight is ends nothing: the rest is sent in the same round")
+    mutating func overMeanwhile() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], .throttled(.seconds(5)))
+        talk.heads = [c]
+        #expect(talk.course().last == .wait(until: .distantFuture))
+        pass(.seconds(6))
+        talk.end(requests[1], nil)
+        #expect(talk.next() == .apply([.acknowledged(2)], claiming: []))
+        talk.apply([])
+        #expect(talk.next() == .apply([], claiming: [3]))
+    }
+
+    @Test("a late 429 of the same volley after the pause's end asks for the shortest pause (P46)")
+    mutating func lateOfTheVolley() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], .throttled)
+        _ = talk.course()
+        pass(.seconds(5))
+        talk.end(requests[1], .throttled)
+        #expect(talk.course().asked == [.keepPause(.milliseconds(1))])
+    }
+
+    @Test("ended by hand, a pause is over at once, also for a flight that waits for what is in flight")
+    mutating func resumed() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], .throttled(.seconds(60)))
+        _ = talk.course()
+        talk.machine.pauseKept(false)
+        talk.machine.resumed(at: talk.now)
+        #expect(talk.machine.pausedUntil(at: talk.now) == nil)
+        talk.heads = [a]
+        #expect(talk.machine.triggered(at: talk.now) == .join)
+        pass(.nanoseconds(1))
+        #expect(talk.next() == .apply([], claiming: [1]))
+    }
+
+    @Test("ended by hand after the flight, a pause and the waits of what failed hold nobody up, and all count anew")
+    mutating func resumedLater() {
+        talk.end(talk.send(a)[0], .unavailable)
+        _ = talk.finish()
+        talk.end(talk.send(b)[0], .throttled)
+        #expect(talk.finish()?.end == .paused(until: talk.now + .seconds(1)))
+        talk.machine.pauseKept(false)
+        talk.machine.resumed(at: talk.now)
+        talk.heads = [a]
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.next() == .apply([], claiming: [1]))
+        talk.end(talk.apply([1])[0], .throttled)
+        #expect(talk.next() == .draw(.throttled, retry: 0))
+    }
+
+    @Test("by hand outages count anew, too")
+    mutating func resumedAfterOutage() {
+        talk.end(talk.send(a)[0], .unreachable)
+        _ = talk.finish()
+        talk.machine.resumed(at: talk.now)
+        talk.end(talk.send(a)[0], .unreachable)
+        #expect(talk.next() == .draw(.failed, retry: 0))
+    }
+
+    // MARK: Cancelled, stopped, cleared
+
+    @Test("a cancelled flight sends nothing more, lets what is in flight end, and tells the store what it knows")
+    mutating func cancelled() {
+        let requests = talk.send(a, b, c)
+        talk.end(requests[0], nil)
+        talk.machine.cancelled()
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        talk.apply([])
+        #expect(talk.next() == .wait(until: .distantFuture))
+        talk.end(requests[1], nil)
+        let finish = talk.finish()
+        #expect(finish?.end == .cancelled && finish?.counts.delivered == 2 && finish?.after == .rest(until: nil))
+        #expect(!talk.events.contains(.drained))
+    }
+
+    @Test(
+        "what the requests of a cancelled flight fail with means nothing",
+        arguments: [.unavailable, .gone, .throttled, .unreachable] as [SyncStateMachine.Failure])
+    mutating func cancelledFailures(_ failure: SyncStateMachine.Failure) {
+        let request = talk.send(a)[0]
+        talk.events = []
+        talk.machine.cancelled()
+        talk.end(request, failure)
+        #expect(talk.course() == SyncConversation.Course(last: .end(.cancelled)))
+        #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1) && talk.events.isEmpty)
+    }
+
+    @Test("a cancelled flight that others have joined is followed by another")
+    mutating func cancelledJoined() {
+        let request = talk.send(a)[0]
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.cancelled()
+        talk.end(request, nil)
+        #expect(talk.finish()?.after == .triggerAgain)
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        // And that one is not cancelled.
+        talk.heads = [b]
+        #expect(talk.next() == .apply([], claiming: [2]))
+    }
+
+    @Test("a cancelled flight leaves what the queue would do by itself where it was")
+    mutating func cancelledKeepsTheAlarm() {
+        talk.end(talk.send(a)[0], .unavailable)
+        let retryAt = talk.now + .seconds(1)
+        #expect(talk.finish()?.after == .rest(until: retryAt))
+        let request = talk.send(b)[0]
+        talk.machine.cancelled()
+        talk.end(request, nil)
+        #expect(talk.finish()?.after == .rest(until: retryAt))
+        #expect(talk.machine.goesOnAt == retryAt && talk.machine.lastEnd == .stalled(retryAt: retryAt))
+    }
+
+    @Test("a pause or an outage from before the cancellation is one for all", arguments: [true, false])
+    mutating func cancelledInAPause(isPause: Bool) {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], isPause ? .throttled(.seconds(9)) : .unreachable)
+        _ = talk.course()
+        talk.machine.cancelled()
+        talk.end(requests[1], nil)
+        let (pause, outage) = (talk.now + .seconds(9), talk.now + .seconds(1))
+        #expect(talk.finish()?.end == (isPause ? .paused(until: pause) : .offline(retryAt: outage)))
+    }
+
+    @Test("a pause that is over by the time a cancelled flight ends has the queue go on by itself, at once")
+    mutating func cancelledAfterAPause() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], .throttled(.seconds(9)))
+        _ = talk.course()
+        let until = talk.now + .seconds(9)
+        talk.machine.cancelled()
+        pass(.seconds(10))
+        talk.end(requests[1], nil)
+        #expect(talk.finish()?.after == .rest(until: until))
+    }
+
+    @Test("once stopped it sends nothing more, settles what was in flight, and does not go on by itself")
+    mutating func stopped() {
+        let requests = talk.send(a, b, c)
+        talk.end(requests[0], .throttled(.seconds(9)))
+        _ = talk.course()
+        talk.machine.stop()
+        #expect(talk.next() == .wait(until: .distantFuture))
+        talk.end(requests[1], nil)
+        #expect(talk.course().changes == [.acknowledged(2)])
+        #expect(talk.finish()?.end == .cancelled)
+        #expect(talk.machine.triggered(at: talk.now) == .stopped)
+    }
+
+    @Test("once stopped a pause sets no alarm")
+    mutating func stoppedInAPause() {
+        talk.end(talk.send(a)[0], .throttled(.seconds(9)))
+        _ = talk.finish()
+        #expect(talk.machine.goesOnAt != nil)
+        talk.machine.stop()
+        #expect(talk.machine.goesOnAt == nil)
+    }
+
+    @Test("a clearing drops what the store does not know yet, and nothing begins before its end (B9)")
+    mutating func cleared() {
+        let request = talk.send(a)[0]
+        talk.end(request, nil)
+        _ = talk.next()
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.course().last == .fail)
+        _ = talk.machine.flightFailed()
+        talk.machine.clearingBegan()
+        #expect(talk.machine.triggered(at: talk.now) == .clearing)
+        talk.machine.cleared()
+        talk.machine.clearingEnded()
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.course() == SyncConversation.Course(last: .end(.drained)))
+    }
+
+    // MARK: The store fails
+
+    @Test("what is known outlasts a failure of the store, and is told before anything else")
+    mutating func storeFails() {
+        talk.end(talk.send(a)[0], nil)
+        talk.heads = [b]
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.next() == .draw(.failed, retry: 0))
+        #expect(talk.events == [.attempted(id: "m1"), .storeFailed(error: "full")])
+        talk.machine.drawn(.seconds(1), at: talk.now)
+        #expect(talk.next() == .fail)
+        #expect(talk.machine.flightFailed() == .triggerAgain)
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        talk.apply([])
+        #expect(talk.next() == .apply([], claiming: [2]))
+        #expect(talk.events.filter { $0 == .delivered(id: "m1") }.count == 1)
+    }
+
+    @Test("a store that failed is tried again by the queue itself, later each time")
+    mutating func retriesTheStore() {
+        for retry in 0..<3 {
+            _ = talk.machine.triggered(at: talk.now)
+            _ = talk.next()
+            talk.machine.storeFailed("full", at: talk.now)
+            #expect(talk.next() == .draw(.failed, retry: retry))
+            talk.machine.drawn(.seconds(1), at: talk.now)
+            #expect(talk.next() == .fail)
+            #expect(talk.machine.flightFailed() == .rest(until: talk.now + .seconds(1)))
+            #expect(talk.machine.lastEnd == .offline(retryAt: talk.now + .seconds(1)))
+        }
+    }
+
+    @Test("what could not be claimed is not sent, and its lane is free again")
+    mutating func claimFails() {
+        talk.heads = [a, b]
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1, 2]))
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.course().last == .fail)
+        #expect(talk.machine.lanes.busy.isEmpty && talk.machine.requests.isEmpty && talk.machine.claiming.isEmpty)
+        _ = talk.machine.flightFailed()
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1, 2]))
+    }
+
+    @Test("what is in flight when the store fails may end, and its answers are kept for the next flight")
+    mutating func endsAfterAFailure() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], nil)
+        _ = talk.next()
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.next() == .wait(until: .distantFuture))
+        talk.end(requests[1], .unavailable)
+        #expect(talk.course().asked == [.draw(.failed, retry: 0), .draw(.failed, retry: 0)])
+        _ = talk.machine.flightFailed()
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.course().changes == [.acknowledged(1), .failed(2, error: "503")])
+    }
+
+    @Test("a pause that can't be stored holds all the same, is tried once, and stored by the next flight")
+    mutating func pauseNotKept() {
+        let until = talk.now + .seconds(60)
+        talk.end(talk.send(a)[0], .throttled(.seconds(60)))
+        #expect(talk.next() == .keepPause(.seconds(60)))
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.course().asked == [.draw(.failed, retry: 0)])
+        #expect(talk.machine.flightFailed() == .rest(until: talk.now + .seconds(1)))
+        #expect(!talk.events.contains(.paused(for: .seconds(60))))
+        pass(.seconds(1))
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.next() == .keepPause(.seconds(59)))
+        talk.machine.pauseKept(true)
+        #expect(talk.next() == .end(.paused(until: until)))
+    }
+
+    @Test("of several failures the first is told, and a pause that comes after it is stored if it can be")
+    mutating func secondFailure() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], nil)
+        _ = talk.next()
+        talk.machine.storeFailed("full", at: talk.now)
+        talk.end(requests[1], .throttled(.seconds(60)))
+        #expect(talk.next() == .keepPause(.seconds(60)))
+        talk.machine.storeFailed("still full", at: talk.now)
+        _ = talk.course()
+        #expect(talk.events.suffix(1) == [.storeFailed(error: "full")])
+    }
+}
