@@ -92,9 +92,12 @@ let machines = [
         "SendPace(Exploration|Simulation)Tests"
     ),
     ("Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests", "LanesExplorationTests"),
+    ("Sources/ResilienceSync/Queue/SyncStateMachine.swift", "Sync(Ends)?StateMachineTests", "SyncExplorationTests"),
+    ("Sources/ResilienceSync/Queue/SyncStateMachine+Round.swift", "SyncStateMachineTests", "SyncExplorationTests"),
+    ("Sources/ResilienceSync/Queue/SyncStateMachine+Ends.swift", "SyncEndsStateMachineTests", "SyncExplorationTests"),
 ]
 
-/// What is around the machines, in the same way: shells, glue, the testing kit. Not yet: the queue.
+/// What is around the machines, in the same way: shells, glue, the testing kit.
 let shells = [
     (
         "Sources/Resilience/Pipeline/Driver.swift", "Driver(Walk)?Tests|RefusedLaterTests|VerdictAndCancellationTests",
@@ -159,6 +162,16 @@ let shells = [
     ("Sources/ResilienceHTTP/RequestSemantics.swift", "RequestSemanticsTests", ""),
     ("Sources/ResilienceHTTP/RetryAfter.swift", "RetryAfterTests", "WalkTests"),
     ("Sources/ResilienceHTTP/URLSessionVerdicts.swift", "URLSessionVerdictsTests", ""),
+    ("Sources/ResilienceSync/Queue/SyncQueue.swift", "EnqueueTests|DrainTests|TriggerTests|StopTests", "KillTests"),
+    ("Sources/ResilienceSync/Queue/SyncQueue+Clear.swift", "ClearTests|StopTests|DrainTests", ""),
+    ("Sources/ResilienceSync/Queue/SyncQueue+Dead.swift", "DeadTests", ""),
+    (
+        "Sources/ResilienceSync/Queue/SyncQueue+Flight.swift", "TriggerTests|CancellationTests|PauseTests|DeadTests",
+        "KillTests"
+    ),
+    ("Sources/ResilienceSync/Queue/SyncQueue+Pause.swift", "Pause(OverRestarts)?Tests|SyncPassTests", "KillTests"),
+    ("Sources/ResilienceSync/Queue/SyncQueue+Requests.swift", "HandlerTests|RateLimitTests|LanesTests", "KillTests"),
+    ("Sources/ResilienceSync/Queue/SyncStatus.swift", "StatusTests", ""),
     ("Sources/ResilienceTesting/Clock/ManualClock.swift", "ManualClock(Run|SecondUse|AsClock)?Tests", ""),
     ("Sources/ResilienceTesting/Clock/ManualClock+Run.swift", "ManualClock(Run|SecondUse)Tests", ""),
     ("Sources/ResilienceTesting/Clock/ManualClock+Sleepers.swift", "SleepersTests|ManualClockSecondUseTests", ""),

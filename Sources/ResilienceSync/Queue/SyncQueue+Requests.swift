@@ -9,11 +9,13 @@ extension SyncQueue {
         group.addTask(executorPreference: pipeline.timeBase.taskExecutor) {
             let result = await self.result(of: mutations)
             let (outcome, error) = self.judge(result)
-            let waker = self.change { state, now in
+            // The error before it is let go of outside of the lock.
+            let (waker, _) = self.change { state, now in
                 state.machine.requestEnded(request.id, outcome, at: now)
                 // What a cancelled flight's requests end with is the cancellation.
+                let before = state.lastError
                 if let error, !Task.isCancelled { state.lastError = error }
-                return state.waker.take()
+                return (state.waker.take(), before)
             }
             waker?.resume()
         }
