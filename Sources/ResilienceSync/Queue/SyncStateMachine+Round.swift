@@ -132,12 +132,12 @@ extension SyncStateMachine {
     /// - Parameter claimed: what was claimed, as it is now, without what is gone.
     /// - Returns: what is to be sent.
     mutating func applied(_ claimed: [LaneHead], at now: Instant) -> [Request] {
-        for settlement in unsettled.prefix(settling) {
+        let settled = unsettled.prefix(settling)
+        unsettled.removeFirst(settled.count)
+        for settlement in settled {
             count(settlement)
             events.append(settlement.event)
         }
-        unsettled.removeFirst(settling)
-        settling = 0
         let found = Dictionary(claimed.map { ($0.position, $0) }) { first, _ in first }
         defer { claiming = [] }
         return claiming.compactMap { send($0, of: found, at: now) }
@@ -175,7 +175,7 @@ extension SyncStateMachine {
     /// What the last action asked of the store has failed.
     mutating func storeFailed(_ error: String, at now: Instant) {
         for request in claiming { cameToNothing(request, at: now) }
-        (claiming, settling, pauseToTell) = ([], 0, nil)
+        (claiming, pauseToTell) = ([], nil)
         if case .failing = phase { return }
         phase = .failing(error: error)
     }

@@ -197,7 +197,7 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func clearingBegan() { flush.clearingBegan() }
 
     /// Everything pending was removed.
-    mutating func cleared() { (unsettled, settling) = ([], 0) }
+    mutating func cleared() { unsettled = [] }
 
     mutating func clearingEnded() { flush.clearingEnded() }
 }

@@ -79,6 +79,9 @@ import Testing
             paused(
                 "a refusal of ours, too",
                 Failure(verdict: .rejected, error: "no", refusedFor: .seconds(7)), for: .seconds(7)),
+            paused(
+                "which is no more for no time", Failure(verdict: .rejected, error: "no", refusedFor: .zero),
+                for: .milliseconds(1)),
             paused("or by the backoff", Failure(verdict: .rejected, error: "no"), draws: true, for: .seconds(1)),
             offline("offline nobody is to blame", .transient),
             offline("whatever the failure would mean", .rejected),
@@ -249,6 +252,7 @@ import Testing
         #expect(talk.machine.next(at: talk.now) == .look(after: .min))
         talk.machine.found([a])
         #expect(talk.machine.next(at: talk.now) == .apply([], claiming: [1]))
+        pass(.seconds(1))
         let requests = talk.machine.applied([a], at: talk.now)
         #expect(requests == [SyncStateMachine.Request(id: 1, mutations: [a], sentAt: talk.now)])
         #expect(talk.machine.next(at: talk.now) == .look(after: 1))
@@ -256,7 +260,7 @@ import Testing
         #expect(talk.machine.next(at: talk.now) == .wait(until: .distantFuture))
         talk.end(requests[0], nil)
         #expect(talk.finish()?.end == .drained)
-        #expect(talk.machine.since == talk.now)
+        #expect(talk.machine.since.map { $0 + .seconds(1) } == talk.now)
     }
 
     @Test("what has ended and what goes next are one transaction")
@@ -373,7 +377,7 @@ import Testing
         #expect(talk.next() == .keepPause(nil))
         talk.machine.pauseKept(false)
         #expect(talk.next() == .end(.drained))
-        #expect(talk.events.isEmpty)
+        #expect(talk.events.isEmpty && talk.machine.pace.phase == .flowing)
     }
 
     @Test("a stored pause longer than any may be is cut, and stored so")
@@ -423,6 +427,53 @@ import Testing
         pass(.seconds(5))
         talk.end(requests[1], .throttled)
         #expect(talk.course().asked == [.keepPause(.milliseconds(1))])
+    }
+
+    @Test("a pause ends the flight whoever triggered meanwhile: the alarm for its end is their flush")
+    mutating func triggeredInAPause() {
+        talk.end(talk.send(a)[0], .throttled(.seconds(9)))
+        let until = talk.now + .seconds(9)
+        #expect(talk.course().last == .end(.paused(until: until)))
+        #expect(talk.machine.triggered(at: talk.now) == .join)
+        #expect(talk.machine.roundEnded(.paused(until: until)).after == .rest(until: until))
+    }
+
+    @Test(
+        "a probe that fails, or that is gone by the time it is claimed, is followed by another",
+        arguments: [true, false])
+    mutating func probe(isGone: Bool) {
+        talk.end(talk.send(a)[0], .throttled(.seconds(9)))
+        _ = talk.finish()
+        pass(.seconds(9))
+        if isGone {
+            talk.heads = [a]
+            _ = talk.machine.triggered(at: talk.now)
+            #expect(talk.next() == .keepPause(nil))
+            talk.machine.pauseKept(false)
+            #expect(talk.next() == .apply([], claiming: [1]))
+            talk.heads = []
+            talk.apply([1])
+        } else {
+            talk.end(talk.send(a)[0], .unavailable)
+            _ = talk.course()
+        }
+        #expect(talk.machine.pace.phase == .paused(until: talk.now))
+    }
+
+    @Test("of a server's limit 429s tell, and refusals of ours do not", arguments: [true, false])
+    mutating func rate(isOurOwn: Bool) {
+        let refused = SyncStateMachine.Failure(verdict: .rejected, error: "open", refusedFor: .seconds(9))
+        for _ in 1...2 {
+            talk.end(talk.send(a)[0], nil)
+            _ = talk.finish()
+            pass(.milliseconds(100))
+            talk.end(talk.send(b)[0], isOurOwn ? refused : .throttled(.seconds(9)))
+            _ = talk.finish()
+            pass(.seconds(9))
+        }
+        talk.end(talk.send(a)[0], nil)
+        _ = talk.finish()
+        #expect((talk.machine.pace.rate == nil) == isOurOwn)
     }
 
     @Test("ended by hand, a pause is over at once, also for a flight that waits for what is in flight")
@@ -477,6 +528,7 @@ import Testing
         let finish = talk.finish()
         #expect(finish?.end == .cancelled && finish?.counts.delivered == 2 && finish?.after == .rest(until: nil))
         #expect(!talk.events.contains(.drained))
+        #expect(talk.machine.phase == .idle)
     }
 
     @Test(
