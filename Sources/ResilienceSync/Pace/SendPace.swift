@@ -206,6 +206,8 @@ struct SendPace: Sendable, Hashable {
         guard let search else { return }
         // The probe was the first of what has gathered.
         catchUp = exhaustedAt.map { max(0, search.catchUp(after: $0.duration(to: resumedAt).inSeconds) - 1) } ?? 0
+        // What has gathered is no reason to go faster than allowed.
+        if maxRate < Self.fastest { catchUp = min(catchUp, Self.mostCredit(maxRate)) }
         (credit, creditAt) = (catchUp, resumedAt)
     }
 

@@ -92,6 +92,31 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.sendAlone(from: 0, until: 350) == [0, 0, 100, 200, 300])
     }
 
+    @Test("after a pause, too, it goes no faster than the highest rate allowed, whatever has gathered")
+    func maxRateAfterAPause() {
+        // 300 a minute, from the clock's minute on.
+        var pace = SendPace(maxInFlight: 8, maxRate: 10)
+        var (now, used, sent) = (Int64(0), 0, [Int64]())
+        while now < 600_000 {
+            if now % 60_000 == 0, sent.last != now { used = 0 }
+            guard pace.answer(at: at(now), inFlight: 0) == .now else {
+                now += 10
+                continue
+            }
+            pace.sent(at: at(now))
+            sent.append(now)
+            used += 1
+            if used <= 300 {
+                pace.acknowledged(sentAt: at(now), at: at(now))
+            } else {
+                let left = Duration.milliseconds(60_000 - now % 60_000)
+                _ = pace.throttled(sentAt: at(now), retryAfter: left, backoff: .seconds(1), at: at(now))
+            }
+        }
+        let most = sent.indices.map { index in sent[index...].prefix { $0 < sent[index] + 1000 }.count }.max() ?? 0
+        #expect(sent.count > 2_500 && most <= 13)
+    }
+
     @Test("the rate never exceeds the highest allowed, given or found", arguments: [5.0, 9])
     func maxRate(most: Double) throws {
         #expect(SendPace(maxInFlight: 1, startingRate: 100, maxRate: most).rate == most)
