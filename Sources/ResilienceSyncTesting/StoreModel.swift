@@ -59,6 +59,7 @@ struct StoreModel {
             let into = index.map { after.rows[$0].stored }
             if let index, let into, case .merged(let merged) = outcome {
                 after.rows[index].stored.mutation = merged
+                after.rows[index].stored.queuedAt = date
                 touched.append(into.position)
                 appended.merges.append(.init(id: mutation.id, into: into.mutation.id, cancelsOut: false))
             } else if let index, let into, outcome == .nothing {

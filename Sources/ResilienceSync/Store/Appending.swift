@@ -14,7 +14,8 @@ protocol AppendingTable {
     func pendingCountAndBytes() throws -> (count: Int, bytes: Int)
     /// - Returns: its position.
     mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64
-    mutating func replace(_ position: Int64, with mutation: Mutation) throws
+    /// - Parameter date: since when it is in the queue as it is now.
+    mutating func replace(_ position: Int64, with mutation: Mutation, at date: Date) throws
     mutating func removePending(_ position: Int64) throws
 }
 
@@ -35,7 +36,7 @@ extension AppendingTable {
                 if let last, !last.isAttempted { rules.coalescing.combine(last.mutation, mutation) } else { .apart }
             switch (outcome, last) {
             case (.merged(let merged), let last?):
-                try replace(last.position, with: merged)
+                try replace(last.position, with: merged, at: date)
                 ours.insert(last.position)
                 appended.merges.append(.init(id: mutation.id, into: last.mutation.id, cancelsOut: false))
             case (.nothing, let last?):

@@ -127,9 +127,10 @@ extension MemoryTable: AppendingTable {
         return lastPosition
     }
 
-    mutating func replace(_ position: Int64, with mutation: Mutation) {
+    mutating func replace(_ position: Int64, with mutation: Mutation, at date: Date) {
         guard var entry = entries[position] else { return }
         entry.stored.mutation = mutation
+        entry.stored.queuedAt = date
         put(entry, at: position)
     }
 

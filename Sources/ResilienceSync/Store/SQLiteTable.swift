@@ -25,7 +25,8 @@
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?2 AND state = 2))
                 """
             case replace = """
-                UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ? WHERE position = ?
+                UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?
+                WHERE position = ?
                 """
             case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
             case deadEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state > 0"
@@ -221,12 +222,12 @@
             return db.lastInsertedRowID
         }
 
-        func replace(_ position: Int64, with mutation: Mutation) throws {
+        func replace(_ position: Int64, with mutation: Mutation, at date: Date) throws {
             try execute(
                 .replace,
                 [
                     Self.column(mutation.kind), mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
-                    mutation.payload, position,
+                    mutation.payload, Self.column(date), position,
                 ])
         }
 

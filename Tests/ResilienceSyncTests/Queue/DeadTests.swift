@@ -108,6 +108,21 @@ import Testing
         #expect(try await queue.flush().delivered == 2)
     }
 
+    @Test("a fresh edit that is coalesced into an old one is as young as itself, and sent (P47)")
+    func freshEdit() async throws {
+        func edit(_ id: String) -> Mutation {
+            Mutation(id: id, entity: "note", kind: "note", operation: .update, payload: Data(id.utf8))
+        }
+        let queue = queue(maxAge: .seconds(60))
+        try await queue.enqueue(edit("1"))
+        wallClock.set(wallClock.now.addingTimeInterval(59))
+        try await queue.enqueue(edit("2"))
+        wallClock.set(wallClock.now.addingTimeInterval(59))
+        let report = try await queue.flush()
+        #expect(report.delivered == 1 && report.died == 0)
+        #expect(fixture.server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["2"])
+    }
+
     @Test(
         "a wall clock that jumps a day loses nothing: forward it may expire, backward nothing does",
         arguments: [86_400.0, -86_400, 3e9, -3e9])
