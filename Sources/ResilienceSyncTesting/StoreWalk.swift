@@ -55,7 +55,7 @@ struct StoreWalk<Store: MutationStore> {
 
     private mutating func append() async throws -> String? {
         let mutations = (0..<Int.random(in: 0...4, using: &random)).map { _ in mutation() }
-        var coalescing = [Coalescing.off, .lastWriteWins, .merging { $0.payload + $1.payload }]
+        var coalescing = [Coalescing.off, .lastWriteWins, .merging(acrossKinds: true) { $0.payload + $1.payload }]
         coalescing.shuffle(using: &random)
         let rules = AppendRules(
             maxCount: Bool.random(using: &random) ? nil : Int.random(in: 1...12, using: &random),

@@ -57,6 +57,8 @@ import Testing
         }
         let queue = SyncQueue(
             store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(
+                appending: AppendRules(coalescing: .merging(acrossKinds: true) { $1.payload })),
             handlers: [.batch("update", upTo: 3) { try updates($0) }, .batch("delete", upTo: 3) { try deletes($0) }])
         box.value = queue
         try await queue.enqueue(
