@@ -36,7 +36,8 @@ extension SyncStateMachine {
     /// What a delay is for.
     enum Draw: Sendable, Hashable {
         case hold(lane: String, failures: Int)
-        case pause(sentAt: Instant, isOurOwn: Bool)
+        /// - Parameter least: the wait that was named, which did not help before.
+        case pause(sentAt: Instant, isOurOwn: Bool, least: Duration)
         case outage
         /// The store's.
         case failure
@@ -141,13 +142,17 @@ extension SyncStateMachine {
 
     /// - Parameter isOurOwn: a policy of the pipeline refused, and the other side was not asked.
     private mutating func pause(for named: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant) {
-        if let named {
-            beSilent(for: named, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
-        } else if halt == .pause {
+        // A server's wait of nothing is no wait. A policy of ours means it: its break is over.
+        let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
+        if halt == .pause {
             // Those that were in flight with the first one say the same again.
-            beSilent(for: .zero, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+            beSilent(for: named ?? .zero, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+        } else if let named, isOurOwn || throttles == 0 {
+            if !isOurOwn { throttles = 1 }
+            beSilent(for: named, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
-            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn))
+            // Whoever names a wait, and refuses after it again, has named too short a one.
+            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, least: named ?? .zero))
         }
     }
 
@@ -187,9 +192,9 @@ extension SyncStateMachine {
         switch draws.isEmpty ? nil : draws.removeFirst() {
         case .hold(let lane, _):
             lanes.hold(lane, until: until)
-        case .pause(let sentAt, let isOurOwn):
+        case .pause(let sentAt, let isOurOwn, let least):
             throttles += 1
-            beSilent(for: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+            beSilent(for: max(delay, least), sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         case .outage:
             outages += 1
             halt = .outage(retryAt: until)

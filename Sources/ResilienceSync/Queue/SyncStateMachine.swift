@@ -111,7 +111,7 @@ struct SyncStateMachine: Sendable, Equatable {
     var storedPause = StoredPause.unknown
     /// A pause that is to be stored, and then told.
     var pauseToTell: Duration?
-    /// 429s in a row that named no wait.
+    /// Pauses in a row that 429s have asked for, and policies of ours without naming a wait.
     var throttles = 0
     /// Flights in a row that ended because the other side, or the store, could not be reached.
     var outages = 0

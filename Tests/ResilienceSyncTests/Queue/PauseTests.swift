@@ -81,7 +81,7 @@ import Testing
         #expect(inner.pause() != nil && fixture.clock.sleepers == [end])
     }
 
-    @Test("429s that name a wait do not lengthen that of one that names none")
+    @Test("a 429 that names no wait is the nth of its row also if those before it named one (P44)")
     func namedWaits() async throws {
         let (server, clock) = (fixture.server, fixture.clock)
         for _ in 0..<3 { server.enqueue(.refused(.throttled(retryAfter: .seconds(7)))) }
@@ -90,7 +90,23 @@ import Testing
         try await queue.enqueue(Mutation("a1"))
         _ = try await queue.flush()
         for _ in 0..<3 { try await fixture.passOneWait() }
-        #expect(clock.now.duration(to: clock.sleepers[0]) == .seconds(1))
+        #expect(clock.now.duration(to: clock.sleepers[0]) == .seconds(8))
+    }
+
+    @Test(
+        "a server that asks for no wait, or for one that never helps, sees ever fewer requests (P44)",
+        arguments: [0, 1])
+    func uselessWaits(seconds: Int) async throws {
+        let server = Server(fallback: .refused(.throttled(retryAfter: .seconds(seconds))))
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {}) {
+            try await server($0)
+        }
+        try await queue.enqueue(Mutation.many(100))
+        let start = fixture.clock.now
+        _ = try await queue.flush()
+        while fixture.clock.now < start + .seconds(3600) { try await fixture.passOneWait() }
+        // Two at first; then at 1, 3, 7, 15, 31, 63 s, and once a minute.
+        #expect(server.callCount <= 70)
     }
 
     @Test("a stall ends by itself too, and is longer each time that nothing got through")
@@ -127,10 +143,10 @@ import Testing
     }
 
     @Test(
-        "a Retry-After above maxPause is capped, and one of nothing or less is still a pause",
+        "a Retry-After above maxPause is capped, and one of nothing or less is as good as none (P44)",
         arguments: [
             (.seconds(601), .seconds(600)), (.seconds(Int64.max), .seconds(600)), (.seconds(600), .seconds(600)),
-            (.zero, .milliseconds(1)), (.seconds(-5), .milliseconds(1)),
+            (.zero, .seconds(1)), (.seconds(-5), .seconds(1)),
         ] as [(Duration, Duration)])
     func capped(asked: Duration, given: Duration) async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: asked)))

@@ -74,7 +74,7 @@ import Testing
                 end: { .stalled(retryAt: $0 + .seconds(1)) }),
             paused("a 429 pauses for as long as it says", .throttled(.seconds(7)), for: .seconds(7)),
             paused("but not for longer than allowed", .throttled(.seconds(601)), for: .seconds(600)),
-            paused("and not for no time", .throttled(.seconds(-1)), for: .milliseconds(1)),
+            paused("and by the backoff if it says no time", .throttled(.seconds(-1)), draws: true, for: .seconds(1)),
             paused("or for as long as the backoff says", .throttled, draws: true, for: .seconds(1)),
             paused(
                 "a refusal of ours, too",
@@ -156,6 +156,34 @@ import Testing
         talk.end(requests[1], .throttled(.seconds(5)))
         #expect(talk.course().asked == [.keepPause(.seconds(9))])
         #expect(talk.machine.pausedUntil(at: talk.now) == talk.now + .seconds(9))
+    }
+
+    @Test("a wait of nothing, or of less, is no wait: the backoff holds (P44)", arguments: [0, -5])
+    mutating func noWait(seconds: Int) {
+        talk.end(talk.send(SyncConversation.head(1, "a"))[0], .throttled(.seconds(seconds)))
+        #expect(talk.course().asked == [.draw(.throttled, retry: 0), .keepPause(.seconds(1))])
+    }
+
+    @Test("a named wait is obeyed as it is, but one that is met with another 429 was too short, and grows (P44)")
+    mutating func namedAgain() {
+        let named = Duration.milliseconds(200)
+        var asked: [[SyncConversation.Action]] = []
+        for wait in [named, .seconds(1), .seconds(1)] {
+            talk.end(talk.send(SyncConversation.head(1, "a"))[0], .throttled(named))
+            asked.append(talk.course().asked)
+            _ = talk.finish()
+            talk.now = talk.now + wait
+        }
+        #expect(
+            asked == [
+                [.keepPause(named)], [.draw(.throttled, retry: 1), .keepPause(.seconds(1))],
+                [.draw(.throttled, retry: 2), .keepPause(.seconds(1))],
+            ])
+        // A success ends the row.
+        talk.end(talk.send(SyncConversation.head(1, "a"))[0], nil)
+        _ = talk.finish()
+        talk.end(talk.send(SyncConversation.head(2, "a"))[0], .throttled(named))
+        #expect(talk.course().asked == [.keepPause(named)])
     }
 
     @Test("429s of one volley that name no wait count as one; those of the next wait for longer (P46)")
