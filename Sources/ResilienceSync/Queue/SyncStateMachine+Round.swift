@@ -32,6 +32,8 @@ extension SyncStateMachine {
 
     /// nil: there is no pause.
     private mutating func open(at now: Instant) -> Action? {
+        // Of a flight before this one, which could not tell it: a crash in the pause would send it again.
+        if !unsettled.isEmpty { return apply() }
         if let until = pace.pausedUntil(at: now) {
             return storedPause == .isThere ? .end(.paused(until: until)) : .keepPause(now.duration(to: until))
         }
@@ -54,10 +56,7 @@ extension SyncStateMachine {
         let end = end
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is going to be sent.
-        if !(unsettled.isEmpty && claiming.isEmpty) {
-            settling = unsettled.count
-            return .apply(unsettled.flatMap(\.changes), claiming: claiming.flatMap(\.mutations).map(\.position))
-        }
+        if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
         if let end { return requests.isEmpty ? .end(end) : .wait(until: .distantFuture) }
         switch step {
         case .look(let position): return .look(after: position)
@@ -65,6 +64,11 @@ extension SyncStateMachine {
         case .stalled(let instant): return .end(.stalled(retryAt: instant))
         case .done, .send, .park, nil: return settings.laneRule == .block ? .countPending : .end(.drained)
         }
+    }
+
+    private mutating func apply() -> Action {
+        settling = unsettled.count
+        return .apply(unsettled.flatMap(\.changes), claiming: claiming.flatMap(\.mutations).map(\.position))
     }
 
     /// Why nothing more is sent in this round.

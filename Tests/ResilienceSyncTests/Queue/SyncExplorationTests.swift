@@ -93,8 +93,6 @@ private struct QueueInAWorld: ExplorableMachine {
         var isJoined = false
         var isCancelled = false
         var hasFailed = false
-        /// The store has failed, and may not know all since.
-        var isUnsettled = false
         var wasResumed = false
         var action: Machine.Action?
         var alarm: Int64?
@@ -249,7 +247,7 @@ private struct QueueInAWorld: ExplorableMachine {
     private mutating func trouble(_ input: Input) throws {
         switch input {
         case .fail:
-            (world.hasFailed, world.isUnsettled) = (true, true)
+            world.hasFailed = true
             world.action = nil
             machine.storeFailed("full", at: now)
         case .cancel:
@@ -400,7 +398,7 @@ private struct QueueInAWorld: ExplorableMachine {
             if !claims.isEmpty { try check(claims) }
         case .end(let end):
             try require(world.inFlight.isEmpty, "a round ends while something is in flight")
-            try require(world.unsettled.isEmpty || mayBeUnsettled(at: end), "a round ends before all is settled")
+            try require(world.unsettled.isEmpty, "a round ends before all is settled")
             if case .stalled(let instant) = end { try require(instant > now, "a stall that is over") }
         default:
             break
@@ -518,13 +516,8 @@ private struct QueueInAWorld: ExplorableMachine {
     private mutating func roundEnded(_ end: FlushReport.End) throws {
         let (counts, after) = machine.roundEnded(end)
         try require(counts.delivered >= 0 && counts.throttled <= counts.requests, "\(counts)")
-        if mayBeUnsettled(at: end) {
-            world.maybeFailed.formUnion(world.failed)
-            world.failed = []
-        } else {
-            if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }
-            (world.failed, world.maybeFailed, world.isUnsettled) = ([], [], false)
-        }
+        if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }
+        (world.failed, world.maybeFailed) = ([], [])
         let left = world.items.filter { $0.isAnnounced && !isBlocked($0.lane) }.map(\.position)
         switch end {
         case .cancelled:
@@ -547,11 +540,6 @@ private struct QueueInAWorld: ExplorableMachine {
         world.isFlying = false
         try require(after, is: .rest(until: world.goesOnAt))
         try rest()
-    }
-
-    /// A flight that finds a pause tells the store nothing of what one before it could not tell.
-    private func mayBeUnsettled(at end: FlushReport.End) -> Bool {
-        if case .paused = end { world.isUnsettled } else { false }
     }
 
     /// Cancelled, or failed.

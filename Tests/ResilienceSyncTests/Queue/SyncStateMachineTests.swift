@@ -678,6 +678,22 @@ import Testing
         #expect(talk.events.filter { $0 == .delivered(id: "m1") }.count == 1)
     }
 
+    @Test("in a pause, too, the store is told what an earlier flight could not tell")
+    mutating func toldInAPause() {
+        let requests = talk.send(a, b)
+        talk.end(requests[0], nil)
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        talk.machine.storeFailed("full", at: talk.now)
+        talk.end(requests[1], .throttled(.seconds(60)))
+        _ = talk.course()
+        #expect(talk.machine.flightFailed() != .again)
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        talk.apply([])
+        let last = talk.course().last
+        #expect(last == .end(.paused(until: talk.now + .seconds(60))))
+    }
+
     @Test("a store that failed is tried again by the queue itself, later each time")
     mutating func retriesTheStore() {
         for retry in 0..<3 {
