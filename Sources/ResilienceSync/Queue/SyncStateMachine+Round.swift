@@ -119,7 +119,8 @@ extension SyncStateMachine {
         }
         // A clock set back must not make it longer than any pause may be, not even over further restarts.
         storedPause = left > settings.maxPause ? .isStale : .isThere
-        if left > .zero { pace.paused(until: now + min(left, settings.maxPause)) }
+        // One that is over, too: nobody knows how the other side is, and what follows begins with one request.
+        pace.paused(until: now + min(max(left, .zero), settings.maxPause))
     }
 
     /// - Parameter isThere: false if it was removed.

@@ -405,7 +405,19 @@ import Testing
         #expect(talk.next() == .keepPause(nil))
         talk.machine.pauseKept(false)
         #expect(talk.next() == .end(.drained))
-        #expect(talk.events.isEmpty && talk.machine.pace.phase == .flowing)
+        #expect(talk.events.isEmpty && talk.machine.pausedUntil(at: talk.now) == nil)
+    }
+
+    @Test("after a restart in which a stored pause ran out, one request goes first, as after any pause")
+    mutating func oneProbeAfterARestart() {
+        talk.heads = [a, b]
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.pauseRead(left: .zero, at: talk.now)
+        #expect(talk.next() == .keepPause(nil))
+        talk.machine.pauseKept(false)
+        #expect(talk.next() == .apply([], claiming: [1]))
+        talk.end(talk.apply([1])[0], nil)
+        #expect(talk.next() == .apply([.acknowledged(1)], claiming: [2]))
     }
 
     @Test("a stored pause longer than any may be is cut, and stored so")
