@@ -29,10 +29,7 @@ struct StoreModel {
         var heads: [LaneHead] = []
         for stored in pending where !seen.contains(stored.mutation.entity) {
             seen.append(stored.mutation.entity)
-            heads.append(
-                LaneHead(
-                    position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
-                    kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures))
+            heads.append(LaneHead(stored))
         }
         return heads
     }

@@ -33,6 +33,15 @@ enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
     }
 }
 
+extension LaneHead {
+    /// - Parameter queuedAt: in seconds after the reference date.
+    init(_ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0) {
+        self.init(
+            position: position, id: "m\(position)", entity: lane, kind: kind,
+            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures)
+    }
+}
+
 typealias Server = ScriptedOperation<Mutation, Void>
 
 extension Result where Success == Void, Failure == any Error {

@@ -14,9 +14,9 @@
 /// | delete | delete | one delete |
 /// | create | delete | nothing |
 ///
-/// Anything else, and whatever has no ``Mutation/operation``, stays apart. So do mutations of different kinds: nobody can tell
-/// whether the one says all that the other does. What they become stands at the earlier one's
-/// place, under its id, and carries the later one's idempotency key unless nothing about it changed.
+/// Anything else, and whatever has no ``Mutation/operation``, stays apart. So do mutations of different kinds: nobody can
+/// tell whether the one says all that the other does. What they become stands at the earlier one's place, under its id, and
+/// carries the later one's idempotency key unless nothing about it changed.
 public struct Coalescing: Sendable {
     public enum Outcome: Sendable, Hashable {
         /// Both are sent.
@@ -28,7 +28,7 @@ public struct Coalescing: Sendable {
     }
 
     private let payload: (@Sendable (_ earlier: Mutation, _ later: Mutation) -> Data)?
-    private var acrossKinds = false
+    private let acrossKinds: Bool
 
     /// Every mutation is sent.
     public static let off = Coalescing(payload: nil)

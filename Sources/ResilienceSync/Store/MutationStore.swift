@@ -83,7 +83,7 @@ public struct LaneHead: Sendable, Hashable {
         self.failures = failures
     }
 
-    init(_ stored: StoredMutation) {
+    package init(_ stored: StoredMutation) {
         self.init(
             position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
             kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures)

@@ -28,11 +28,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
-        var head: LaneHead {
-            LaneHead(
-                position: position, id: "\(position)", entity: lane, kind: kind,
-                queuedAt: Date(timeIntervalSinceReferenceDate: 0), failures: failures)
-        }
+        var head: LaneHead { LaneHead(position, lane, kind, failures: failures) }
     }
 
     /// The kinds of what is appended to each lane, one after the other.

@@ -11,19 +11,11 @@ import Testing
     private var machine = LanesStateMachine(pageSize: 3)
     private var rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil, oldest: nil)
 
-    private static func head(
-        _ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0
-    ) -> LaneHead {
-        LaneHead(
-            position: position, id: "m\(position)", entity: lane, kind: kind,
-            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures)
-    }
-
     private static func instant(_ nanoseconds: Int64) -> Instant { Instant(nanoseconds: nanoseconds) }
 
-    private let a = head(1, "a")
-    private let b = head(2, "b")
-    private let c = head(3, "c")
+    private let a = LaneHead(1, "a")
+    private let b = LaneHead(2, "b")
+    private let c = LaneHead(3, "c")
 
     private mutating func next(at now: Int64 = 0, _ pace: SendPace.Answer = .now) -> Step {
         machine.next(at: Self.instant(now), pace: pace, rules: rules)
@@ -60,7 +52,7 @@ import Testing
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .send([c])])
         #expect(machine.busy == ["a", "b", "c"])
         #expect(next() == .look(after: 3))
-        let d = Self.head(8, "d")
+        let d = LaneHead(8, "d")
         machine.found([d])
         #expect(next() == .send([d]))
         #expect(next() == .look(after: 8))
@@ -70,7 +62,7 @@ import Testing
 
     @Test("a page of the last positions there can be is followed by one more look")
     mutating func lastPosition() {
-        machine.found([Self.head(.max, "z")])
+        machine.found([LaneHead(.max, "z")])
         _ = next()
         #expect(next() == .look(after: .max))
     }
@@ -83,8 +75,8 @@ import Testing
         machine.ended(["a"])
         #expect(machine.busy == [])
         #expect(next() == .look(after: .min))
-        find(Self.head(4, "a"))
-        #expect(next() == .send([Self.head(4, "a")]))
+        find(LaneHead(4, "a"))
+        #expect(next() == .send([LaneHead(4, "a")]))
         machine.ended(["a"])
         #expect(next() == .look(after: .min))
         machine.found([])
@@ -138,7 +130,7 @@ import Testing
 
     @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")
     mutating func oneOfALane() {
-        let second = Self.head(5, "a")
+        let second = LaneHead(5, "a")
         // The first was still there at the first look, and is replaced by the second at the other.
         find(a, b, second)
         #expect([next(), next(), next()] == [.send([a]), .send([b]), Self.wait()])
@@ -166,12 +158,12 @@ import Testing
         "a head that was found while its lane was held back is looked up anew: others must not go with what has failed")
     mutating func foundHeld() {
         hold("a", until: 5)
-        machine.found([Self.head(1, "a", "many")])
+        machine.found([LaneHead(1, "a", "many")])
         #expect(next(at: 5) == .look(after: 1))
         machine.found([])
         #expect(next(at: 5) == .look(after: .min))
-        let failed = Self.head(1, "a", "many", failures: 1)
-        find(failed, Self.head(2, "b", "many"))
+        let failed = LaneHead(1, "a", "many", failures: 1)
+        find(failed, LaneHead(2, "b", "many"))
         #expect(next(at: 5) == .send([failed]))
     }
 
@@ -256,7 +248,7 @@ import Testing
 
     @Test("with a page of lanes held back nothing more is tried, until one is released")
     mutating func tooManyHeld() {
-        find(a, Self.head(5, "e"))
+        find(a, LaneHead(5, "e"))
         #expect(next() == .send([a]))
         hold("b", until: 10)
         hold("c", until: 12)
@@ -264,7 +256,7 @@ import Testing
         #expect(next() == Self.wait(10))
         machine.ended(["a"])
         #expect(next() == Self.stalled(10))
-        #expect(next(at: 10) == .send([Self.head(5, "e")]))
+        #expect(next(at: 10) == .send([LaneHead(5, "e")]))
     }
 
     @Test("with one lane less than a page held back the others go on")
@@ -293,7 +285,7 @@ import Testing
 
     @Test("whatever the pace, it is looked, parked, and seen that nothing is left")
     mutating func paceOfNothing() {
-        let expired = Self.head(1, "a", queuedAt: 0)
+        let expired = LaneHead(1, "a", queuedAt: 0)
         rules.oldest = Date(timeIntervalSinceReferenceDate: 1)
         let answer = SendPace.Answer.notBefore(Self.instant(5))
         #expect(next(at: 0, answer) == .look(after: .min))
@@ -308,21 +300,21 @@ import Testing
 
     @Test("what has no handler is parked, and the next of its lane is looked for")
     mutating func noHandler() {
-        let unknown = Self.head(1, "a", "unknown")
+        let unknown = LaneHead(1, "a", "unknown")
         find(unknown, b)
         #expect(next() == .park(unknown, .noHandler))
         #expect(machine.busy == [])
         #expect(next() == .send([b]))
         #expect(next() == .look(after: .min))
-        find(Self.head(4, "a"))
-        #expect(next() == .send([Self.head(4, "a")]))
+        find(LaneHead(4, "a"))
+        #expect(next() == .send([LaneHead(4, "a")]))
     }
 
     @Test("a handler of other kinds takes what has none of its own, as many at once as it can")
     mutating func otherKinds() {
         rules.otherKinds = 2
         let unknown = [
-            Self.head(1, "a", "x"), Self.head(2, "b", "y"), Self.head(3, "c", "x"), Self.head(4, "d", "one"),
+            LaneHead(1, "a", "x"), LaneHead(2, "b", "y"), LaneHead(3, "c", "x"), LaneHead(4, "d", "one"),
         ]
         machine.found(unknown)
         machine.found([])
@@ -333,7 +325,7 @@ import Testing
     @Test("what is as old as the limit is sent, and what is older is parked", arguments: [(10, false), (9.999, true)])
     mutating func expired(queuedAt: Double, isExpired: Bool) {
         rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
-        let head = Self.head(1, "a", queuedAt: queuedAt)
+        let head = LaneHead(1, "a", queuedAt: queuedAt)
         find(head)
         #expect(next() == (isExpired ? .park(head, .expired) : .send([head])))
         #expect(next() == (isExpired ? .look(after: .min) : Self.wait()))
@@ -341,7 +333,7 @@ import Testing
 
     @Test("a lane held back or in flight is not parked from")
     mutating func takenNotParked() {
-        find(Self.head(1, "a", "unknown"))
+        find(LaneHead(1, "a", "unknown"))
         hold("a", until: 10)
         #expect(next() == Self.stalled(10))
     }
@@ -358,24 +350,27 @@ import Testing
         "batches are of one kind, at most one of a lane, up to the limit, in order",
         arguments: [
             Batch(
-                testDescription: "up to the limit", heads: (1...7).map { head($0, "\($0)", "many") },
+                testDescription: "up to the limit", heads: (1...7).map { LaneHead($0, "\($0)", "many") },
                 sent: [[1, 2, 3], [4, 5, 6], [7]]),
             Batch(
                 testDescription: "of one kind",
-                heads: [head(1, "a", "many"), head(2, "b"), head(3, "c", "many"), head(4, "d"), head(5, "e", "many")],
+                heads: [
+                    LaneHead(1, "a", "many"), LaneHead(2, "b"), LaneHead(3, "c", "many"), LaneHead(4, "d"),
+                    LaneHead(5, "e", "many"),
+                ],
                 sent: [[1, 3, 5], [2], [4]]),
             Batch(
                 testDescription: "one of a lane",
-                heads: [head(1, "a", "many"), head(2, "a", "many"), head(3, "b", "many")], sent: [[1, 3]]),
+                heads: [LaneHead(1, "a", "many"), LaneHead(2, "a", "many"), LaneHead(3, "b", "many")], sent: [[1, 3]]),
             Batch(
                 testDescription: "a failed one goes alone",
-                heads: [head(1, "a", "many", failures: 1), head(2, "b", "many"), head(3, "c", "many")],
+                heads: [LaneHead(1, "a", "many", failures: 1), LaneHead(2, "b", "many"), LaneHead(3, "c", "many")],
                 sent: [[1], [2, 3]]),
             Batch(
                 testDescription: "a failed one joins nobody",
-                heads: [head(1, "a", "many"), head(2, "b", "many", failures: 1), head(3, "c", "many")],
+                heads: [LaneHead(1, "a", "many"), LaneHead(2, "b", "many", failures: 1), LaneHead(3, "c", "many")],
                 sent: [[1, 3], [2]]),
-            Batch(testDescription: "singles alone", heads: [head(1, "a"), head(2, "b")], sent: [[1], [2]]),
+            Batch(testDescription: "singles alone", heads: [LaneHead(1, "a"), LaneHead(2, "b")], sent: [[1], [2]]),
         ])
     mutating func batches(_ batch: Batch) {
         machine.found(batch.heads)
@@ -392,7 +387,7 @@ import Testing
     mutating func fuller() {
         machine = LanesStateMachine(pageSize: 2)
         rules.batchLimits["many"] = 5
-        let heads = (1...5).map { Self.head($0, "\($0)", "many") }
+        let heads = (1...5).map { LaneHead($0, "\($0)", "many") }
         machine.found(Array(heads[..<2]))
         #expect(next() == .look(after: 2))
         machine.found(Array(heads[2..<4]))
@@ -404,7 +399,7 @@ import Testing
 
     @Test("a batch with as many heads as it may have is not kept waiting by a look, and one at the end is not either")
     mutating func fullEnough() {
-        let heads = (1...5).map { Self.head($0, "\($0)", "many") }
+        let heads = (1...5).map { LaneHead($0, "\($0)", "many") }
         machine.found(Array(heads[..<3]))
         #expect(next() == .send(Array(heads[..<3])))
         machine.found(Array(heads[3...]))
@@ -416,15 +411,15 @@ import Testing
     @Test("what has expired is not sent with others, and is parked when its turn comes")
     mutating func expiredInBatch() {
         rules.oldest = Date(timeIntervalSinceReferenceDate: 10)
-        let new = [1, 3].map { Self.head($0, "\($0)", "many", queuedAt: 10) }
-        let old = Self.head(2, "2", "many", queuedAt: 9)
+        let new = [1, 3].map { LaneHead($0, "\($0)", "many", queuedAt: 10) }
+        let old = LaneHead(2, "2", "many", queuedAt: 9)
         find(new[0], old, new[1])
         #expect([next(), next()] == [.send(new), .park(old, .expired)])
     }
 
     @Test("nobody of a lane that is held back goes with a batch")
     mutating func heldInBatch() {
-        let heads = (1...3).map { Self.head($0, "\($0)", "many") }
+        let heads = (1...3).map { LaneHead($0, "\($0)", "many") }
         find(heads[0], heads[1], heads[2])
         hold("2", until: 10)
         #expect(next() == .send([heads[0], heads[2]]))
@@ -433,12 +428,12 @@ import Testing
 
     @Test("a batch frees the lanes of those that came to nothing, and keeps the others")
     mutating func partlyGone() {
-        find(Self.head(1, "a", "many"), Self.head(2, "b", "many"))
+        find(LaneHead(1, "a", "many"), LaneHead(2, "b", "many"))
         _ = next()
         machine.ended(["b"])
         #expect(machine.busy == ["a"])
         #expect(next() == .look(after: .min))
-        find(Self.head(1, "a", "many"), Self.head(3, "b", "many"))
-        #expect(next() == .send([Self.head(3, "b", "many")]))
+        find(LaneHead(1, "a", "many"), LaneHead(3, "b", "many"))
+        #expect(next() == .send([LaneHead(3, "b", "many")]))
     }
 }

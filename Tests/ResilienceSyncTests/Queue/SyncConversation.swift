@@ -22,12 +22,6 @@ struct SyncConversation {
             lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 4))
     }
 
-    static func head(_ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0) -> LaneHead {
-        LaneHead(
-            position: position, id: "m\(position)", entity: lane, kind: kind,
-            queuedAt: Date(timeIntervalSinceReferenceDate: 0), failures: failures)
-    }
-
     /// The next action but those that only find out what is there.
     mutating func next() -> Action {
         while true {

@@ -69,11 +69,7 @@ private struct QueueInAWorld: ExplorableMachine {
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
-        var head: LaneHead {
-            LaneHead(
-                position: position, id: "\(position)", entity: lane, kind: kind,
-                queuedAt: Date(timeIntervalSinceReferenceDate: 0), failures: failures)
-        }
+        var head: LaneHead { LaneHead(position, lane, kind, failures: failures) }
     }
 
     struct World: Hashable {

@@ -97,7 +97,7 @@ import Testing
     mutating func table(_ row: Row) {
         let kind = row.mutations > 1 ? "many" : "one"
         let heads = (1...row.mutations).map {
-            SyncConversation.head(Int64($0), "lane\($0)", kind, failures: row.failures)
+            LaneHead(Int64($0), "lane\($0)", kind, failures: row.failures)
         }
         talk.heads = heads
         _ = talk.machine.triggered(at: talk.now)
@@ -114,7 +114,7 @@ import Testing
 
     @Test("what was delivered is told once the store knows, and the report counts what happened")
     mutating func delivered() {
-        let requests = talk.send(SyncConversation.head(1, "a"))
+        let requests = talk.send(LaneHead(1, "a"))
         #expect(talk.events == [.attempted(id: "m1")])
         talk.end(requests[0], nil)
         #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
@@ -128,7 +128,7 @@ import Testing
 
     @Test("each of a batch fares as its own result says, and 429s of one request are one")
     mutating func batch() {
-        let heads = (1...3).map { SyncConversation.head(Int64($0), "lane\($0)", "many") }
+        let heads = (1...3).map { LaneHead(Int64($0), "lane\($0)", "many") }
         let first = talk.send(heads[0], heads[1], heads[2])[0]
         #expect(first.mutations == heads && talk.machine.inFlight == 3)
         talk.events = []
@@ -151,7 +151,7 @@ import Testing
 
     @Test("a shorter pause within a longer one changes nothing, and is not told")
     mutating func shorter() {
-        let requests = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .throttled(.seconds(9)))
         talk.end(requests[1], .throttled(.seconds(5)))
         #expect(talk.course().asked == [.keepPause(.seconds(9))])
@@ -160,7 +160,7 @@ import Testing
 
     @Test("a wait of nothing, or of less, is no wait: the backoff holds (P44)", arguments: [0, -5])
     mutating func noWait(seconds: Int) {
-        talk.end(talk.send(SyncConversation.head(1, "a"))[0], .throttled(.seconds(seconds)))
+        talk.end(talk.send(LaneHead(1, "a"))[0], .throttled(.seconds(seconds)))
         #expect(talk.course().asked == [.draw(.throttled, retry: 0), .keepPause(.seconds(1))])
     }
 
@@ -169,7 +169,7 @@ import Testing
         let named = Duration.milliseconds(200)
         var asked: [[SyncConversation.Action]] = []
         for wait in [named, .seconds(1), .seconds(1)] {
-            talk.end(talk.send(SyncConversation.head(1, "a"))[0], .throttled(named))
+            talk.end(talk.send(LaneHead(1, "a"))[0], .throttled(named))
             asked.append(talk.course().asked)
             _ = talk.finish()
             talk.now = talk.now + wait
@@ -180,51 +180,51 @@ import Testing
                 [.draw(.throttled, retry: 2), .keepPause(.seconds(1))],
             ])
         // A success ends the row.
-        talk.end(talk.send(SyncConversation.head(1, "a"))[0], nil)
+        talk.end(talk.send(LaneHead(1, "a"))[0], nil)
         _ = talk.finish()
-        talk.end(talk.send(SyncConversation.head(2, "a"))[0], .throttled(named))
+        talk.end(talk.send(LaneHead(2, "a"))[0], .throttled(named))
         #expect(talk.course().asked == [.keepPause(named)])
     }
 
     @Test("429s of one volley that name no wait count as one; those of the next wait for longer (P46)")
     mutating func volleys() {
-        let volley = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        let volley = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         for request in volley { talk.end(request, .throttled) }
         #expect(talk.course().asked == [.draw(.throttled, retry: 0), .keepPause(.seconds(1))])
         _ = talk.finish()
         talk.now = talk.now + .seconds(1)
-        let probe = talk.send(SyncConversation.head(1, "a"))
+        let probe = talk.send(LaneHead(1, "a"))
         talk.end(probe[0], .throttled)
         #expect(talk.course().asked == [.draw(.throttled, retry: 1), .keepPause(.seconds(1))])
         _ = talk.finish()
         talk.now = talk.now + .seconds(1)
-        talk.end(talk.send(SyncConversation.head(1, "a"))[0], nil)
+        talk.end(talk.send(LaneHead(1, "a"))[0], nil)
         _ = talk.finish()
-        talk.end(talk.send(SyncConversation.head(3, "a"))[0], .throttled)
+        talk.end(talk.send(LaneHead(3, "a"))[0], .throttled)
         #expect(talk.course().asked.first == .draw(.throttled, retry: 0))
     }
 
     @Test(
         "an outage is one however many requests it ends, and each after it is waited for longer until one gets through")
     mutating func outages() {
-        let requests = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .unreachable)
         talk.end(requests[1], .unreachable)
         #expect(talk.course().asked == [.draw(.failed, retry: 0)])
         #expect(talk.finish()?.after == .rest(until: talk.now + .seconds(1)))
-        talk.end(talk.send(SyncConversation.head(1, "a"))[0], .unreachable)
+        talk.end(talk.send(LaneHead(1, "a"))[0], .unreachable)
         #expect(talk.course().asked == [.draw(.failed, retry: 1)])
         _ = talk.finish()
-        talk.end(talk.send(SyncConversation.head(1, "a"))[0], nil)
+        talk.end(talk.send(LaneHead(1, "a"))[0], nil)
         _ = talk.finish()
-        talk.end(talk.send(SyncConversation.head(2, "a"))[0], .unreachable)
+        talk.end(talk.send(LaneHead(2, "a"))[0], .unreachable)
         #expect(talk.course().asked == [.draw(.failed, retry: 0)])
     }
 
     @Test("during an outage nothing more is sent, and what is in flight may end")
     mutating func outage() {
         let requests = talk.send(
-            SyncConversation.head(1, "a"), SyncConversation.head(2, "b"), SyncConversation.head(3, "c"))
+            LaneHead(1, "a"), LaneHead(2, "b"), LaneHead(3, "c"))
         talk.end(requests[0], .unreachable)
         #expect(talk.course().last == .wait(until: .distantFuture))
         talk.end(requests[1], nil)
@@ -235,7 +235,7 @@ import Testing
 
     @Test("a pause beats an outage, since it knows until when")
     mutating func pauseBeatsOutage() {
-        let requests = talk.send(SyncConversation.head(1, "a"), SyncConversation.head(2, "b"))
+        let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))
         talk.end(requests[0], .unreachable)
         talk.end(requests[1], .throttled(.seconds(9)))
         #expect(talk.course().last == .end(.paused(until: talk.now + .seconds(9))))
@@ -243,7 +243,7 @@ import Testing
 
     @Test("backoffs of nothing wait a millisecond all the same")
     mutating func noDelay() {
-        talk.end(talk.send(SyncConversation.head(1, "a"))[0], .unavailable)
+        talk.end(talk.send(LaneHead(1, "a"))[0], .unavailable)
         #expect(talk.next() == .draw(.failed, retry: 0))
         talk.machine.drawn(.zero, at: talk.now)
         #expect(talk.course().last == .end(.stalled(retryAt: talk.now + .milliseconds(1))))
@@ -251,7 +251,7 @@ import Testing
 
     @Test("an answer to no request of this machine is nothing")
     mutating func unknown() {
-        let request = talk.send(SyncConversation.head(1, "a"))[0]
+        let request = talk.send(LaneHead(1, "a"))[0]
         talk.machine.requestEnded(request.id + 1, .answered([nil]), at: talk.now)
         #expect(talk.course().last == .wait(until: .distantFuture))
         talk.end(request, nil)
@@ -263,9 +263,9 @@ import Testing
 /// When it sends, and when it stops.
 @Suite struct SyncStateMachineTests {
     private var talk = SyncConversation()
-    private let a = SyncConversation.head(1, "a")
-    private let b = SyncConversation.head(2, "b")
-    private let c = SyncConversation.head(3, "c")
+    private let a = LaneHead(1, "a")
+    private let b = LaneHead(2, "b")
+    private let c = LaneHead(3, "c")
 
     private mutating func pass(_ duration: Duration) { talk.now = talk.now + duration }
 
@@ -313,11 +313,11 @@ import Testing
 
     @Test("of a batch only those go that are there and still of its kind")
     mutating func changedKind() {
-        let heads = (1...3).map { SyncConversation.head(Int64($0), "lane\($0)", "many") }
+        let heads = (1...3).map { LaneHead(Int64($0), "lane\($0)", "many") }
         talk.heads = heads
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .apply([], claiming: [1, 2, 3]))
-        let requests = talk.machine.applied([heads[0], SyncConversation.head(3, "lane3", "one")], at: talk.now)
+        let requests = talk.machine.applied([heads[0], LaneHead(3, "lane3", "one")], at: talk.now)
         #expect(requests.map(\.mutations) == [[heads[0]]] && talk.machine.lanes.busy == ["lane1"])
     }
 
@@ -326,12 +326,12 @@ import Testing
         talk.heads = [a]
         _ = talk.machine.triggered(at: talk.now)
         _ = talk.next()
-        #expect(talk.machine.applied([SyncConversation.head(1, "a", "many")], at: talk.now).count == 1)
+        #expect(talk.machine.applied([LaneHead(1, "a", "many")], at: talk.now).count == 1)
     }
 
     @Test("what nobody sends is parked, and the queue looks again behind it")
     mutating func parked() {
-        talk.heads = [SyncConversation.head(1, "a", "nobody's")]
+        talk.heads = [LaneHead(1, "a", "nobody's")]
         _ = talk.machine.triggered(at: talk.now)
         let error = "No handler for its kind."
         #expect(talk.next() == .apply([.parked(1, error: error, rest: .skip)], claiming: []))

@@ -32,17 +32,4 @@ import Testing
         try breaker.acquire().complete(.success)
         #expect(breaker.isAtRest)
     }
-
-    @Test("a reset without a word forgets the growth")
-    func resetForgets() throws {
-        let clock = ManualClock()
-        let breaker = CircuitBreaker(
-            tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(60)), timeBase: clock)
-        for keepsGrowth in [nil, true] {
-            try breaker.acquire().complete(.transient)
-            if let keepsGrowth { breaker.reset(keepingGrowth: keepsGrowth) } else { breaker.reset() }
-        }
-        try breaker.acquire().complete(.transient)
-        #expect(breaker.timeRemaining == .seconds(120))
-    }
 }
