@@ -97,48 +97,50 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     /// Plays the next result.
     public nonisolated(nonsending) func callAsFunction(_ input: Input) async throws(Failure) -> Output {
-        let result = begin(input)
+        // Held as it begins: who has waited for the call may let it go.
+        let waiter = Waiter()
+        let (result, isHeld) = begin(input, holdingWith: waiter)
         defer { end() }
-        try await waitWhileHeld()
+        if isHeld { try await wait(waiter) }
         return try result.get()
     }
 
     /// Plays the next result, for a synchronous function. It is never held.
     public func call(_ input: Input) throws(Failure) -> Output {
         defer { end() }
-        return try begin(input).get()
+        return try begin(input).result.get()
     }
 
     /// - Parameter otherwise: Played if the script is used up and has no fallback.
     func call(_ input: Input, otherwise: @autoclosure () -> Output) throws(Failure) -> Output {
         defer { end() }
-        return try begin(input, otherwise: otherwise()).get()
+        return try begin(input, otherwise: otherwise()).result.get()
     }
 
-    private func begin(_ input: Input, otherwise: @autoclosure () -> Output? = nil) -> Result<Output, Failure> {
-        let (result, number, watchers) = state.withLock { state in
+    /// - Parameter waiter: for a call that can be held.
+    private func begin(
+        _ input: Input, holdingWith waiter: Waiter? = nil, otherwise: @autoclosure () -> Output? = nil
+    ) -> (result: Result<Output, Failure>, isHeld: Bool) {
+        let (result, number, isHeld, watchers) = state.withLock { state in
             state.inputs.append(input)
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
-            return (state.results.popFirst() ?? state.fallback, state.count, state.takeReached())
+            if state.holds, let waiter { state.held.append(waiter) }
+            return (
+                state.results.popFirst() ?? state.fallback, state.count, state.holds && waiter != nil,
+                state.takeReached()
+            )
         }
         for watcher in watchers { watcher.resume() }
-        if let result = result ?? otherwise().map({ .success($0) }) { return result }
+        if let result = result ?? otherwise().map({ .success($0) }) { return (result, isHeld) }
         let error = ScriptEnded(call: number)
         guard let failure = error as? Failure else { preconditionFailure("\(error) It can't throw this.") }
-        return .failure(failure)
+        return (.failure(failure), isHeld)
     }
 
     private func end() { state.withLock { $0.running -= 1 } }
 
-    private nonisolated(nonsending) func waitWhileHeld() async throws(Failure) {
-        let waiter: Waiter? = state.withLock { state in
-            guard state.holds else { return nil }
-            let waiter = Waiter()
-            state.held.append(waiter)
-            return waiter
-        }
-        guard let waiter else { return }
+    private nonisolated(nonsending) func wait(_ waiter: Waiter) async throws(Failure) {
         let wake = await withTaskCancellationHandler {
             await waiter.wait(until: .distantFuture, on: .system)
         } onCancel: {
@@ -187,9 +189,10 @@ extension ScriptedCall where Failure == any Error {
     package nonisolated(nonsending) func callAsFunction(
         _ input: Input, _ body: nonisolated(nonsending) (Output) async throws -> Void
     ) async throws -> Output {
-        let result = begin(input)
+        let waiter = Waiter()
+        let (result, isHeld) = begin(input, holdingWith: waiter)
         defer { end() }
-        try await waitWhileHeld()
+        if isHeld { try await wait(waiter) }
         let output = try result.get()
         try await body(output)
         return output

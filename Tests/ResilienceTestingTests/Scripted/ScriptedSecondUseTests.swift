@@ -26,6 +26,19 @@ import Testing
         #expect(operation.running == 0)
     }
 
+    @Test("a call is held as it begins: a release after waitForCalls is never lost")
+    func heldAsItBegins() async throws {
+        operation.hold()
+        let operation = operation
+        for number in 1...2000 {
+            let call = Task { try await operation(number) }
+            await operation.waitForCalls(number)
+            try #require(operation.state.withLock { $0.held.count } == 1)
+            operation.release(1)
+            _ = try await call.value
+        }
+    }
+
     @Test("a release that comes before the cancellation counts: the call plays its result")
     func cancellationAfterRelease() throws {
         operation.hold()
