@@ -29,8 +29,10 @@
             }
         }
 
-        @Test("the toolkit sends three requests to a server that refuses everything and then none until the break ends")
-        func theToolkitSendsThreeRequestsToAServerThatRefusesEverythingAndThenNoneUntilTheBreakEnds() async throws {
+        @Test(
+            "the toolkit asks three times, at first with two requests, then not until the break ends, if everything is refused"
+        )
+        func theToolkitAsksThreeTimesThenNotUntilTheBreakEndsIfEverythingIsRefused() async throws {
             let clock = ManualClock()
             try await StormServer.serve(TokenBucket(rate: 1, burst: 0), timeBase: clock) { server in
                 let client = MutationClient(url: server.url, connections: ToolkitRun.requests)
@@ -40,21 +42,21 @@
                 let run = ToolkitRun(client: client, store: store, timeBase: clock)
                 var events = run.queue.events().makeAsyncIterator()
                 let drain = Task { try await run.drain() }
-                // A pause as the server asks for it, a longer one since that was too short, then the rest of the break.
+                // A pause as the server asks for it, longer ones since that was too short, then the rest of the break.
                 var pauses: [Duration] = []
-                while pauses.count < 3, let event = await events.next() {
+                while pauses.count < 4, let event = await events.next() {
                     guard case .paused(let length) = event else { continue }
                     pauses.append(length)
                     // Set once all that was in flight has been answered.
                     try await clock.waitForSleeper(dueIn: length)
-                    if pauses.count < 3 { clock.advance(by: length) }
+                    if pauses.count < 4 { clock.advance(by: length) }
                 }
-                #expect(server.counts == .init(requests: 3, throttled: 3))
-                #expect(pauses == [.seconds(1), .seconds(2), .seconds(28)])
+                #expect(server.counts == .init(requests: 4, throttled: 4))
+                #expect(pauses == [.seconds(1), .seconds(2), .seconds(4), .seconds(26)])
                 drain.cancel()
                 #expect(try await drain.value == .interrupted)
                 #expect(store.totals().pending == 1000 && store.totals().dead == 0)
-                #expect(server.counts.requests == 3)
+                #expect(server.counts.requests == 4)
             }
         }
 

@@ -3,11 +3,18 @@
 /// What a sync engine wants under a rate limit. Trips in a row without a success in between shut it for longer and longer
 /// (30, 60, 120, 240, 300 s by default). The failures counted before a trip still count after it: the first one after the
 /// gate has opened shuts it again, a success clears the slate.
+///
+/// Calls that are under way together are refused together, and that is one event: once a failure is counted, one of a call
+/// that was let in before it is not, until a success. So three in a row are three that came one after the other.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
     private(set) var shutUntil: Instant?
     private(set) var trips = 0
+    /// Failures counted so far, those of all times: the ticket of a call says how many there were when it was let in.
+    private var failures: UInt64 = 0
+    /// Whether one was counted since the last success.
+    private var hasFailed = false
 
     /// - Parameters:
     ///   - rule: when to shut; not one that watches calls, as ``SlowCalls`` does.
@@ -31,11 +38,14 @@ public struct BackoffGate: CircuitStateMachine {
 
     public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
         timePassed(at: now)
-        return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: 0)
+        return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: firstTicket)
     }
 
+    /// Of the calls that were let in after the last counted failure; all calls, if there was a success since.
+    private var firstTicket: UInt64 { hasFailed ? failures : 0 }
+
     public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
-        guard shutUntil == nil, count(end) == .failing else { return false }
+        guard shutUntil == nil, count(end, ticket: ticket) == .failing else { return false }
         // Only a failure shuts: a success must not, however many failures it has seen.
         if rule.isMet(at: end.time) { shut(for: nil, after: end.verdict, at: end.time, using: chance) }
         return true
@@ -57,19 +67,39 @@ public struct BackoffGate: CircuitStateMachine {
     // Once shut, it has a trip behind it.
     public func isAtRest(at now: Instant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
 
-    private mutating func count(_ end: CallEnd) -> Evidence {
-        rule.ended(end)
+    /// - Returns: nil for one that is not counted.
+    private mutating func count(_ end: CallEnd, ticket: UInt64) -> Evidence? {
         let evidence = rule.evidence(of: end)
-        if evidence == .healthy { trips = 0 }
+        switch evidence {
+        case .failing:
+            guard ticket >= firstTicket else { return nil }
+            hasFailed = true
+            failures &+= 1
+        case .healthy:
+            (trips, hasFailed) = (0, false)
+        case .none:
+            break
+        }
+        rule.ended(end)
         return evidence
     }
 
-    public mutating func observe(_ end: CallEnd) -> Bool { count(end) == .failing && rule.isMet(at: end.time) }
+    /// Where nobody is refused, nobody is given a ticket: each failure counts.
+    public mutating func observe(_ end: CallEnd) -> Bool {
+        count(end, ticket: .max) == .failing && rule.isMet(at: end.time)
+    }
 
     public mutating func reset(keepingGrowth: Bool) {
         shutUntil = nil
         rule.reset()
+        hasFailed = false
         if !keepingGrowth { trips = 0 }
+    }
+
+    public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool {
+        guard let other = other as? BackoffGate else { return false }
+        (failures, hasFailed) = (other.failures, other.hasFailed)
+        return true
     }
 
     public func status(at now: Instant) -> CircuitStatus {
@@ -82,7 +112,7 @@ public struct BackoffGate: CircuitStateMachine {
     public var needs: CircuitNeeds {
         let rule = rule.needs
         guard shutUntil == nil else { return [.admissions, .successes] }
-        var needs: CircuitNeeds = []
+        var needs: CircuitNeeds = hasFailed ? [.admissions] : []
         if rule.contains(.successes) || trips > 0 { needs.insert(.successes) }
         return needs
     }

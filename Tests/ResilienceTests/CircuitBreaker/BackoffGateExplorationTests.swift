@@ -8,7 +8,11 @@ import Testing
 private struct RecordedGate: ExplorableMachine {
     enum Input: Hashable {
         case admit
+        /// A call that was let in just now ends.
         case end(Verdict)
+        /// A long call begins, or ends.
+        case beginLong
+        case endLong(Verdict)
         case wait(Int64)
         case reset(keepingGrowth: Bool)
     }
@@ -16,6 +20,8 @@ private struct RecordedGate: ExplorableMachine {
     private enum Event {
         /// A call ended while the gate was open; what ends while it is shut does not count.
         case ended(Verdict)
+        /// A failure of an event that was counted already.
+        case endedToo
         case tripped(until: Instant)
         /// A call came after the time was over.
         case opened
@@ -28,6 +34,13 @@ private struct RecordedGate: ExplorableMachine {
     private let waits: [Int64]
     private var events: [Event] = []
     private var now: Instant
+    /// A call under way: its ticket, and how much had happened when it was let in.
+    private var long: Long?
+
+    private struct Long: Hashable {
+        let ticket: UInt64
+        let before: Int
+    }
 
     init(limit: Int, base: Int64 = 1, cap: Int64 = 6, start: Int64 = 0, waits: [Int64] = [1]) {
         openFor = .exponential(from: .nanoseconds(base), maxMultiplier: 4, cap: .nanoseconds(cap))
@@ -41,11 +54,16 @@ private struct RecordedGate: ExplorableMachine {
         waits.map { .wait($0) } + [
             .admit, .end(.success), .end(.throttled), .end(.transient), .reset(keepingGrowth: true),
             .reset(keepingGrowth: false),
-        ]
+        ] + (long == nil ? [.beginLong] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
     }
 
     /// More failures than the limit, and more trips than make the longest break, differ only in their numbers.
-    var identity: [Int64]? { snapshot + [Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil)] }
+    var identity: [Int64]? {
+        snapshot + [
+            Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil), hasFailed ? 1 : 0,
+            long.map { isTold($0) ? 2 : 1 } ?? 0,
+        ]
+    }
 
     private var snapshot: [Int64] {
         let failures = min(machine.status(at: now).failureCount, limit + 1)
@@ -89,10 +107,34 @@ private struct RecordedGate: ExplorableMachine {
             switch event {
             case .tripped(let until): return until
             case .opened, .reset: return nil
-            case .ended: continue
+            case .ended, .endedToo: continue
             }
         }
         return nil
+    }
+
+    /// Whether a failure was counted since the last success.
+    private var hasFailed: Bool {
+        for event in events.reversed() {
+            switch event {
+            case .ended(.throttled): return true
+            case .ended(.success), .reset: return false
+            default: continue
+            }
+        }
+        return false
+    }
+
+    /// Whether a failure of this call tells nothing new: one was counted since it was let in, and no success came after it.
+    private func isTold(_ call: Long) -> Bool {
+        for event in events[call.before...].reversed() {
+            switch event {
+            case .ended(.throttled): return true
+            case .ended(.success), .reset: return false
+            default: continue
+            }
+        }
+        return false
     }
 
     private var isShut: Bool { shutUntil.map { now < $0 } ?? false }
@@ -104,19 +146,48 @@ private struct RecordedGate: ExplorableMachine {
         case .reset(let keepingGrowth):
             machine.reset(keepingGrowth: keepingGrowth)
             events.append(.reset(keepingGrowth: keepingGrowth))
-        case .admit:
-            let expected: CircuitAdmission =
-                isShut ? .refuse(retryAfter: .nanoseconds(left(shutUntil))) : .allow(ticket: 0)
-            try require(machine.admit(at: now), is: expected)
-            if !isShut, shutUntil != nil { events.append(.opened) }
+        case .admit: _ = try admit()
         case .end(let verdict):
-            machine.record(verdict, ticket: 0, at: now)
-            if shutUntil == nil {
-                events.append(.ended(verdict))
-                if verdict == .throttled, failures >= limit { trip() }
-            }
+            // While it is shut such a call is of before.
+            try end(shutUntil == nil ? admit() ?? 0 : 0, verdict, isTold: false)
+        case .beginLong:
+            guard let ticket = try admit() else { break }
+            long = Long(ticket: ticket, before: events.count)
+        case .endLong(let verdict):
+            guard let call = long else { break }
+            long = nil
+            try end(call.ticket, verdict, isTold: isTold(call))
         }
         try check()
+    }
+
+    /// - Returns: the ticket; nil if it is refused.
+    private mutating func admit() throws -> UInt64? {
+        let answer = machine.admit(at: now)
+        if isShut {
+            try require(answer, is: .refuse(retryAfter: .nanoseconds(left(shutUntil))))
+            return nil
+        }
+        if shutUntil != nil { events.append(.opened) }
+        guard case .allow(let ticket) = answer else { throw Unexpected(answer) }
+        // Who need not ask has no ticket.
+        if !hasFailed { try require(ticket, is: 0, "the ticket") }
+        try require(machine.needs.contains(.admissions), is: hasFailed, "whether calls must ask")
+        return ticket
+    }
+
+    private mutating func end(_ ticket: UInt64, _ verdict: Verdict, isTold: Bool) throws {
+        let isCounted = machine.record(verdict, ticket: ticket, at: now)
+        let counts = shutUntil == nil && verdict == .throttled && !isTold
+        try require(isCounted, is: counts, "whether it is counted")
+        guard shutUntil == nil else { return }
+        events.append(verdict == .throttled && isTold ? .endedToo : .ended(verdict))
+        if counts, failures >= limit { trip() }
+    }
+
+    private struct Unexpected: Error {
+        let answer: CircuitAdmission
+        init(_ answer: CircuitAdmission) { self.answer = answer }
     }
 
     private mutating func trip() {
@@ -136,7 +207,7 @@ private struct RecordedGate: ExplorableMachine {
         // What the next call is told is what the status says.
         var asked = machine
         let answer = asked.admit(at: now)
-        try require(answer == .allow(ticket: 0), is: expected.isAllowed, "whether a call is let in")
+        if case .allow = answer { try require(true, is: expected.isAllowed, "whether a call is let in") }
         if case .refuse(let retryAfter) = answer { try require(retryAfter, is: expected.timeRemaining, "the wait") }
 
         // At rest, and only then, an open gate has nothing that one more success could clear.

@@ -5,9 +5,9 @@ import Testing
 @Suite struct BackoffGateTests {
     private var gate = BackoffGate()
 
-    /// So many 429s at this instant.
+    /// So many 429s at this instant, one after the other.
     private mutating func throttle(_ times: Int, at now: Instant) {
-        for _ in 0..<times { gate.record(.throttled, ticket: 0, at: now) }
+        for _ in 0..<times { gate.call(.throttled, at: now) }
     }
 
     @Test(
@@ -19,7 +19,7 @@ import Testing
         ] as [(Verdict, CircuitState, Int)])
     func recording(verdict: Verdict, state: CircuitState, count: Int) {
         var gate = gate
-        for verdict in [.throttled, .throttled, verdict] { gate.record(verdict, ticket: 0, at: .second(0)) }
+        for verdict in [.throttled, .throttled, verdict] { gate.call(verdict, at: .second(0)) }
         #expect(gate.status(at: .second(0)).state == state)
         #expect(gate.status(at: .second(0)).failureCount == count)
     }
@@ -27,8 +27,8 @@ import Testing
     @Test(
         "shut, it refuses with the time left, then simply opens for everybody",
         arguments: [
-            (0, .refuse(retryAfter: .seconds(30))), (29, .refuse(retryAfter: .seconds(1))), (30, .allow(ticket: 0)),
-            (1000, .allow(ticket: 0)),
+            (0, .refuse(retryAfter: .seconds(30))), (29, .refuse(retryAfter: .seconds(1))), (30, .allow(ticket: 3)),
+            (1000, .allow(ticket: 3)),
         ] as [(Int64, CircuitAdmission)])
     func admission(second: Int64, admission: CircuitAdmission) {
         var gate = self
@@ -70,7 +70,7 @@ import Testing
     mutating func afterABreak() {
         throttle(3, at: .second(0))
         _ = gate.admit(at: .second(30))
-        gate.record(.transient, ticket: 0, at: .second(30))
+        gate.call(.transient, at: .second(30))
         #expect(gate.state == .closed)
         throttle(1, at: .second(30))
         #expect(gate.state == .open)
@@ -80,7 +80,7 @@ import Testing
     mutating func slate() {
         throttle(3, at: .second(0))
         _ = gate.admit(at: .second(30))
-        gate.record(.success, ticket: 0, at: .second(30))
+        gate.call(.success, at: .second(30))
         #expect(gate.isAtRest)
         throttle(2, at: .second(31))
         #expect(gate.state == .closed)
@@ -94,6 +94,32 @@ import Testing
         throttle(50, at: .second(20))
         #expect(gate.status(at: .second(20)).timeRemaining == .seconds(10))
         #expect(gate.status(at: .second(20)).failureCount == 3)
+    }
+
+    @Test("a volley is one event: of calls let in before a 429 was counted none counts again, until a success (P46)")
+    mutating func volley() {
+        for _ in 0..<8 { gate.record(.throttled, at: .second(0)) }
+        #expect(gate.status(at: .second(0)).failureCount == 1)
+        guard case .allow(let ticket) = gate.admit(at: .second(1)) else { return #expect(Bool(false), "refused") }
+        for _ in 0..<8 { gate.record(.throttled, ticket: ticket, at: .second(1)) }
+        #expect(gate.status(at: .second(1)).failureCount == 2 && gate.state == .closed)
+        gate.record(.success, at: .second(1))
+        gate.record(.throttled, at: .second(1))
+        #expect(gate.status(at: .second(1)).failureCount == 1)
+        throttle(2, at: .second(1))
+        #expect(gate.state == .open)
+    }
+
+    @Test("new settings leave a volley what it is: one event")
+    mutating func reconfigured() {
+        gate.record(.throttled, at: .second(0))
+        var next = BackoffGate(tripping: .consecutiveThrottles(2))
+        #expect(next.restore(gate.memory(at: .second(0))!, takenAt: .second(0)) == true)
+        #expect(next.takeCalls(from: gate) == true && next.takeCalls(from: ThreeStateCircuit()) == false)
+        next.record(.throttled, at: .second(0))
+        #expect(next.state == .closed)
+        next.call(.throttled, at: .second(0))
+        #expect(next.state == .open)
     }
 
     @Test("a reset opens it, and keeps the growth only when told to", arguments: [(false, 30), (true, 60)])
@@ -153,7 +179,7 @@ import Testing
         var gate = BackoffGate(tripping: .consecutiveThrottles(1), openFor: NegativeBreak())
         gate.record(.throttled, at: .second(100))
         #expect(gate.status(at: .second(98)).timeRemaining == .seconds(2))
-        #expect(gate.admit(at: .second(100)) == .allow(ticket: 0))
+        #expect(gate.admit(at: .second(100)) == .allow(ticket: 1))
     }
 
     @Test("through any history it refuses exactly while time remains, and for no longer than the cap", arguments: 1...4)
@@ -164,10 +190,23 @@ import Testing
             now = now + .milliseconds(random.below(20_000))
             let remaining = gate.status(at: now).timeRemaining
             try #require(remaining.map { $0 > .zero && $0 <= .seconds(300) } ?? true)
-            try #require(gate.admit(at: now) == (remaining.map { .refuse(retryAfter: $0) } ?? .allow(ticket: 0)))
+            var asked = gate
+            switch asked.admit(at: now) {
+            case .allow: try #require(remaining == nil)
+            case .refuse(let retryAfter): try #require(retryAfter == remaining)
+            case .wait: Issue.record("It waits.")
+            }
             let verdict = random.pick([Verdict.throttled, .throttled, .transient, .success, .cancelled])
-            gate.record(verdict, ticket: 0, at: now)
+            gate.call(verdict, at: now)
             try #require(verdict != .success || remaining != nil || gate.isAtRest)
         }
+    }
+}
+
+extension BackoffGate {
+    /// A call that is let in and ends at once, or one of before if it is shut.
+    fileprivate mutating func call(_ verdict: Verdict, at now: Instant) {
+        guard case .allow(let ticket) = admit(at: now) else { return _ = record(verdict, at: now) }
+        record(verdict, ticket: ticket, at: now)
     }
 }

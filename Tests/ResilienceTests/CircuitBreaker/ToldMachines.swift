@@ -5,8 +5,9 @@
 extension CircuitStateMachine {
     mutating func admit(at now: Instant) -> CircuitAdmission { admit(at: now, using: SplitMix64(seed: 1)) }
 
-    mutating func record(_ verdict: Verdict, ticket: UInt64 = 0, at now: Instant) {
-        _ = record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
+    @discardableResult
+    mutating func record(_ verdict: Verdict, ticket: UInt64 = 0, at now: Instant) -> Bool {
+        record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
     }
 
     /// Whether neither a call that comes nor one more success would change anything.
