@@ -85,7 +85,7 @@ public struct RetryAfterBreak: BreakDuration {
     public let cap: Duration
 
     public func duration(of trip: Trip, using chance: SplitMix64) -> Duration {
-        guard let asked = trip.verdict?.retryAfter, asked >= .zero else {
+        guard let asked = trip.verdict?.namedWait else {
             return otherwise.duration(of: trip, using: chance)
         }
         return min(asked, cap)

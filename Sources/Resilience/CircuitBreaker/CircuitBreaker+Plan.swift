@@ -33,7 +33,7 @@ extension CircuitBreaker {
         let now = max(circuit.latest, now)
         if healthCheck != nil {
             // What could have changed by now has: by the alarm that asks.
-            guard circuit.mode == .automatic, state.check.ticket == 0, circuit.machine.wantsProbe(at: now) else {
+            guard circuit.mode == .automatic, state.check.number == 0, circuit.machine.wantsProbe(at: now) else {
                 return circuit.changesAt.flatMap { now < $0 ? $0 : nil }
             }
             return now

@@ -315,7 +315,10 @@ public final class CircuitBreaker: Policy {
     /// Whether a call would be let through now.
     public var isAllowed: Bool { status.isAllowed }
     /// Whether calls are refused now. Turns false by itself when the break is over.
-    public var isTripped: Bool { status.state == .open }
+    public var isTripped: Bool {
+        let status = status
+        return status.state == .open && !status.isAllowed
+    }
     public var state: CircuitState { status.state }
     public var failureCount: Int { status.failureCount }
     /// How long until it may be tested; nil when it is not open.

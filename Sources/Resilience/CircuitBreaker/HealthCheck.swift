@@ -23,8 +23,11 @@ public struct HealthCheck: Sendable {
 extension CircuitBreaker {
     /// The check that is under way. One at a time.
     struct Check {
-        /// The probe that is under way; 0 if none is.
-        var ticket: UInt64 = 0
+        /// The number of the one that is under way, from 1; 0 if none is. Not its ticket: after a change of settings these
+        /// begin anew, and an old check may still end.
+        var number: UInt64 = 0
+        /// Checks begun so far.
+        var begun: UInt64 = 0
         /// When that one has taken too long.
         var timeout: Alarm?
     }
@@ -34,20 +37,23 @@ extension CircuitBreaker {
         // Planned only with a check.
         let healthCheck = healthCheck!
         let now = ownCore.timeBase.now
-        let admission = change(at: now) { state -> Circuit.Admission? in
+        let (admission, number) = change(at: now) { state -> (Circuit.Admission?, UInt64) in
             // An alarm that rang while a mode was set by hand, or after a reset, finds nothing to do.
-            guard state.circuit.mode == .automatic, state.check.ticket == 0, state.circuit.machine.wantsProbe(at: now)
-            else { return nil }
+            guard state.circuit.mode == .automatic, state.check.number == 0, state.circuit.machine.wantsProbe(at: now)
+            else { return (nil, 0) }
             let admission = state.circuit.admit(at: now, asCheck: true)
-            if case .allow(_, let ticket, _, _, _) = admission { state.check.ticket = ticket }
-            return admission
+            if case .allow = admission {
+                state.check.begun += 1
+                state.check.number = state.check.begun
+            }
+            return (admission, state.check.number)
         }
         guard case .allow(let generation, let ticket, let began, _, let transition)? = admission else {
             return plan(at: now)
         }
         if let transition { tell(Event(transition, status)) }
         let end: @Sendable (Evidence) -> Void = { [weak self] evidence in
-            self?.checkEnded(evidence, generation: generation, ticket: ticket, began: began)
+            self?.checkEnded(number, evidence, generation: generation, ticket: ticket, began: began)
         }
         let task = Task(executorPreference: ownCore.timeBase.taskExecutor) {
             do {
@@ -62,20 +68,22 @@ extension CircuitBreaker {
             end(.failing)
         }
         let isUnderWay = inner.withLock { state in
-            guard state.check.ticket == ticket else { return false }
+            guard state.check.number == number else { return false }
             state.check.timeout = timeout
             return true
         }
         if !isUnderWay { ownCore.timeBase.cancel(timeout) }
     }
 
-    private func checkEnded(_ evidence: Evidence, generation: UInt64, ticket: UInt64, began: Instant?) {
+    private func checkEnded(
+        _ number: UInt64, _ evidence: Evidence, generation: UInt64, ticket: UInt64, began: Instant?
+    ) {
         let now = ownCore.timeBase.now
         let verdict: Verdict = evidence == .healthy ? .success : .transient
         let ended = change(at: now) { state -> (Circuit.Recording, CircuitStatus, timeout: Alarm?)? in
             // The first of its end and its time's end counts.
-            guard state.check.ticket == ticket else { return nil }
-            state.check.ticket = 0
+            guard state.check.number == number else { return nil }
+            state.check.number = 0
             let recording = state.circuit.record(
                 verdict, generation: generation, ticket: ticket, began: began, evidence: evidence, at: now)
             return (recording, state.circuit.status(at: now), state.check.timeout.take())

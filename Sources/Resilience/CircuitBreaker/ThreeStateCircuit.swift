@@ -231,7 +231,13 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         if !keepingGrowth { trips = 0 }
     }
 
-    public mutating func forgetCalls() { rule.forgetCalls() }
+    public mutating func forgetCalls() {
+        rule.forgetCalls()
+        // Nor is told how a probe ends: it must not keep its place until its lease is over.
+        guard case .halfOpen(var round) = phase else { return }
+        round.probes = []
+        phase = .halfOpen(round)
+    }
 
     public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool {
         guard let other = other as? ThreeStateCircuit else { return !needs.contains(.calls) }

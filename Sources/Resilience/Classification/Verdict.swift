@@ -36,6 +36,9 @@ public enum Verdict: Sendable, Hashable, CustomStringConvertible {
         if case .throttled(let retryAfter) = self { retryAfter } else { nil }
     }
 
+    /// ``retryAfter``, if it is any time at all: a wait of nothing is none.
+    package var namedWait: Duration? { retryAfter.flatMap { $0 > .zero ? $0 : nil } }
+
     /// Whether it says nothing of the other side's health: the call did not reach it, or nobody waited for its end.
     package var saysNothing: Bool { self == .cancelled || self == .rejected }
 }

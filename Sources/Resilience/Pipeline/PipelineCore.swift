@@ -67,12 +67,20 @@
             result = returned
             return judge(returned)
         }
-        guard let result else { insideWasSkipped() }
+        guard let result else { throw insideWasLost() }
         return result
     }
 
-    @usableFromInline func insideWasSkipped() -> Never {
-        preconditionFailure("\(name ?? ""): an around policy returned a verdict without running its inside")
+    @usableFromInline func insideWasLost() -> any Error { InsideWasLost(pipeline: name) }
+
+    /// An around policy returned a verdict, and no result is there to go with it.
+    private struct InsideWasLost: Error, CustomStringConvertible {
+        let pipeline: String?
+
+        var description: String {
+            "\(pipeline.map { "\($0): " } ?? "")an around policy returned a verdict without a result: it must run its inside, "
+                + "and throw what that throws"
+        }
     }
 
     // MARK: Calls that are told of, or have a deadline
@@ -126,7 +134,7 @@
             result = returned
             return .success
         }
-        guard let result else { insideWasSkipped() }
+        guard let result else { throw insideWasLost() }
         return result
     }
 

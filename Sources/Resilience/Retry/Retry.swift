@@ -116,6 +116,11 @@ public struct Retry: Policy {
         let notes = configuration.keepsHistory ? Notes.taken(from: &slot) ?? Notes() : nil
         notes?.history.append(failure)
         if failure.isRefusal { Memory.noteRefusal(&slot) }
+        if outcome.verdict == .rejected, let budget = configuration.budget {
+            // What was paid for never left.
+            budget.giveBack(Memory.withdrawal(slot))
+            Memory.note(.none, &slot)
+        }
         var machine = RetryStateMachine(
             attempts: attempt, previousDelay: notes?.previousDelay ?? Int64(bitPattern: slot.second))
         let decision = decide(&machine, failure, &call, slot)

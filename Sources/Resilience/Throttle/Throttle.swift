@@ -303,10 +303,10 @@ public final class Throttle: Policy {
     private func ended(
         _ machine: inout ThrottleStateMachine, _ place: ThrottlePlace, cost: Int, _ verdict: Verdict, at now: Instant
     ) -> Instant? {
-        if case .throttled(let named) = verdict, let holdBackoff {
+        if case .throttled = verdict, let holdBackoff {
             guard machine.minds(throttledInEpoch: place.epoch, wasProbe: place.stage == .probe) else { return nil }
             var chance = SplitMix64.shared
-            let delay = named ?? holdBackoff.delay(beforeRetry: machine.holdsBefore, using: &chance)
+            let delay = verdict.namedWait ?? holdBackoff.delay(beforeRetry: machine.holdsBefore, using: &chance)
             let until = now + min(max(delay, .zero), maxHold)
             machine.hold(until: until)
             return until

@@ -74,7 +74,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
             let result: Result<R, any Error>
             do {
                 // Where every thread was busy it may be too late to begin.
-                guard timeBase.now < deadline else { throw NotBegun() }
+                guard !call.isAbandoned, timeBase.now < deadline else { throw NotBegun() }
                 result = .success(try await operation(deadline))
             } catch {
                 result = .failure(error)
@@ -82,9 +82,12 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
             if let abandonedAt = call.operationEnded(with: result) { endedLate(after: abandonedAt) }
         }
         let wake = await Self.escalating(task) { await call.waiter.wait(until: deadline, on: timeBase) }
-        if wake != .resumed { task.cancel() }
         let result = call.callerLeaves(at: timeBase.now) { stillRunning.add(1, ordering: .relaxed) }
-        guard let result else { throw wake == .expired ? timedOut(nil) : CancellationError() }
+        guard let result else {
+            // Not in the caller's thread: what the operation does when it is cancelled may block.
+            Task(executorPreference: timeBase.executorForTasks) { @concurrent in task.cancel() }
+            throw wake == .expired ? timedOut(nil) : CancellationError()
+        }
         do {
             return try result.get()
         } catch is NotBegun {
@@ -147,6 +150,9 @@ private final class AbandonableCall<R: Sendable>: Sendable {
         if abandonedAt == nil { waiter.resume() }
         return abandonedAt
     }
+
+    /// Whether nobody waits for it any more.
+    var isAbandoned: Bool { state.withLock { $0.machine == .abandoned } }
 
     /// - Parameter abandon: called before the operation can end late.
     /// - Returns: the result; nil if the operation was abandoned.

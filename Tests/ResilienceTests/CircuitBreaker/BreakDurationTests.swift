@@ -73,7 +73,7 @@ import Testing
     @Test(
         "a break lasts as long as the failure asks for, up to the cap; where it asks for nothing, or for less, as otherwise",
         arguments: [
-            (.throttled(retryAfter: .seconds(7)), .seconds(7)), (.throttled(retryAfter: .zero), .zero),
+            (.throttled(retryAfter: .seconds(7)), .seconds(7)), (.throttled(retryAfter: .zero), .seconds(60)),
             (.throttled(retryAfter: .seconds(3600)), .seconds(3600)),
             (.throttled(retryAfter: .seconds(3601)), .seconds(3600)),
             (.throttled(retryAfter: .infinite), .seconds(3600)), (.throttled, .seconds(60)),

@@ -70,7 +70,8 @@ private struct WitnessedCircuit: ExplorableMachine {
         let failures = Int64(min(machine.status(at: now).failureCount, 5))
         func left(_ instant: Instant) -> Int64 { max(0, instant.nanoseconds - now.nanoseconds) }
         if let gate = machine as? BackoffGate {
-            return [failures, Int64(min(gate.trips, 5)), gate.shutUntil.map(left) ?? -1]
+            let asks: Int64 = gate.needs.contains(.admissions) ? 1 : 0
+            return [failures, Int64(min(gate.trips, 5)), gate.shutUntil.map(left) ?? -1, asks]
         }
         guard let circuit = machine as? ThreeStateCircuit else { return [] }
         let counted = circuit.memory(at: now)?.counted.map { Int64(min($0, 5)) } ?? []
@@ -103,6 +104,7 @@ private struct WitnessedCircuit: ExplorableMachine {
             for _ in 0..<2 { witness.record(.success, at: now) }
         case .set(let mode):
             if mode == .observing, before != .closed { witness.reset(keepingGrowth: true) }
+            witness.forgetCalls()
             let transition = before == witness.state ? nil : Circuit.Transition(from: before, to: witness.state)
             changes.append(nil)
             try require(circuit.set(mode), is: transition, "what a mode set by hand tells")
@@ -148,6 +150,11 @@ private struct WitnessedCircuit: ExplorableMachine {
         }
         try require(circuit.generation, is: UInt64(changes.count + 1), "the generation")
         try require(snapshot(circuit.machine), is: snapshot(witness), "the machine within")
+        if case .halfOpen(let round)? = (circuit.machine as? ThreeStateCircuit)?.phase {
+            let late = outside.filter { isLate($0) && $0.ticket > 0 }.map(\.ticket)
+            let kept = round.probes.map(\.ticket).filter(late.contains)
+            try require(kept, is: [], "places kept for probes whose end is not told")
+        }
         switch circuit.mode {
         case .automatic:
             try require(circuit.needs, is: witness.needs, "what it must be told")

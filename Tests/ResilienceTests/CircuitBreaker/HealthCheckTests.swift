@@ -31,6 +31,52 @@ import Testing
         }
     }
 
+    @Test("a check that a mode has cut off is followed by another when it has ended, and by one only")
+    func cutOff() throws {
+        try clock.run { [self] in
+            let breaker = breaker()
+            check.hold()
+            try breaker.acquire().complete(.transient)
+            await sleep(.seconds(61))
+            breaker.setMode(.isolated)
+            breaker.setMode(.automatic)
+            await sleep(.seconds(1))
+            #expect(check.callCount == 1)
+            check.release(1)
+            await sleep(.milliseconds(1))
+            #expect(check.callCount == 2 && breaker.state == .halfOpen)
+            check.release(1)
+            await clock.runUntilIdle()
+            #expect(check.callCount == 2 && breaker.state == .closed)
+        }
+    }
+
+    @Test("a check that outlived its time, and new settings, does not end the one after it")
+    func outlived() throws {
+        try clock.run { [self] in
+            let check = check
+            let breaker = CircuitBreaker(
+                tripping: .consecutiveFailures(1),
+                healthCheck: HealthCheck(timeout: .seconds(5)) {
+                    // It ignores its cancellation.
+                    try await Task { try await check() }.value
+                }, timeBase: clock)
+            check.hold()
+            breaker.trip()
+            await sleep(.seconds(66))
+            #expect(check.callCount == 1 && breaker.state == .open)
+            breaker.reconfigure(tripping: .consecutiveFailures(2))
+            await sleep(.seconds(60))
+            #expect(check.callCount == 2 && breaker.state == .halfOpen)
+            check.release(1)
+            await clock.runUntilIdle()
+            #expect(check.callCount == 2 && breaker.state == .halfOpen)
+            check.release(1)
+            await clock.runUntilIdle()
+            #expect(check.callCount == 2 && breaker.state == .closed)
+        }
+    }
+
     @Test("while it runs callers are refused, and none of them is a probe")
     func refused() throws {
         try clock.run { [self] in

@@ -30,6 +30,34 @@ import Testing
         }
     }
 
+    @Test(
+        "a probe that a mode has cut off keeps no place: the next call probes (P1)",
+        arguments: [CircuitBreaker.Mode.isolated, .disabled])
+    func cutOffProbe(mode: CircuitBreaker.Mode) throws {
+        let breaker = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), probes: 1), timeBase: clock)
+        breaker.trip()
+        clock.advance(by: .seconds(60))
+        let probe = try breaker.acquire()
+        #expect(!breaker.isAllowed)
+        breaker.setMode(mode)
+        breaker.setMode(.automatic)
+        #expect(breaker.state == .halfOpen && breaker.isAllowed)
+        probe.complete(.transient)
+        try breaker.acquire().complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("disabled, it is not tripped, though its break goes on")
+    func disabledWhileOpen() {
+        breaker.trip()
+        #expect(breaker.isTripped)
+        breaker.setMode(.disabled)
+        #expect(!breaker.isTripped && breaker.isAllowed && breaker.state == .open)
+        breaker.setMode(.isolated)
+        #expect(breaker.isTripped)
+    }
+
     @Test("isolated while it is open, it no longer says when to come back, though nobody observes it")
     func isolatedWhileOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)

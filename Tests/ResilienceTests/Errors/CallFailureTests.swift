@@ -145,6 +145,7 @@ import Testing
         "UnusableSnapshot": "CircuitBreaker.restore", "InvalidSettings": "PolicySettings.checked",
         "Expired": "nobody: a timeout throws TimedOut instead",
         "NotBegun": "nobody: an abandoning timeout throws TimedOut instead",
+        "InsideWasLost": "an around policy that makes a mistake",
     ]
 
     @Test("every error type of the core has a case, or is one that no call throws")

@@ -39,17 +39,27 @@ import Testing
         #expect(pipeline.verdict(for: Outage()) == .permanent)
     }
 
-    @Test("an around policy that returns a verdict without running its inside is a mistake, and the message says so")
-    func skipped() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            struct Skipping: AroundPolicy {
-                func around(
-                    _ call: inout Call, isolation: isolated (any Actor)?,
-                    _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
-                ) async throws -> Verdict { .success }
+    @Test("an around policy that skips its inside, or keeps its error, ends the call with an error that says so")
+    func lost() async {
+        struct Losing: AroundPolicy {
+            let skips: Bool
+
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+            ) async throws -> Verdict {
+                if skips { return .success }
+                do { return try await inside(call.deadline) } catch { return .transient }
             }
-            try await Pipeline("activities") { Skipping() }.run {}
         }
-        #expect(text(result).contains("without running its inside"))
+        for skips in [true, false] {
+            let error = await #expect(throws: (any Error).self) {
+                try await Pipeline("activities") { Losing(skips: skips) }.run { throw Outage() }
+            }
+            #expect(
+                error.map { "\($0)" }
+                    == "activities: an around policy returned a verdict without a result: it must run its inside, and throw "
+                    + "what that throws")
+        }
     }
 }

@@ -36,6 +36,22 @@ import Testing
                 == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted")
     }
 
+    @Test("a retry that a policy further in refused never left, and costs nothing")
+    func refusedRetry() async throws {
+        let budget = RetryBudget.tokens(capacity: 28)
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 3, backoff: .none, budget: budget)
+            breaker
+        }
+        for _ in 0..<10 {
+            breaker.reset()
+            await #expect(throws: (any Error).self) { try await pipeline.run { throw Outage() } }
+        }
+        #expect(!budget.isExhausted)
+        #expect(await attempts(self.pipeline(budget), failing: 9) == 3)
+    }
+
     @Test("one budget is shared by several retries")
     func shared() async {
         let budget = RetryBudget.tokens(capacity: 28)

@@ -20,6 +20,16 @@ import Testing
         #expect(recorder.count { $0 == Throttle.Event.held(for: .seconds(7)) } == 1)
     }
 
+    @Test("a wait of nothing is none: the backoff holds, and one probe goes first (P44)", arguments: [0, -5])
+    func waitOfNothing(seconds: Int) async throws {
+        let gate = gate()
+        for held in [1, 2, 4] {
+            await throttled(gate, after: .seconds(seconds))
+            #expect(gate.heldUntil == clock.now + .seconds(held))
+            clock.advance(by: .seconds(held))
+        }
+    }
+
     @Test("a 429 without a wait holds for the backoff, longer each time in a row, and a good probe starts anew")
     func backoff() async throws {
         let gate = gate()

@@ -119,6 +119,53 @@ private final class OwnThreads: TimeBase {
         released.withLock { $0 = true }
     }
 
+    @Test("an onCancel that blocks holds up nobody", arguments: [true, false])
+    func blockingHandler(isCancelled: Bool) async throws {
+        let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock))
+        let (began, mayGoOn, wasCancelled) = (Waiter(), DispatchSemaphore(value: 0), Waiter())
+        let task = Task {
+            try await patience.run {
+                began.resume()
+                await withTaskCancellationHandler {
+                    await stubborn.callAsFunction()
+                } onCancel: {
+                    mayGoOn.wait()
+                    wasCancelled.resume()
+                }
+            }
+        }
+        _ = await began.wait(until: .distantFuture, on: clock)
+        await clock.waitForSleepers(1)
+        if isCancelled { task.cancel() } else { clock.advance(by: .seconds(5)) }
+        await #expect(throws: (any Error).self) { try await task.value }
+        mayGoOn.signal()
+        _ = await wasCancelled.wait(until: .distantFuture, on: clock)
+        stubborn.release()
+    }
+
+    @Test("the operation of a caller that was cancelled meanwhile, and has gone, does not begin")
+    func gone() throws {
+        var leftFirst = 0
+        for seed in UInt64(0)..<500 {
+            let (clock, log) = (ManualClock(), Journal())
+            let patience = AbandoningTimeout(.seconds(30), timeBase: clock)
+            try clock.run(seed: seed) {
+                let call = Task {
+                    do {
+                        try await patience.run { log.note("began") }
+                    } catch {
+                        log.note("\(error)")
+                    }
+                }
+                Task { call.cancel() }
+                await call.value
+            }
+            #expect(log.lines != ["CancellationError()", "began"], "seed \(seed)")
+            if log.lines == ["CancellationError()"] { leftFirst += 1 }
+        }
+        #expect(leftFirst > 0)
+    }
+
     @Test("what no thread had time for within the limit does not begin (P33)")
     func neverBegan() throws {
         try clock.run {
