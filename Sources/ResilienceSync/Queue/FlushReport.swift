@@ -59,7 +59,7 @@ public struct FlushReport: Sendable {
     public var throttled: Int { counts.throttled }
     /// Mutations that the other side acknowledged.
     public var delivered: Int { counts.delivered }
-    /// Attempts that failed and count.
+    /// Attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
     /// Mutations set aside.
     public var died: Int { counts.died }

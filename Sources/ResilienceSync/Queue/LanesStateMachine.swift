@@ -11,8 +11,10 @@ import Resilience
 ///
 /// It walks through the store's heads a page at a time, and again from the start if heads may have appeared behind it.
 struct LanesStateMachine: Sendable, Hashable {
-    /// Heads found at a time, and most lanes held back: with so many failing there is no use in trying more.
+    /// Heads found at a time; and, while nobody gets through, most lanes held back: then there is no use in trying more.
     let pageSize: Int
+    /// Most lanes held back at all.
+    let mostHeld: Int
 
     /// Found and not yet sent.
     private var heads: [LaneHead] = []
@@ -20,12 +22,17 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var busy: Set<String> = []
     /// Until when.
     private(set) var held: [String: Instant] = [:]
+    /// Failures since somebody got through; more than a page of them is all the same.
+    private var fruitless = 0
     private var cursor = Int64.min
     private var isAtEnd = false
     /// Heads may have appeared before the cursor.
     private var mustLookAgain = false
 
-    init(pageSize: Int) { self.pageSize = pageSize }
+    init(pageSize: Int, mostHeld: Int = 10_000) {
+        self.pageSize = pageSize
+        self.mostHeld = mostHeld
+    }
 
     /// What may be sent together.
     struct Rules: Sendable, Hashable {
@@ -64,7 +71,9 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func next(at now: Instant, pace: SendPace.Answer, rules: Rules) -> Step {
         release(at: now)
         let due = held.values.min() ?? .distantFuture
-        if held.count >= pageSize { return busy.isEmpty ? .stalled(until: due) : .wait(until: due) }
+        if held.count >= (fruitless < pageSize ? mostHeld : pageSize) {
+            return busy.isEmpty ? .stalled(until: due) : .wait(until: due)
+        }
         while let head = heads.first {
             // It is found again when its lane is free.
             if isTaken(head.entity) {
@@ -131,19 +140,27 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// A lane is not sent from before this instant.
-    mutating func hold(_ lane: String, until instant: Instant) { held[lane] = instant }
+    mutating func hold(_ lane: String, until instant: Instant) {
+        held[lane] = instant
+        fruitless = min(fruitless + 1, pageSize)
+    }
+
+    /// Somebody got through.
+    mutating func delivered() { fruitless = 0 }
 
     /// Heads may have appeared anywhere.
     mutating func lookAgain() { mustLookAgain = true }
 
-    /// A flush begins: what was found may have changed since.
+    /// A flush begins: what was found may have changed since. It goes on where the one before it was, or what fails at the
+    /// start of each would keep all others away.
     mutating func begin() {
+        if let first = heads.first { (cursor, isAtEnd) = (max(first.position, .min + 1) - 1, false) }
         heads = []
-        lookFromStart()
+        if isAtEnd { lookFromStart() } else { mustLookAgain = cursor > .min }
     }
 
     mutating func releaseAll() {
-        held = [:]
+        (held, fruitless) = ([:], 0)
         mustLookAgain = true
     }
 

@@ -10,7 +10,7 @@ public enum SyncEvent: PolicyEvent, Equatable {
     /// It is being sent.
     case attempted(id: String)
     case delivered(id: String)
-    /// It failed for the nth time, by its own fault.
+    /// An attempt failed; so many count against it by now.
     case failed(id: String, failures: Int, error: String)
     /// It was set aside.
     case died(id: String, error: String)

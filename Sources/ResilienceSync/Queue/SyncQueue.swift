@@ -110,8 +110,8 @@ public final class SyncQueue: Sendable {
             otherKinds: byKind[nil]?.batchLimit)
         let machine = SyncStateMachine(
             SyncStateMachine.Settings(
-                maxFailures: configuration.maxFailures, laneRule: configuration.laneRule,
-                maxPause: configuration.maxPause, rules: rules),
+                maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
+                laneRule: configuration.laneRule, maxPause: configuration.maxPause, rules: rules),
             lanes: LanesStateMachine(pageSize: configuration.pageSize),
             pace: SendPace(
                 maxInFlight: configuration.maxInFlight,

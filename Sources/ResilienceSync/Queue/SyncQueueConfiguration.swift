@@ -1,25 +1,43 @@
 public import Resilience
 
+/// Which failures count against a mutation, and set it aside in the end.
+///
+/// A 429, a refusal by a policy of the pipeline, a cancellation, and what ``SyncQueueConfiguration/isOffline`` tells of never
+/// count. A permanent failure needs no counting: it sets its mutation aside at once.
+public enum FailureCounting: Sendable, Hashable {
+    /// Those of a mutation while others get through: so an outage sets nothing aside, however long it is.
+    ///
+    /// A failure counts in full if, since the mutation's failure before it, nine others of its kind got through for each that
+    /// failed, itself included; and the less, the fewer got through. Five that count are as unlikely as one in 100 000 where
+    /// the other side fails whoever comes. One that nobody can be compared with is tried for ever, or up to
+    /// ``SyncQueueConfiguration/maxAge``.
+    case whileOthersSucceed
+    /// Each. With the default backoff five take 15 seconds, so for an outage that lasts longer the pipeline needs a circuit
+    /// breaker, and what its probes cost counts too.
+    case always
+}
+
 /// How a ``SyncQueue`` behaves.
 public struct SyncQueueConfiguration: Sendable {
     /// Requests in flight at once; 1 or more. Mutations of one entity are sent one after the other in any case.
     public var maxInFlight: Int
-    /// The counted failure that sets a mutation aside; 1 or more. With the default backoff five take 15 seconds: for an
-    /// outage that lasts longer give the pipeline a circuit breaker, whose refusals are not counted.
+    /// The counted failure that sets a mutation aside; 1 or more.
     public var maxFailures: Int
+    /// Which failures count.
+    public var failureCounting: FailureCounting
     /// What becomes of an entity's other mutations then.
     public var laneRule: LaneRule
     /// How long a mutation may be in the queue and still be sent; older ones are set aside. nil for no limit.
     public var maxAge: Duration?
     /// How much may be pending, and what is coalesced.
     public var appending: AppendRules
-    /// Heads of lanes read from the store at a time, and entities that may be waiting to be tried again before the queue
-    /// stops trying others; 1 or more.
+    /// Heads of lanes read from the store at a time; and, while nobody gets through, entities that may be waiting to be tried
+    /// again before the queue stops trying others; 1 or more.
     public var pageSize: Int
     /// How long to pause for the nth 429 in a row that names no wait; and at least how long for one that names a wait when
     /// the pause before it was of no use.
     public var throttledBackoff: Backoff
-    /// How long to wait with an entity after the nth counted failure of its mutation; and how long until the queue tries
+    /// How long to wait with an entity after the nth failure of its mutation; and how long until the queue tries
     /// again by itself after the nth failure in a row to reach the other side, or the store.
     public var failedBackoff: Backoff
     /// The longest pause; whatever a server asks, and whatever a stored pause says after the clock was set.
@@ -33,6 +51,7 @@ public struct SyncQueueConfiguration: Sendable {
     public init(
         maxInFlight: Int = 4,
         maxFailures: Int = 5,
+        failureCounting: FailureCounting = .whileOthersSucceed,
         laneRule: LaneRule = .skip,
         maxAge: Duration? = nil,
         appending: AppendRules = AppendRules(),
@@ -45,6 +64,7 @@ public struct SyncQueueConfiguration: Sendable {
     ) {
         self.maxInFlight = maxInFlight
         self.maxFailures = maxFailures
+        self.failureCounting = failureCounting
         self.laneRule = laneRule
         self.maxAge = maxAge
         self.appending = appending

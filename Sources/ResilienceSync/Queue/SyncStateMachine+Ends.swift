@@ -31,6 +31,8 @@ extension SyncStateMachine {
         let mutations: [LaneHead]
         let sentAt: Instant
         let endedAt: Instant
+        /// How others had fared when it was sent.
+        let witnesses: FailureWitnesses.Tally
     }
 
     /// What a delay is for.
@@ -71,7 +73,9 @@ extension SyncStateMachine {
         guard let request = requests.removeValue(forKey: ended.id) else { return }
         lanes.ended(request.lanes)
         func note(_ failure: Failure, _ mutations: [LaneHead]) -> Note {
-            Note(failure: failure, mutations: mutations, sentAt: request.sentAt, endedAt: ended.endedAt)
+            Note(
+                failure: failure, mutations: mutations, sentAt: request.sentAt, endedAt: ended.endedAt,
+                witnesses: request.witnesses)
         }
         switch ended.outcome {
         case .failed(let failure):
@@ -82,6 +86,8 @@ extension SyncStateMachine {
             if !delivered.isEmpty {
                 pace.acknowledged(sentAt: request.sentAt, at: ended.endedAt)
                 (throttles, outages) = (0, 0)
+                lanes.delivered()
+                if settings.failureCounting != .always { for mutation in delivered { witnesses.delivered(mutation) } }
                 unsettled += delivered.map {
                     Settlement(changes: [.acknowledged($0.position)], event: .delivered(id: $0.id))
                 }
@@ -115,8 +121,17 @@ extension SyncStateMachine {
         case .permanent where note.mutations.count == 1:
             park(note.mutations[0], failure.error)
         case .permanent, .transient, .uncertain, .success, .throttled:
-            for mutation in note.mutations { countFailure(of: mutation, failure.error) }
+            for mutation in note.mutations { failed(mutation, failure.error, note.witnesses) }
         }
+    }
+
+    private mutating func failed(_ mutation: LaneHead, _ error: String, _ sent: FailureWitnesses.Tally) {
+        if settings.failureCounting == .always || witnesses.failed(mutation, sent: sent) {
+            return countFailure(of: mutation, error)
+        }
+        counts.failed += 1
+        events.append(.failed(id: mutation.id, failures: mutation.failures, error: error))
+        hold(mutation)
     }
 
     private mutating func countFailure(of mutation: LaneHead, _ error: String) {
@@ -130,12 +145,14 @@ extension SyncStateMachine {
     }
 
     mutating func park(_ mutation: LaneHead, _ error: String, after changes: [MutationChange] = []) {
+        witnesses.forget(mutation.position)
         let parked = MutationChange.parked(mutation.position, error: error, rest: settings.laneRule)
         unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: error)))
     }
 
     private mutating func hold(_ mutation: LaneHead) {
-        draws.append(.hold(lane: mutation.entity, failures: mutation.failures))
+        let failures = max(mutation.failures, witnesses.failures(of: mutation.position) - 1)
+        draws.append(.hold(lane: mutation.entity, failures: failures))
     }
 
     // MARK: Pauses

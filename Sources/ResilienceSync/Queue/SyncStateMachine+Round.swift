@@ -131,7 +131,10 @@ extension SyncStateMachine {
         pauseToTell = nil
     }
 
-    mutating func found(_ page: [LaneHead]) { lanes.found(page) }
+    mutating func found(_ page: [LaneHead]) {
+        // What has failed goes alone, also if that was nobody's fault.
+        lanes.found(page.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) })
+    }
 
     /// The store was told all that was unsettled.
     /// - Parameter claimed: what was claimed, as it is now, without what is gone.
@@ -161,6 +164,7 @@ extension SyncStateMachine {
         }
         if request.mutations.count < asked.count { lanes.ended(Set(asked.map(\.entity)).subtracting(request.lanes)) }
         request.sentAt = now
+        request.witnesses = witnesses.tally(of: asked[0].kind)
         requests[request.id] = request
         counts.requests += 1
         events += request.mutations.map { .attempted(id: $0.id) }
@@ -223,5 +227,13 @@ extension SyncStateMachine {
             for case .failed in settlement.changes { counts.failed += 1 }
         default: break
         }
+    }
+}
+
+extension LaneHead {
+    fileprivate func withFailures(atLeast least: Int) -> LaneHead {
+        guard failures < least else { return self }
+        return LaneHead(
+            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least)
     }
 }

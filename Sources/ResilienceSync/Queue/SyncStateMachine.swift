@@ -13,6 +13,7 @@ import Resilience
 struct SyncStateMachine: Sendable, Equatable {
     struct Settings: Sendable, Hashable {
         var maxFailures: Int
+        var failureCounting = FailureCounting.whileOthersSucceed
         var laneRule: LaneRule
         var maxPause: Duration
         /// ``LanesStateMachine/Rules/oldest`` comes with each question.
@@ -92,6 +93,8 @@ struct SyncStateMachine: Sendable, Equatable {
         let id: Int
         var mutations: [LaneHead]
         var sentAt: Instant
+        /// How others had fared then.
+        var witnesses = FailureWitnesses.Tally()
 
         var lanes: [String] { mutations.map(\.entity) }
     }
@@ -101,6 +104,7 @@ struct SyncStateMachine: Sendable, Equatable {
     var lanes: LanesStateMachine
     /// Its pause is the queue's.
     var pace: SendPace
+    var witnesses = FailureWitnesses()
 
     var phase = Phase.idle
     var isCancelled = false
@@ -197,7 +201,10 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func clearingBegan() { flush.clearingBegan() }
 
     /// Everything pending was removed.
-    mutating func cleared() { unsettled = [] }
+    mutating func cleared() {
+        unsettled = []
+        witnesses.forgetAll()
+    }
 
     mutating func clearingEnded() { flush.clearingEnded() }
 }

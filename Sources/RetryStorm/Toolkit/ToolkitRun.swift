@@ -19,8 +19,7 @@
         static let refusals = 5
         /// Fruitless tries in a row to reach a server that was there before.
         static let tries = 3
-        /// Requests at once. One fewer than the 429s in a row that trip the gate: those in flight at the first of a pause
-        /// are answered the same.
+        /// Requests at once.
         static let requests = 2
 
         let client: MutationClient

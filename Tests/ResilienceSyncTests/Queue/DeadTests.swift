@@ -9,7 +9,8 @@ import Testing
     let fixture = Fixture()
 
     private func queue(rule: LaneRule) -> SyncQueue {
-        fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, laneRule: rule))
+        fixture.queue(
+            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: rule))
     }
 
     @Test("a mutation set aside can be listed, and retried at its old place, under its key, as if it had never failed")

@@ -51,7 +51,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private var pages = 0
 
     init(pageSize: Int, endsWhileReading: Bool = false) {
-        machine = LanesStateMachine(pageSize: pageSize)
+        machine = LanesStateMachine(pageSize: pageSize, mostHeld: pageSize)
         self.endsWhileReading = endsWhileReading
     }
 
@@ -187,7 +187,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     }
 
     private func requireNothingToSend() throws {
-        if holds.count >= machine.pageSize { return }
+        if holds.count >= machine.mostHeld { return }
         let forgotten = items.first { $0.isAnnounced && !isInFlight($0.lane) && holds[$0.lane] == nil }
         try require(forgotten == nil, "\(forgotten?.head.id ?? "") is forgotten")
     }

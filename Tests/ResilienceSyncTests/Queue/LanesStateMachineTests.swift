@@ -8,7 +8,7 @@ import Testing
 @Suite struct LanesStateMachineTests {
     typealias Step = LanesStateMachine.Step
 
-    private var machine = LanesStateMachine(pageSize: 3)
+    private var machine = LanesStateMachine(pageSize: 3, mostHeld: 3)
     private var rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil, oldest: nil)
 
     private static func instant(_ nanoseconds: Int64) -> Instant { Instant(nanoseconds: nanoseconds) }
@@ -110,18 +110,23 @@ import Testing
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .look(after: .min)])
     }
 
-    @Test("a flush begins at the start, and forgets what was found but neither what is in flight nor what is held back")
+    @Test("a flush goes on where the last one was, and forgets what was found, not what is in flight or held back")
     mutating func begin() {
         machine.found([a, b])
         #expect(next() == .send([a]))
         hold("c", until: 10)
         machine.begin()
+        // "b" was found, and is looked for again.
+        #expect(next() == .look(after: 1))
+        find(c)
+        // And then from the start.
         #expect(next() == .look(after: .min))
         find(c)
         #expect(next() == Self.wait(10))
         #expect(machine.busy == ["a"])
         machine.ended(["a"])
         machine.begin()
+        #expect(next() == .look(after: .min))
         machine.found([])
         #expect(next() == Self.stalled(10))
     }
@@ -200,7 +205,7 @@ import Testing
 
     @Test("the first hold to end is waited for, and that alone is released")
     mutating func firstDue() {
-        machine = LanesStateMachine(pageSize: 4)
+        machine = LanesStateMachine(pageSize: 4, mostHeld: 4)
         hold("a", until: 10)
         hold("b", until: 7)
         hold("c", until: 9)
@@ -385,7 +390,7 @@ import Testing
 
     @Test("before a batch that could be fuller more heads are looked for, whatever the page's size")
     mutating func fuller() {
-        machine = LanesStateMachine(pageSize: 2)
+        machine = LanesStateMachine(pageSize: 2, mostHeld: 2)
         rules.batchLimits["many"] = 5
         let heads = (1...5).map { LaneHead($0, "\($0)", "many") }
         machine.found(Array(heads[..<2]))

@@ -42,7 +42,7 @@ import Testing
     @Test("the failure that sets it aside can be another than the 5th")
     func maxFailures() async throws {
         fixture.server.enqueue(.refused(.unavailable), .refused(.unavailable))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxFailures: 2))
+        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxFailures: 2, failureCounting: .always))
         try await queue.enqueue(Mutation("a1"))
         _ = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(try await queue.dead().map(\.failures) == [2])

@@ -221,9 +221,9 @@ import Testing
         _ = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(
             fixture.events == [
-                .enqueued(2), .attempted(id: "a1"), .paused(for: .seconds(7)), .attempted(id: "a1"),
-                .failed(id: "a1", failures: 1, error: "503"), .attempted(id: "b1"), .delivered(id: "b1"),
-                .attempted(id: "a1"), .delivered(id: "a1"), .drained,
+                .enqueued(2), .attempted(id: "a1"), .paused(for: .seconds(7)), .attempted(id: "b1"),
+                .failed(id: "b1", failures: 0, error: "503"), .attempted(id: "a1"), .delivered(id: "a1"),
+                .attempted(id: "b1"), .delivered(id: "b1"), .drained,
             ])
     }
 }

@@ -62,7 +62,8 @@ import Testing
     @Test("any other failure counts, and the 5th sets the mutation aside with what it said (B7)")
     func fifthFailure() async throws {
         for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
-        let queue = fixture.queue()
+        let queue = fixture.queue(
+            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
         let report = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(report.failed == 5 && report.died == 1 && report.delivered == 1 && report.end == .drained)

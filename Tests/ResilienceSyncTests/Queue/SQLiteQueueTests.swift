@@ -68,7 +68,7 @@
             let fixture = Fixture()
             let queue = SyncQueue(
                 store: try SQLiteStore(path: path), pipeline: Pipeline(timeBase: fixture.clock) {},
-                configuration: SyncQueueConfiguration(isOffline: Fixture.isOffline),
+                configuration: SyncQueueConfiguration(failureCounting: .always, isOffline: Fixture.isOffline),
                 wallClock: { [wallClock] in wallClock.now }
             ) { try await fixture.server($0) }
             return (queue, fixture)

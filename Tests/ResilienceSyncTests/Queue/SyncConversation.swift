@@ -14,11 +14,12 @@ struct SyncConversation {
     /// What was told, in order.
     var events: [SyncEvent] = []
 
-    init(maxFailures: Int = 5, laneRule: LaneRule = .skip) {
+    init(maxFailures: Int = 5, counting: FailureCounting = .always, laneRule: LaneRule = .skip) {
         let rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil)
         machine = SyncStateMachine(
             SyncStateMachine.Settings(
-                maxFailures: maxFailures, laneRule: laneRule, maxPause: .seconds(600), rules: rules),
+                maxFailures: maxFailures, failureCounting: counting, laneRule: laneRule, maxPause: .seconds(600),
+                rules: rules),
             lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 4))
     }
 

@@ -155,8 +155,9 @@ private struct QueueInAWorld: ExplorableMachine {
         let rules = LanesStateMachine.Rules(batchLimits: ["batched": 2, "single": 1], otherKinds: nil)
         return Machine(
             Machine.Settings(
-                maxFailures: maxFailures, laneRule: laneRule, maxPause: .nanoseconds(maxPause), rules: rules),
-            lanes: LanesStateMachine(pageSize: 2), pace: SendPace(maxInFlight: 2))
+                maxFailures: maxFailures, failureCounting: .always, laneRule: laneRule,
+                maxPause: .nanoseconds(maxPause), rules: rules),
+            lanes: LanesStateMachine(pageSize: 2, mostHeld: 2), pace: SendPace(maxInFlight: 2))
     }
 
     var identity: Identity? {
