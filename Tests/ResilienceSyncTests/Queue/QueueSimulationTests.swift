@@ -16,13 +16,17 @@ import Testing
 
     private final class Limited: Sendable {
         private let state: Locked<(server: any LimitedServer, random: SeededGenerator, requests: Int)>
+        private let latencies: ClosedRange<Int64>
 
-        init(_ server: any LimitedServer, seed: UInt64) { state = Locked((server, SeededGenerator(seed: seed), 0)) }
+        init(_ server: any LimitedServer, latencies: ClosedRange<Int64>, seed: UInt64) {
+            state = Locked((server, SeededGenerator(seed: seed), 0))
+            self.latencies = latencies
+        }
 
         var requests: Int { state.withLock { $0.requests } }
 
-        /// 20 to 80 ms, half of it on the way there.
-        func latency() -> Duration { state.withLock { .milliseconds(Int64.random(in: 20...80, using: &$0.random)) } }
+        /// Half of it on the way there.
+        func latency() -> Duration { state.withLock { .milliseconds(Int64.random(in: latencies, using: &$0.random)) } }
 
         /// - Returns: how long until it admits another, if it refuses this one.
         func answer(at now: Instant) -> Duration? {
@@ -33,15 +37,19 @@ import Testing
         }
     }
 
-    private func drain(_ test: Case, seed: UInt64) throws -> Figures {
+    /// - Parameter isGated: whether a gate shuts for 30 s and longer after three 429s in a row.
+    private func drain(_ test: Case, isGated: Bool = false, seed: UInt64) throws -> Figures {
         let clock = ManualClock()
         let start = clock.now
-        let server = Limited(test.server, seed: seed)
+        let server = Limited(test.server, latencies: test.latency, seed: seed)
+        let pipeline = Pipeline(timeBase: clock) {
+            if isGated { CircuitBreaker(circuit: BackoffGate(), timeBase: clock) }
+        }
         // The server's time begins at zero.
         let origin = Instant(nanoseconds: 0)
         let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 8)
+            store: MemoryStore(), pipeline: pipeline,
+            configuration: SyncQueueConfiguration(maxInFlight: test.maxInFlight)
         ) { _ in
             let latency = server.latency()
             _ = await Waiter().wait(until: clock.now + latency / 2, on: clock)
@@ -81,5 +89,31 @@ import Testing
             if Effort.level > 1 { print(test.testDescription, seed, ratios) }
             #expect(ratios.0 <= test.most.requests && ratios.1 <= test.most.time, "seed \(seed): \(ratios)")
         }
+    }
+
+    private static let gatedCases: [Case] = [
+        gated(10, lanes: 4, 50),
+        gated(10, lanes: 8, 50),
+        gated(25, lanes: 8, 50),
+        gated(10, lanes: 4, 5),
+        gated(10, lanes: 8, 5),
+        gated(10, lanes: 8, 200),
+    ]
+
+    private static func gated(_ rate: Int64, lanes: Int, _ latency: Int64) -> Case {
+        Case(
+            testDescription: "\(rate) a second, \(lanes) at once, \(latency) ms",
+            server: TokenBucketServer(oneIn: .nanoseconds(1_000_000_000 / rate), burst: rate),
+            latency: latency...latency,
+            maxInFlight: lanes, most: (1.10, 1.25))
+    }
+
+    @Test(
+        "behind a gate that three 429s in a row shut it is as fast, at every latency and width (P46)",
+        arguments: gatedCases)
+    func behindAGate(_ test: Case) throws {
+        let figures = try drain(test, isGated: true, seed: 1)
+        let ratios = (Double(figures.requests) / 1000, figures.time / test.server.best(for: 1000))
+        #expect(ratios.0 <= test.most.requests && ratios.1 <= test.most.time, "\(ratios)")
     }
 }
