@@ -126,7 +126,7 @@ private final class OwnThreads: TimeBase {
         let task = Task {
             try await patience.run {
                 began.resume()
-                await withTaskCancellationHandler {
+                return await withTaskCancellationHandler {
                     await stubborn.callAsFunction()
                 } onCancel: {
                     mayGoOn.wait()
