@@ -9,7 +9,7 @@ import Resilience
 /// A flight: a task that does what the machine says until one flush is over, and when the next one starts by itself.
 extension SyncQueue {
     enum Beginning {
-        case flight(Task<FlushReport, any Error>)
+        case flight(Task<FlushReport, any Error>, isJoined: Bool)
         case paused(until: Instant)
         case clearing
         case stopped
@@ -27,10 +27,10 @@ extension SyncQueue {
             disarm(&state)
             let flight = Task(executorPreference: pipeline.timeBase.taskExecutor) { try await self.fly() }
             state.flight = flight
-            return .flight(flight)
+            return .flight(flight, isJoined: false)
         case .join:
             // A flight is there as long as the machine is flushing.
-            return .flight(state.flight!)
+            return .flight(state.flight!, isJoined: true)
         case .paused(let until):
             return .paused(until: until)
         case .clearing:

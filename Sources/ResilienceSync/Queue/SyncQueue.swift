@@ -178,7 +178,8 @@ public final class SyncQueue: Sendable {
     /// Sends what is pending, once through the queue.
     ///
     /// If a flush is under way it is joined; it will look again for what is new. What failed a short while ago is not sent
-    /// before its time: ``resume()`` does that. Cancelling the caller cancels the flush; nothing is lost.
+    /// before its time: ``resume()`` does that. Cancelling the caller cancels the flush that it began, and ends no more than
+    /// its waiting for one that it joined; nothing is lost.
     /// - Throws: the store's error; ``SyncQueueError/stopped``.
     public func flush() async throws -> FlushReport {
         while true {
@@ -190,19 +191,19 @@ public final class SyncQueue: Sendable {
                 report.end = .paused(until: until)
                 return report
             case .clearing:
-                if await waitForChange(while: { $0.machine.flush.clearings > 0 }) { continue }
-                var report = FlushReport()
-                report.end = .cancelled
-                return report
-            case .flight(let flight):
+                guard await waitForChange(while: { $0.machine.flush.clearings > 0 }) else { return .cancelled }
+            case .flight(let flight, isJoined: true):
+                guard await waitForChange(while: { $0.flight == flight }) else { return .cancelled }
+                let report = try await flight.value
+                // Somebody else's cancellation is not ours: our trigger must not be lost.
+                if report.end != .cancelled { return report }
+            case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
                     try await flight.value
                 } onCancel: {
                     flight.cancel()
                 }
-                // Somebody else's cancellation is not ours: our trigger must not be lost.
-                if report.end == .cancelled, !Task.isCancelled { continue }
-                return report
+                if report.end != .cancelled || Task.isCancelled { return report }
             }
         }
     }

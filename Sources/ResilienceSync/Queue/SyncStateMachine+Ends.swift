@@ -95,14 +95,15 @@ extension SyncStateMachine {
             notes = results.compactMap { mutation, failure in failure.map { note($0, [mutation]) } }
         }
         // It was one request, however many of its mutations were throttled.
-        if !isCancelled, notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
+        if notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
     }
 
     // MARK: The table
 
     private mutating func note(_ note: Note, at now: Instant) {
         let failure = note.failure
-        if !isCancelled, case .throttled(let named) = failure.verdict {
+        // It is meant for all, whoever was cancelled.
+        if case .throttled(let named) = failure.verdict {
             return pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
         }
         pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt)

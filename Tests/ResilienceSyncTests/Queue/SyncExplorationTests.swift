@@ -107,6 +107,8 @@ private struct QueueInAWorld: ExplorableMachine {
         /// Nothing may be sent before; and what the ends that are not looked at yet will make of that.
         var silentUntil: Int64 = 0
         var nextSilence: Int64 = 0
+        /// As a policy of ours has it: nothing, if the flight is cancelled.
+        var nextOwnSilence: Int64 = 0
         /// When each that failed may be sent again.
         var holds: [Int64: Int64] = [:]
         var told: Set<String> = []
@@ -293,7 +295,7 @@ private struct QueueInAWorld: ExplorableMachine {
         world.pause = nil
         machine.pauseKept(false)
         machine.resumed(at: now)
-        (world.silentUntil, world.nextSilence, world.holds) = (0, 0, [:])
+        (world.silentUntil, world.nextSilence, world.nextOwnSilence, world.holds) = (0, 0, 0, [:])
         world.wasResumed = true
         try require(machine.pausedUntil(at: now) == nil, "a pause outlasts its end by hand")
     }
@@ -355,7 +357,11 @@ private struct QueueInAWorld: ExplorableMachine {
         if [.failed, .abandoned, .firstOnly].contains(answer), !world.isCancelled {
             for position in refused { world.holds[position] = world.now + 2_000_000_000 }
         }
-        if answer.silence > 0 { world.nextSilence = max(world.nextSilence, world.now + answer.silence) }
+        if answer == .refusedFor {
+            world.nextOwnSilence = max(world.nextOwnSilence, world.now + answer.silence)
+        } else if answer.silence > 0 {
+            world.nextSilence = max(world.nextSilence, world.now + answer.silence)
+        }
         let outcome: Machine.Outcome =
             if let failure = answer.failure, !answer.isOfABatch {
                 .failed(failure)
@@ -376,8 +382,9 @@ private struct QueueInAWorld: ExplorableMachine {
             break
         default:
             // All ends were looked at.
-            if !world.isCancelled { world.silentUntil = max(world.silentUntil, world.nextSilence) }
-            world.nextSilence = 0
+            world.silentUntil = max(world.silentUntil, world.nextSilence)
+            if !world.isCancelled { world.silentUntil = max(world.silentUntil, world.nextOwnSilence) }
+            (world.nextSilence, world.nextOwnSilence) = (0, 0)
             try require(Set(machine.requests.keys), is: Set(world.inFlight.keys), "what is in flight")
         }
         if world.hasFailed {

@@ -572,8 +572,8 @@ import Testing
     }
 
     @Test(
-        "what the requests of a cancelled flight fail with means nothing",
-        arguments: [.unavailable, .gone, .throttled, .unreachable] as [SyncStateMachine.Failure])
+        "what the requests of a cancelled flight fail with means nothing, but for a 429",
+        arguments: [.unavailable, .gone, .unreachable] as [SyncStateMachine.Failure])
     mutating func cancelledFailures(_ failure: SyncStateMachine.Failure) {
         let request = talk.send(a)[0]
         talk.events = []
@@ -581,6 +581,18 @@ import Testing
         talk.end(request, failure)
         #expect(talk.course() == SyncConversation.Course(last: .end(.cancelled)))
         #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1) && talk.events.isEmpty)
+    }
+
+    @Test("a 429 in a cancelled flight is one for all: the queue pauses")
+    mutating func cancelledThrottle() {
+        let request = talk.send(a)[0]
+        talk.machine.cancelled()
+        talk.end(request, .throttled(.seconds(7)))
+        _ = talk.course()
+        #expect(talk.machine.pausedUntil(at: talk.now) == talk.now + .seconds(7))
+        let finish = talk.finish()
+        #expect(finish?.end == .paused(until: talk.now + .seconds(7)) && finish?.counts.throttled == 1)
+        #expect(finish?.after == .rest(until: talk.now + .seconds(7)))
     }
 
     @Test("a cancelled flight that others have joined is followed by another")

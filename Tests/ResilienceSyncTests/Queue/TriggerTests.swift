@@ -94,6 +94,24 @@ import Testing
         #expect(server.ids == ["a1", "a1"])
     }
 
+    @Test("cancelling one who joined a flush ends its waiting, and not the flush (P49)", arguments: [true, false])
+    func cancelJoiner(isTriggered: Bool) async throws {
+        let (queue, server) = (fixture.queue(), fixture.server)
+        server.hold()
+        try await queue.enqueue(Mutation.many(20))
+        let owner = isTriggered ? nil : Task { try await queue.flush() }
+        if isTriggered { queue.trigger() }
+        await server.waitForCalls(1)
+        let joiner = Task { try await queue.flush() }
+        joiner.cancel()
+        #expect(try await joiner.value.end == .cancelled)
+        #expect(server.callCount == 1 && server.running == 1)
+        server.release()
+        if let owner { #expect(try await owner.value.end == .drained) }
+        #expect(try await queue.flush().end == .drained)
+        #expect(server.callCount == 20)
+    }
+
     @Test("cancelling the caller in the pass that a trigger asked for does not lose the trigger (B12)")
     func cancelInSecondPass() async throws {
         let server = fixture.server
