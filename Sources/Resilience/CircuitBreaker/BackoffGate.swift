@@ -4,10 +4,12 @@
 /// (30, 60, 120, 240, 300 s by default). The failures counted before a trip still count after it: the first one after the
 /// gate has opened shuts it again, a success clears the slate.
 ///
-/// Calls that are under way together are refused together, and that is one event: once a failure is counted, one of a call
-/// that was let in before it is not, until a success. So three in a row are three that came one after the other.
+/// Calls that are under way together are refused together, and that is one event. So where the rule counts failures in a row,
+/// once one is counted no end of a call that was let in before it counts, neither a failure nor a success: three in a row are
+/// three that came one after the other. A rule with a window counts each.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
+    private var countsInARow: Bool { rule is ConsecutiveFailures }
     private let openFor: any BreakDuration
     private(set) var shutUntil: Instant?
     private(set) var trips = 0
@@ -41,7 +43,7 @@ public struct BackoffGate: CircuitStateMachine {
         return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: firstTicket)
     }
 
-    /// Of the calls that were let in after the last counted failure; all calls, if there was a success since.
+    /// Of the calls that were let in after the last counted failure; of all, if there was a success since.
     private var firstTicket: UInt64 { hasFailed ? failures : 0 }
 
     public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
@@ -69,15 +71,16 @@ public struct BackoffGate: CircuitStateMachine {
 
     /// - Returns: nil for one that is not counted.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> Evidence? {
+        // It has a ticket, so it is told here; to the rule it says nothing.
+        guard !end.verdict.saysNothing, ticket >= firstTicket else { return nil }
         let evidence = rule.evidence(of: end)
         switch evidence {
-        case .failing:
-            guard ticket >= firstTicket else { return nil }
+        case .failing where countsInARow:
             hasFailed = true
             failures &+= 1
         case .healthy:
             (trips, hasFailed) = (0, false)
-        case .none:
+        case .failing, .none:
             break
         }
         rule.ended(end)

@@ -44,8 +44,7 @@ struct FailureWitnesses: Sendable, Hashable {
     /// - Parameter sent: the tally when it was sent.
     /// - Returns: whether one more failure counts against it.
     mutating func failed(_ mutation: LaneHead, sent: Tally) -> Bool {
-        var record =
-            failing[mutation.position] ?? Failing(failures: 0, likelihood: 1, tally: sent, number: 0)
+        var record = failing[mutation.position] ?? Failing(failures: 0, likelihood: 1, tally: sent, number: 0)
         let now = tally(of: mutation.kind)
         let (delivered, failed) = (now.delivered - record.tally.delivered, now.failed - record.tally.failed)
         // With this one, so that a single other that got through proves little.

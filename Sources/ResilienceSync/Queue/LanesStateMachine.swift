@@ -22,6 +22,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var busy: Set<String> = []
     /// Until when.
     private(set) var held: [String: Instant] = [:]
+    /// The first that a policy of ours refused since the flush began: it was not tried.
+    private var refused: Int64?
     /// Failures since somebody got through; more than a page of them is all the same.
     private var fruitless = 0
     private var cursor = Int64.min
@@ -139,6 +141,9 @@ struct LanesStateMachine: Sendable, Hashable {
         mustLookAgain = true
     }
 
+    /// A policy of ours refused it.
+    mutating func refused(_ head: LaneHead) { refused = min(refused ?? .max, head.position) }
+
     /// A lane is not sent from before this instant.
     mutating func hold(_ lane: String, until instant: Instant) {
         held[lane] = instant
@@ -154,8 +159,10 @@ struct LanesStateMachine: Sendable, Hashable {
     /// A flush begins: what was found may have changed since. It goes on where the one before it was, or what fails at the
     /// start of each would keep all others away.
     mutating func begin() {
-        if let first = heads.first { (cursor, isAtEnd) = (max(first.position, .min + 1) - 1, false) }
-        heads = []
+        if let first = [heads.first?.position, refused].compactMap(\.self).min() {
+            (cursor, isAtEnd) = (max(first, .min + 1) - 1, false)
+        }
+        (heads, refused) = ([], nil)
         if isAtEnd { lookFromStart() } else { mustLookAgain = cursor > .min }
     }
 

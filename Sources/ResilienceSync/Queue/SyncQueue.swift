@@ -210,7 +210,8 @@ public final class SyncQueue: Sendable {
 
     /// Flushes until nothing is pending: waits while the queue waits out pauses and tries again what failed.
     ///
-    /// Returns early, with ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller
+    /// That may be never, if one mutation always fails: see ``FailureCounting``. Returns early, with
+    /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller
     /// cancels the flush that it begins with, as with ``flush()``; from then on it ends the waiting, and what the queue does
     /// by itself goes on.
     /// - Returns: what became of the queue meanwhile, whoever began the flushes.

@@ -5,7 +5,8 @@ public import Resilience
 /// A 429, a refusal by a policy of the pipeline, a cancellation, and what ``SyncQueueConfiguration/isOffline`` tells of never
 /// count. A permanent failure needs no counting: it sets its mutation aside at once.
 public enum FailureCounting: Sendable, Hashable {
-    /// Those of a mutation while others get through: so an outage sets nothing aside, however long it is.
+    /// Those of a mutation while others get through: so an outage sets nothing aside, however long it is. For a server that
+    /// comes and goes in a fixed rhythm the pipeline needs a circuit breaker, or ``SyncQueueConfiguration/failedBackoff`` jitter.
     ///
     /// A failure counts in full if, since the mutation's failure before it, nine others of its kind got through for each that
     /// failed, itself included; and the less, the fewer got through. Five that count are as unlikely as one in 100 000 where

@@ -115,6 +115,7 @@ extension SyncStateMachine {
         }
         switch failure.verdict {
         case .rejected:
+            for mutation in note.mutations { lanes.refused(mutation) }
             pause(for: failure.refusedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
         case .cancelled:
             // By somebody else, and not the mutation's fault.

@@ -164,7 +164,7 @@ extension SyncStateMachine {
         }
         if request.mutations.count < asked.count { lanes.ended(Set(asked.map(\.entity)).subtracting(request.lanes)) }
         request.sentAt = now
-        request.witnesses = witnesses.tally(of: asked[0].kind)
+        request.witnesses = witnesses.tally(of: request.mutations[0].kind)
         requests[request.id] = request
         counts.requests += 1
         events += request.mutations.map { .attempted(id: $0.id) }

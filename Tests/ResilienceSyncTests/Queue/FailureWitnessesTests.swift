@@ -134,8 +134,8 @@ import Testing
 
     @Test("as the seed's rule has it, an outage costs what it lasts: this is why it is a setting")
     func seedsRule() throws {
-        let (dead, _) = try run(pending: 20, for: 4500, counting: .always) { $0 > 3600 }
-        #expect(!dead.isEmpty)
+        let (dead, _) = try run(pending: 1, for: 100, counting: .always) { $0 > 60 }
+        #expect(dead == ["0"])
     }
 
     @Test("a server that is up for a minute and down for five sets nothing aside")
@@ -160,6 +160,32 @@ import Testing
     func poisonousFirst() throws {
         let (dead, left) = try run(pending: 1, for: 1800, poison: ["0"], arriving: 5) { _ in true }
         #expect(dead == ["0"] && left <= 1)
+    }
+
+    @Test(
+        "one that always fails, and opens the breaker each time, does not keep out one that comes later",
+        arguments: [20, 80, 500])
+    func newcomer(after seconds: Double) throws {
+        let clock = ManualClock()
+        let delivered = ScriptedOperation<Mutation, Void>(fallback: .success(()))
+        try clock.run(maxSteps: 10_000_000) {
+            let pipeline = Pipeline("outbox", timeBase: clock) {
+                CircuitBreaker("api", timeBase: clock)
+                Timeout(.seconds(30))
+            }
+            let queue = SyncQueue(store: MemoryStore(), pipeline: pipeline) { mutation in
+                if mutation.id == "p1" { throw Judgement(verdict: .transient) }
+                try await delivered(mutation)
+            }
+            try await queue.enqueue(Mutation("p1"))
+            queue.trigger()
+            _ = await Waiter().wait(until: clock.now + .seconds(seconds), on: clock)
+            try await queue.enqueue(Mutation("g1"))
+            queue.trigger()
+            _ = await Waiter().wait(until: clock.now + .seconds(300), on: clock)
+            await queue.stop()
+        }
+        #expect(delivered.inputs.map(\.id) == ["g1"])
     }
 
     @Test("ten that break their server do not shield each other")

@@ -20,7 +20,7 @@ private struct RecordedGate: ExplorableMachine {
     private enum Event {
         /// A call ended while the gate was open; what ends while it is shut does not count.
         case ended(Verdict)
-        /// A failure of an event that was counted already.
+        /// A call of an event that was counted already.
         case endedToo
         case tripped(until: Instant)
         /// A call came after the time was over.
@@ -125,7 +125,7 @@ private struct RecordedGate: ExplorableMachine {
         return false
     }
 
-    /// Whether a failure of this call tells nothing new: one was counted since it was let in, and no success came after it.
+    /// Whether the end of this call tells nothing new: one was counted since it was let in, and no success came after it.
     private func isTold(_ call: Long) -> Bool {
         for event in events[call.before...].reversed() {
             switch event {
@@ -181,7 +181,7 @@ private struct RecordedGate: ExplorableMachine {
         let counts = shutUntil == nil && verdict == .throttled && !isTold
         try require(isCounted, is: counts, "whether it is counted")
         guard shutUntil == nil else { return }
-        events.append(verdict == .throttled && isTold ? .endedToo : .ended(verdict))
+        events.append(isTold ? .endedToo : .ended(verdict))
         if counts, failures >= limit { trip() }
     }
 
@@ -214,7 +214,8 @@ private struct RecordedGate: ExplorableMachine {
         try require(machine.isAtRest, is: shutUntil == nil && failures == 0 && trips == 0, "at rest")
         if shutUntil == nil {
             var well = self
-            well.machine.record(.success, ticket: 0, at: now)
+            guard case .allow(let ticket) = answer else { throw Unexpected(answer) }
+            well.machine.record(.success, ticket: ticket, at: now)
             try require(well.snapshot == snapshot, is: machine.isAtRest, "whether a success changes nothing")
         }
     }

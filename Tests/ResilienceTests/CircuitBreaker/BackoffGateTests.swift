@@ -96,18 +96,53 @@ import Testing
         #expect(gate.status(at: .second(20)).failureCount == 3)
     }
 
-    @Test("a volley is one event: of calls let in before a 429 was counted none counts again, until a success (P46)")
+    @Test("a volley is one event: of calls let in before a 429 was counted no end counts (P46)")
     mutating func volley() {
         for _ in 0..<8 { gate.record(.throttled, at: .second(0)) }
         #expect(gate.status(at: .second(0)).failureCount == 1)
         guard case .allow(let ticket) = gate.admit(at: .second(1)) else { return #expect(Bool(false), "refused") }
         for _ in 0..<8 { gate.record(.throttled, ticket: ticket, at: .second(1)) }
         #expect(gate.status(at: .second(1)).failureCount == 2 && gate.state == .closed)
-        gate.record(.success, at: .second(1))
-        gate.record(.throttled, at: .second(1))
-        #expect(gate.status(at: .second(1)).failureCount == 1)
-        throttle(2, at: .second(1))
+        // Nor does a success, of one that was let in before.
+        gate.record(.success, ticket: ticket, at: .second(1))
+        #expect(gate.status(at: .second(1)).failureCount == 2)
+        gate.call(.success, at: .second(1))
+        #expect(gate.isAtRest)
+        throttle(3, at: .second(1))
         #expect(gate.state == .open)
+    }
+
+    @Test("a rule with a window counts each failure, of a volley too", arguments: [true, false])
+    func volleyInAWindow(isRatio: Bool) {
+        var gate =
+            isRatio
+            ? BackoffGate(tripping: .failureRatio(0.75, over: .calls(10), failing: .throttled, healthy: .success))
+            : BackoffGate(tripping: .failures(5, over: .time(.seconds(30)), failing: .throttled, healthy: .success))
+        for _ in 0..<10 { gate.record(.throttled, at: .second(0)) }
+        #expect(gate.state == .open && !gate.needs.contains([.admissions, .calls]))
+    }
+
+    @Test("what says nothing of the endpoint is not counted, though it has a ticket and the rule would")
+    func nothingSaid() {
+        var gate = BackoffGate(tripping: ConsecutiveFailures(3, failing: [.throttled, .rejected], healthy: .success))
+        gate.call(.throttled, at: .second(0))
+        for _ in 0..<9 { gate.call(.rejected, at: .second(0)) }
+        #expect(gate.status(at: .second(0)).failureCount == 1 && gate.state == .closed)
+    }
+
+    @Test("callers side by side, nearly all of whom are refused, shut it soon", arguments: [2, 5, 20, 100])
+    func crowd(callers: Int) {
+        var gate = BackoffGate()
+        var random = SeededNumbers(seed: UInt64(callers))
+        var tickets = [UInt64](repeating: 0, count: callers)
+        var ends = 0
+        while gate.state == .closed, ends < 100 * callers {
+            let caller = random.below(callers)
+            gate.record(random.below(20) == 0 ? .success : .throttled, ticket: tickets[caller], at: .second(0))
+            ends += 1
+            if case .allow(let ticket) = gate.admit(at: .second(0)) { tickets[caller] = ticket }
+        }
+        #expect(gate.state == .open && ends <= 50 * callers, "\(ends) ends")
     }
 
     @Test("new settings leave a volley what it is: one event")
