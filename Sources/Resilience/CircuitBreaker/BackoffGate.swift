@@ -9,7 +9,6 @@
 /// three that came one after the other. A rule with a window counts each.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
-    private var countsInARow: Bool { rule is ConsecutiveFailures }
     private let openFor: any BreakDuration
     private(set) var shutUntil: Instant?
     private(set) var trips = 0
@@ -45,6 +44,8 @@ public struct BackoffGate: CircuitStateMachine {
 
     /// Of the calls that were let in after the last counted failure; of all, if there was a success since.
     private var firstTicket: UInt64 { hasFailed ? failures : 0 }
+
+    private var countsInARow: Bool { rule is ConsecutiveFailures }
 
     public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
         guard shutUntil == nil, count(end, ticket: ticket) == .failing else { return false }

@@ -64,13 +64,6 @@ public struct FlushReport: Sendable {
     /// Mutations set aside.
     public var died: Int { counts.died }
 
-    /// Of a caller that was cancelled as it waited.
-    static var cancelled: FlushReport {
-        var report = FlushReport()
-        report.end = .cancelled
-        return report
-    }
-
     mutating func add(_ other: FlushReport) {
         counts += other.counts
         end = other.end

@@ -187,13 +187,13 @@ public final class SyncQueue: Sendable {
             case .stopped:
                 throw SyncQueueError.stopped
             case .paused(let until):
-                var report = FlushReport()
-                report.end = .paused(until: until)
-                return report
+                return FlushReport(end: .paused(until: until))
             case .clearing:
-                guard await waitForChange(while: { $0.machine.flush.clearings > 0 }) else { return .cancelled }
+                guard await waitForChange(while: { $0.machine.flush.clearings > 0 }) else {
+                    return FlushReport(end: .cancelled)
+                }
             case .flight(let flight, isJoined: true):
-                guard await waitForChange(while: { $0.flight == flight }) else { return .cancelled }
+                guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
                 // Somebody else's cancellation is not ours: our trigger must not be lost.
                 if report.end != .cancelled { return report }

@@ -13,7 +13,7 @@ import Resilience
 struct SyncStateMachine: Sendable, Equatable {
     struct Settings: Sendable, Hashable {
         var maxFailures: Int
-        var failureCounting = FailureCounting.whileOthersSucceed
+        var failureCounting: FailureCounting
         var laneRule: LaneRule
         var maxPause: Duration
         /// ``LanesStateMachine/Rules/oldest`` comes with each question.

@@ -97,11 +97,9 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     /// Plays the next result.
     public nonisolated(nonsending) func callAsFunction(_ input: Input) async throws(Failure) -> Output {
-        // Held as it begins: who has waited for the call may let it go.
-        let waiter = Waiter()
-        let (result, isHeld) = begin(input, holdingWith: waiter)
+        let (result, waiter) = begin(input, canBeHeld: true)
         defer { end() }
-        if isHeld { try await wait(waiter) }
+        if let waiter { try await wait(waiter) }
         return try result.get()
     }
 
@@ -117,25 +115,23 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         return try begin(input, otherwise: otherwise()).result.get()
     }
 
-    /// - Parameter waiter: for a call that can be held.
+    /// - Returns: also what to wait for, if it is held: from here on, so that who has waited for the call may let it go.
     private func begin(
-        _ input: Input, holdingWith waiter: Waiter? = nil, otherwise: @autoclosure () -> Output? = nil
-    ) -> (result: Result<Output, Failure>, isHeld: Bool) {
-        let (result, number, isHeld, watchers) = state.withLock { state in
+        _ input: Input, canBeHeld: Bool = false, otherwise: @autoclosure () -> Output? = nil
+    ) -> (result: Result<Output, Failure>, held: Waiter?) {
+        let (result, number, held, watchers) = state.withLock { state in
             state.inputs.append(input)
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
-            if state.holds, let waiter { state.held.append(waiter) }
-            return (
-                state.results.popFirst() ?? state.fallback, state.count, state.holds && waiter != nil,
-                state.takeReached()
-            )
+            let held = canBeHeld && state.holds ? Waiter() : nil
+            if let held { state.held.append(held) }
+            return (state.results.popFirst() ?? state.fallback, state.count, held, state.takeReached())
         }
         for watcher in watchers { watcher.resume() }
-        if let result = result ?? otherwise().map({ .success($0) }) { return (result, isHeld) }
+        if let result = result ?? otherwise().map({ .success($0) }) { return (result, held) }
         let error = ScriptEnded(call: number)
         guard let failure = error as? Failure else { preconditionFailure("\(error) It can't throw this.") }
-        return (.failure(failure), isHeld)
+        return (.failure(failure), held)
     }
 
     private func end() { state.withLock { $0.running -= 1 } }
@@ -189,10 +185,9 @@ extension ScriptedCall where Failure == any Error {
     package nonisolated(nonsending) func callAsFunction(
         _ input: Input, _ body: nonisolated(nonsending) (Output) async throws -> Void
     ) async throws -> Output {
-        let waiter = Waiter()
-        let (result, isHeld) = begin(input, holdingWith: waiter)
+        let (result, waiter) = begin(input, canBeHeld: true)
         defer { end() }
-        if isHeld { try await wait(waiter) }
+        if let waiter { try await wait(waiter) }
         let output = try result.get()
         try await body(output)
         return output
