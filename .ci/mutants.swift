@@ -170,8 +170,13 @@ let shells = [
         "KillTests"
     ),
     ("Sources/ResilienceSync/Queue/SyncQueue+Pause.swift", "Pause(OverRestarts)?Tests|SyncPassTests", "KillTests"),
-    ("Sources/ResilienceSync/Queue/SyncQueue+Requests.swift", "HandlerTests|RateLimitTests|LanesTests", "KillTests"),
+    (
+        "Sources/ResilienceSync/Queue/SyncQueue+Requests.swift",
+        "HandlerTests|RateLimitTests|LanesTests|QueueHealthCheckTests", "KillTests"
+    ),
     ("Sources/ResilienceSync/Queue/SyncStatus.swift", "StatusTests", ""),
+    ("Sources/ResilienceSync/Pass/SyncPass.swift", "SyncPassTests", ""),
+    ("Sources/ResilienceSync/Pass/SyncPull.swift", "SyncPassTests", "DurableOutboxGuide"),
     ("Sources/ResilienceTesting/Clock/ManualClock.swift", "ManualClock(Run|SecondUse|AsClock)?Tests", ""),
     ("Sources/ResilienceTesting/Clock/ManualClock+Run.swift", "ManualClock(Run|SecondUse)Tests", ""),
     ("Sources/ResilienceTesting/Clock/ManualClock+Sleepers.swift", "SleepersTests|ManualClockSecondUseTests", ""),
@@ -294,10 +299,24 @@ struct Line {
         text = Array(line)
         var code = ""
         var inString = false
+        /// Parentheses open in each interpolation that is being read; they are in strings too, and hold strings.
+        var interpolations: [Int] = []
         for (index, character) in text.enumerated() {
             if !inString, line.dropFirst(index).hasPrefix("//") { break }
-            if character == "\"" { inString.toggle() }
-            code.append(inString || !character.isASCII ? " " : character)
+            switch character {
+            case "\"": inString.toggle()
+            case "(" where inString && index > 0 && text[index - 1] == "\\":
+                interpolations.append(0)
+                inString = false
+            case "(" where !inString && !interpolations.isEmpty: interpolations[interpolations.count - 1] += 1
+            case ")" where !inString && interpolations.last == 0:
+                interpolations.removeLast()
+                inString = true
+            case ")" where !inString && !interpolations.isEmpty: interpolations[interpolations.count - 1] -= 1
+            default: break
+            }
+            let isCode = !inString && interpolations.isEmpty && character.isASCII
+            code.append(isCode ? character : " ")
         }
         self.code = code.padding(toLength: text.count, withPad: " ", startingAt: 0)
     }

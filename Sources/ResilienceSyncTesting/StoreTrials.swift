@@ -54,6 +54,17 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                             && stored.lastError == nil
                     }, "a new mutation has a past")
             },
+            StoreTrial("entities with something pending") { stage in
+                try await stage.append([.trial("a1"), .trial("b1"), .trial("é1"), .trial("c1")])
+                let heads = try await stage.heads().map(\.position)
+                _ = try await stage.store.apply(
+                    [.acknowledged(heads[0]), .parked(heads[1], error: "error", rest: .block)], claiming: [heads[2]])
+                let entities = ["c", "b", "a", "d", "é"]
+                let found = try await stage.store.pendingEntities(among: entities)
+                stage.require(found == ["c", "é"], "pending of \(entities) are \(found)")
+                let none = try await stage.store.pendingEntities(among: [])
+                stage.require(none == [], "pending of none are \(none)")
+            },
             StoreTrial("pages") { stage in
                 try await stage.append((0..<5).map { Mutation.trial("\(["a", "b", "c", "d", "e"][$0])1") })
                 let positions = try await stage.pending().map(\.position)

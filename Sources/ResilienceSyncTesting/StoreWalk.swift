@@ -189,6 +189,13 @@ struct StoreWalk<Store: MutationStore> {
         if let problem = compare(try await store.heads(after: after, limit: limit), heads, "the heads") {
             return problem
         }
+        let entities = ["a", "a\0", "d", "b", "c"].shuffled(using: &random)
+        let unsent = model.pending.map(\.mutation.entity)
+        if let problem = compare(
+            try await store.pendingEntities(among: entities), entities.filter(unsent.contains), "unsent entities")
+        {
+            return problem
+        }
         let totals = try await store.totals()
         if totals != model.totals { return "the totals are \(totals) instead of \(model.totals)" }
         for name in ["m", "n", "o\0"] {

@@ -17,6 +17,10 @@
             let title: String
         }
 
+        private struct Note: Sendable {
+            let id: String
+        }
+
         private struct API: Sendable {
             let calls = ScriptedOperation<String, Void>(fallback: .success(()))
 
@@ -27,13 +31,12 @@
             func rename(_ rename: Rename, key: String) async throws { try await calls("rename to \(rename.title)") }
             func send(_ mutation: Mutation) async throws { try await calls(mutation.kind) }
             func ping() async throws { try await calls("ping") }
-            func everything() async throws -> Int64 { 7 }
-            func changes(since cursor: Int64) async throws -> Int64 { cursor + 1 }
+            func everything() async throws -> SyncPage<[Note]> { SyncPage([Note(id: "note-7")], cursor: 7) }
+            func changes(since cursor: Int64) async throws -> SyncPage<[Note]> { SyncPage([], cursor: cursor + 1) }
         }
 
         private struct Model: Sendable {
-            func replaceAll(with everything: Int64) async throws -> Int64 { everything }
-            func apply(_ changes: Int64) async throws -> Int64 { changes }
+            func apply(_ notes: [Note], replacingAll: Bool, but unsent: Set<String>) async {}
         }
 
         private let api = API()
@@ -88,9 +91,12 @@
             let pass = SyncPass(queue) {
                 try await api.ping()
             } bootstrap: {
-                try await model.replaceAll(with: api.everything())
+                try await api.everything()
             } increment: { cursor in
-                try await model.apply(api.changes(since: cursor))
+                try await api.changes(since: cursor)
+            } apply: { notes, pull in
+                let unsent = try await pull.unsent(among: notes.map(\.id))
+                await model.apply(notes.filter { !unsent.contains($0.id) }, replacingAll: pull.isBootstrap, but: unsent)
             }
             let report = try await pass.run()
             #expect(report.end == .pulled(cursor: 7))

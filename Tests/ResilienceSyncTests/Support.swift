@@ -158,6 +158,9 @@ struct HookedStore: MutationStore {
     func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
         try await hooked("heads") { try await inner.heads(after: position, limit: limit) }
     }
+    func pendingEntities(among entities: [String]) async throws -> [String] {
+        try await inner.pendingEntities(among: entities)
+    }
     /// Its step is named by what it changes first: "remove", "fail", "park", or "claim".
     func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation] {
         let name =

@@ -6,120 +6,186 @@ public import Resilience
 /// let pass = SyncPass(queue) {
 ///     try await client.ping()
 /// } bootstrap: {
-///     try await model.replaceAll(with: client.everything())     // returns the cursor
+///     SyncPage(try await client.everything(), cursor: …)
 /// } increment: { cursor in
-///     try await model.apply(client.changes(since: cursor))      // returns the next cursor
+///     SyncPage(try await client.changes(since: cursor), cursor: …)
+/// } apply: { changes, pull in
+///     let unsent = try await pull.unsent(among: changes.map(\.id))
+///     try await model.apply(changes.filter { !unsent.contains($0.id) }, replacingAll: pull.isBootstrap, but: unsent)
 /// }
 /// let report = try await pass.run()
 /// ```
 ///
-/// The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another, and ``reset()`` makes it so
-/// again. It is stored after `bootstrap` or `increment` has returned: a crash in between repeats that step.
+/// - The check and every fetch go through the queue's pipeline, one request each. A 429, or a policy that refuses, pauses the
+///   queue and ends the pass; in a pause a pass asks nothing.
+/// - What the user did and the queue has not sent is never overwritten: `apply` asks which entities that are. What was left
+///   out of a page is fetched again by the next pass, since the cursor stays where it was.
+/// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another, and ``reset()`` makes it so
+///   again. It is stored after each page has been applied: a crash in between repeats that page.
 public final class SyncPass: Sendable {
     /// Where a pass ended.
     public enum End: Sendable, Hashable {
         /// All of it was done, and the cursor is this now.
         case pulled(cursor: Int64)
-        /// The queue is paused: nothing was asked of the other side.
+        /// Some of what was fetched could not be applied, or may have overwritten an edit that was made meanwhile: the cursor
+        /// is as it was, and the next pass fetches it again.
+        case pulledInPart(cursor: Int64)
+        /// The queue is paused, or became so by what the pass asked.
         case paused(until: Instant)
         /// The flush could not send what there is, as its report says, so nothing was pulled.
         case notFlushed
     }
 
     public struct Report: Sendable {
-        public let end: End
+        public internal(set) var end: End
         /// What the flush did; nil if the pass ended before it.
-        public let flush: FlushReport?
+        public internal(set) var flush: FlushReport?
         /// Whether everything was pulled, rather than what is new.
-        public let bootstrapped: Bool
+        public internal(set) var bootstrapped = false
+    }
+
+    private struct State {
+        /// Until it is over.
+        var pass: Task<Report, any Error>?
+        /// Whether it has flushed: what comes now, it may miss.
+        var isPulling = false
+        /// Who waits for its end.
+        var waiters: [Waiter] = []
+        var resets = 0
     }
 
     private let queue: SyncQueue
     private let cursorName: String
-    private let check: @Sendable () async throws -> Void
-    private let bootstrap: @Sendable () async throws -> Int64
-    private let increment: @Sendable (Int64) async throws -> Int64
+    private let check: (@Sendable () async throws -> Void)?
+    private let pullPage: @Sendable (_ cursor: Int64, SyncPull) async throws -> (cursor: Int64, hasMore: Bool)
+    private let state = Locked(State())
     private static let prefix = "cursor."
-    /// The last pass begun, until it is over, and how many there were.
-    private let underWay = Locked<(pass: Task<Report, any Error>?, number: Int)>((nil, 0))
-    private let resets = Locked(0)
 
     /// - Parameters:
     ///   - cursorName: what the cursor is stored under; give each pass over one queue another.
-    ///   - check: whether the other side is well; an error ends the pass before any mutation is sent.
-    ///   - bootstrap: fetches everything, for a cursor of 0, and returns the new cursor.
-    ///   - increment: fetches what is new since a cursor, and returns the new one.
-    public init(
-        _ queue: SyncQueue, cursorName: String = "cursor", check: @escaping @Sendable () async throws -> Void,
-        bootstrap: @escaping @Sendable () async throws -> Int64,
-        increment: @escaping @Sendable (Int64) async throws -> Int64
+    ///   - check: whether the other side is well; an error ends the pass before any mutation is sent. nil if the queue's own
+    ///     ``SyncQueueConfiguration/healthCheck`` is enough.
+    ///   - bootstrap: fetches everything, or its first page, for a cursor of 0.
+    ///   - increment: fetches what is new since a cursor, or the next page of it.
+    ///   - apply: makes a page part of the model, and leaves alone what ``SyncPull/unsent(among:)`` tells.
+    public init<Value: Sendable>(
+        _ queue: SyncQueue, cursorName: String = "cursor", check: (@Sendable () async throws -> Void)? = nil,
+        bootstrap: @escaping @Sendable () async throws -> SyncPage<Value>,
+        increment: @escaping @Sendable (_ cursor: Int64) async throws -> SyncPage<Value>,
+        apply: @escaping @Sendable (Value, SyncPull) async throws -> Void
     ) {
         self.queue = queue
         self.cursorName = cursorName
         self.check = check
-        self.bootstrap = bootstrap
-        self.increment = increment
+        pullPage = { cursor, pull in
+            let page = try await queue.ask { try await cursor == 0 ? bootstrap() : increment(cursor) }
+            try await apply(page.value, pull)
+            return (page.cursor, page.hasMore)
+        }
     }
 
-    /// Makes a pass; who calls during one gets its report. Cancelling a caller cancels the pass; others who wait for it have
-    /// another made.
-    /// - Throws: what the check, the bootstrap, the increment or the store throws; ``SyncQueueError/stopped``.
+    /// Makes a pass; who calls during one gets its report, or, once that one pulls, has another made after it. Cancelling the
+    /// caller cancels the pass that it began, and ends no more than its waiting for one that it joined.
+    /// - Throws: what the check, a fetch, `apply` or the store throws; ``SyncQueueError/stopped``.
     public func run() async throws -> Report {
         while true {
-            let pass = begin()
-            do {
+            let (pass, isJoined, isInTime) = begin()
+            guard isJoined else {
                 return try await withTaskCancellationHandler {
                     try await pass.value
                 } onCancel: {
                     pass.cancel()
                 }
-            } catch is CancellationError where !Task.isCancelled && pass.isCancelled {
+            }
+            guard await waitForEnd(of: pass) else { throw CancellationError() }
+            do {
+                let report = try await pass.value
+                if isInTime { return report }
+            } catch {
                 // Somebody else's cancellation is not ours.
-                continue
+                if isInTime, !pass.isCancelled { throw error }
             }
         }
     }
 
-    private func begin() -> Task<Report, any Error> {
-        let executor = queue.pipeline.timeBase.taskExecutor
-        return underWay.withLock { underWay in
-            let before = underWay.pass
-            // One that is cancelled may not be over yet.
-            if let before, !before.isCancelled { return before }
-            underWay.number += 1
-            let pass = Task(executorPreference: executor) { [number = underWay.number] in
-                _ = await before?.result
-                defer { self.underWay.withLock { if $0.number == number { $0.pass = nil } } }
+    private func begin() -> (pass: Task<Report, any Error>, isJoined: Bool, isInTime: Bool) {
+        state.withLock { state in
+            if let pass = state.pass { return (pass, true, !state.isPulling) }
+            let pass = Task(executorPreference: queue.pipeline.timeBase.taskExecutor) {
+                defer { self.end() }
                 return try await self.pass()
             }
-            underWay.pass = pass
-            return pass
+            (state.pass, state.isPulling) = (pass, false)
+            return (pass, false, true)
         }
+    }
+
+    private func end() {
+        let waiters = state.withLock { state in
+            defer { (state.pass, state.waiters) = (nil, []) }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// - Returns: false if the task was cancelled.
+    private func waitForEnd(of pass: Task<Report, any Error>) async -> Bool {
+        let waiter = Waiter()
+        let waits = state.withLock { state in
+            guard state.pass == pass else { return false }
+            state.waiters.append(waiter)
+            return true
+        }
+        guard waits, await waiter.wait(until: .distantFuture, on: queue.pipeline.timeBase) != .resumed else {
+            return true
+        }
+        state.withLock { $0.waiters.removeAll { $0 === waiter } }
+        return false
     }
 
     private func pass() async throws -> Report {
-        if let until = try await queue.currentPause() {
-            return Report(end: .paused(until: until), flush: nil, bootstrapped: false)
+        var report = Report(end: .notFlushed)
+        do {
+            if let until = try await queue.currentPause() { throw SyncQueue.Paused(until: until) }
+            if let check { try await queue.ask(check) }
+            let flush = try await queue.flush()
+            report.flush = flush
+            switch flush.end {
+            case .drained, .blocked, .stalled:
+                try await pull(&report)
+            case .paused, .offline, .cancelled:
+                try Task.checkCancellation()
+            }
+        } catch let pause as SyncQueue.Paused {
+            report.end = .paused(until: pause.until)
         }
-        try await check()
-        let flush = try await queue.flush()
-        switch flush.end {
-        case .drained, .blocked, .stalled:
-            break
-        case .paused, .offline, .cancelled:
-            try Task.checkCancellation()
-            return Report(end: .notFlushed, flush: flush, bootstrapped: false)
+        return report
+    }
+
+    private func pull(_ report: inout Report) async throws {
+        let resetsBefore = state.withLock { state in
+            state.isPulling = true
+            return state.resets
         }
-        let resetsBefore = resetCount
         let old = try await cursor()
-        var new = old == 0 ? try await bootstrap() : try await increment(old)
-        if new != old, resetCount == resetsBefore { try await store(new) }
-        // Also one that came while that was stored.
-        if resetCount != resetsBefore {
-            new = 0
-            try await store(new)
+        var (cursor, isWhole, hasMore) = (old, true, true)
+        while hasMore {
+            let pull = try await SyncPull(queue, isBootstrap: cursor == 0)
+            let page = try await pullPage(cursor, pull)
+            report.bootstrapped = report.bootstrapped || pull.isBootstrap
+            if isWhole { isWhole = try await pull.isWhole() }
+            // One that goes nowhere would be fetched for ever.
+            hasMore = page.hasMore && page.cursor != cursor
+            cursor = page.cursor
+            if isWhole, resets == resetsBefore { try await store(cursor) }
+            // Also one that came while that was stored.
+            if resets != resetsBefore {
+                try await store(0)
+                report.end = .pulled(cursor: 0)
+                return
+            }
         }
-        return Report(end: .pulled(cursor: new), flush: flush, bootstrapped: old == 0)
+        report.end = isWhole ? .pulled(cursor: cursor) : .pulledInPart(cursor: try await self.cursor())
     }
 
     /// 0 if there was no bootstrap yet.
@@ -129,11 +195,11 @@ public final class SyncPass: Sendable {
 
     /// Has the next pass fetch everything: after a sign-out, say. A pass under way doesn't undo it.
     public func reset() async throws {
-        resets.withLock { $0 += 1 }
+        state.withLock { $0.resets += 1 }
         try await store(0)
     }
 
-    private var resetCount: Int { resets.withLock { $0 } }
+    private var resets: Int { state.withLock { $0.resets } }
 
     private func store(_ cursor: Int64) async throws {
         try await queue.uncancelled { [queue, cursorName] in

@@ -31,6 +31,9 @@ struct LanesStateMachine: Sendable, Hashable {
     /// Heads may have appeared before the cursor.
     private var mustLookAgain = false
 
+    /// Whether there is one that may be sent, as far as it has looked.
+    var hasHeads: Bool { !heads.isEmpty }
+
     init(pageSize: Int, mostHeld: Int = 10_000) {
         self.pageSize = pageSize
         self.mostHeld = mostHeld

@@ -70,6 +70,8 @@ extension SyncQueue {
                     let requests = change { $0.machine.applied(claimed.map { LaneHead($0) }, at: $1) }
                     let mutations = Dictionary(claimed.map { ($0.position, $0.mutation) }) { first, _ in first }
                     for request in requests { send(request, of: mutations, in: &group) }
+                case .check:
+                    await checkHealth()
                 case .countPending:
                     let (pending, heads) = try await uncancelled {
                         (try await self.store.totals().pending, try await self.store.heads(after: .min, limit: 1))

@@ -25,6 +25,7 @@
             let appended = try store.append(mutations, under: configuration.appending, at: wallClock(), in: db)
             // The queue may be let go of before the commit.
             db.afterNextTransaction { [weak self] _ in
+                self?.editing {}
                 self?.tell(appended)
                 self?.trigger()
             }

@@ -12,12 +12,45 @@ extension SyncQueue {
             // The error before it is let go of outside of the lock.
             let (waker, _) = self.change { state, now in
                 state.machine.requestEnded(request.id, outcome, at: now)
-                // What a cancelled flight's requests end with is the cancellation.
-                let before = state.lastError
-                if let error, !Task.isCancelled { state.lastError = error }
-                return (state.waker.take(), before)
+                return (state.waker.take(), state.noteLast(error))
             }
             waker?.resume()
+        }
+    }
+
+    // MARK: Those that carry no mutation
+
+    /// The queue is paused, and nothing may be asked of the other side.
+    struct Paused: Error { let until: Instant }
+
+    /// Asks something of the other side, through the pipeline. What refuses that pauses the queue, as if it were a mutation.
+    /// - Throws: ``Paused``, or what the body throws.
+    func ask<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
+        if let pausedUntil { throw Paused(until: pausedUntil) }
+        let sentAt = now
+        do {
+            return try await pipeline.run { try await body() }
+        } catch {
+            let failure = failure(error)
+            guard failure.isRefusal else { throw error }
+            change { $0.machine.refused(failure, sentAt: sentAt, at: $1) }
+            // A flight makes a pause of it.
+            guard case .paused(let until) = try await flush().end else { throw error }
+            throw Paused(until: until)
+        }
+    }
+
+    /// How the other side is, before a flight sends anything.
+    func checkHealth() async {
+        let sentAt = now
+        var error: (any Error)?
+        do { try await pipeline.run { try await self.configuration.healthCheck?() } } catch let thrown {
+            error = thrown
+        }
+        let failure = error.map(failure)
+        _ = change { state, now in
+            state.machine.checked(failure, sentAt: sentAt, at: now)
+            return state.noteLast(error)
         }
     }
 

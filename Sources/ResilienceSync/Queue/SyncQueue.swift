@@ -36,6 +36,8 @@ public final class SyncQueue: Sendable {
         var lastError: (any Error)?
         /// Why the last flight failed; nil if it did not.
         var failure: (any Error)?
+        /// Enqueuings begun and ended, for who must know of one that overlaps with it.
+        var edits = (begun: 0, ended: 0)
         /// What each drain under way has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Who waits for a flight, or a clearing, to end.
@@ -55,6 +57,14 @@ public final class SyncQueue: Sendable {
         mutating func flightFailed(_ error: (any Error)?) -> SyncStateMachine.After {
             (flight, lastError, failure) = (nil, nil, error)
             return machine.flightFailed()
+        }
+
+        /// What a cancelled flight's requests end with is the cancellation.
+        /// - Returns: the error before it, which is let go of outside of the lock.
+        mutating func noteLast(_ error: (any Error)?) -> (any Error)? {
+            let before = lastError
+            if let error, !Task.isCancelled { lastError = error }
+            return before
         }
 
         /// How the last flight that was not cancelled ended.
@@ -111,7 +121,8 @@ public final class SyncQueue: Sendable {
         let machine = SyncStateMachine(
             SyncStateMachine.Settings(
                 maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
-                laneRule: configuration.laneRule, maxPause: configuration.maxPause, rules: rules),
+                laneRule: configuration.laneRule, maxPause: configuration.maxPause,
+                checksHealth: configuration.healthCheck != nil, rules: rules),
             lanes: LanesStateMachine(pageSize: configuration.pageSize),
             pace: SendPace(
                 maxInFlight: configuration.maxInFlight,
@@ -147,9 +158,24 @@ public final class SyncQueue: Sendable {
     public func enqueue(_ mutations: [Mutation]) async throws -> Appended {
         guard !mutations.isEmpty else { return Appended() }
         try Self.check(mutations)
-        let appended = try await store.append(mutations, under: configuration.appending, at: wallClock())
+        let appended = try await editing {
+            try await store.append(mutations, under: configuration.appending, at: wallClock())
+        }
         tell(appended)
         return appended
+    }
+
+    /// Does what makes mutations pending, or has just done so.
+    func editing<R>(_ body: () throws -> R) rethrows -> R {
+        state.withLock { $0.edits.begun += 1 }
+        defer { state.withLock { $0.edits.ended += 1 } }
+        return try body()
+    }
+
+    func editing<R>(_ body: () async throws -> R) async rethrows -> R {
+        state.withLock { $0.edits.begun += 1 }
+        defer { state.withLock { $0.edits.ended += 1 } }
+        return try await body()
     }
 
     static func check(_ mutations: [Mutation]) throws(SyncQueueError) {

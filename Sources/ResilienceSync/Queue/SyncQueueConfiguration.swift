@@ -45,6 +45,9 @@ public struct SyncQueueConfiguration: Sendable {
     public var maxPause: Duration
     /// Requests are sent no faster than this, whatever the server allows; nil for no limit.
     public var maxRate: Rate?
+    /// Asked through the pipeline before a flush sends its first mutation; if it throws, nothing is sent, and the queue tries
+    /// again by itself after ``failedBackoff``. nil for no check.
+    public var healthCheck: (@Sendable () async throws -> Void)?
     /// Whether an error means that the other side could not be reached at all: then nobody is to blame. By default no error
     /// does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with ResilienceHTTP.
     public var isOffline: @Sendable (any Error) -> Bool
@@ -61,6 +64,7 @@ public struct SyncQueueConfiguration: Sendable {
         failedBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxPause: Duration = .seconds(3600),
         maxRate: Rate? = nil,
+        healthCheck: (@Sendable () async throws -> Void)? = nil,
         isOffline: @escaping @Sendable (any Error) -> Bool = { _ in false }
     ) {
         self.maxInFlight = maxInFlight
@@ -74,6 +78,7 @@ public struct SyncQueueConfiguration: Sendable {
         self.failedBackoff = failedBackoff
         self.maxPause = maxPause
         self.maxRate = maxRate
+        self.healthCheck = healthCheck
         self.isOffline = isOffline
         check()
     }

@@ -53,6 +53,19 @@ extension SyncStateMachine {
         ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
     }
 
+    /// A request that carried no mutation was refused. What is to be made of that, a flight looks at.
+    mutating func refused(_ failure: Failure, sentAt: Instant, at now: Instant) {
+        notes.append(
+            Note(
+                failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
+    }
+
+    /// - Parameter failure: nil if the other side is well.
+    mutating func checked(_ failure: Failure?, sentAt: Instant, at now: Instant) {
+        isWell = failure == nil
+        if let failure { refused(failure, sentAt: sentAt, at: now) }
+    }
+
     /// One after the other, each with all that follows from it.
     /// - Returns: what that takes; nil if nothing is left to look at.
     mutating func lookAtEnds(at now: Instant) -> Action? {
@@ -106,9 +119,10 @@ extension SyncStateMachine {
         if case .throttled(let named) = failure.verdict {
             return pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
         }
-        pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt)
+        if !note.mutations.isEmpty { pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt) }
         if isCancelled { return }
-        if failure.isOffline {
+        // A check that fails, however it does, says that the other side can't be used.
+        if failure.isOffline || note.mutations.isEmpty && failure.verdict != .rejected {
             events.append(.offline(error: failure.error))
             if halt == nil { draws.append(.outage) }
             return
@@ -227,5 +241,8 @@ extension SyncStateMachine {
 }
 
 extension SyncStateMachine.Failure {
+    /// By the other side, which wants fewer requests, or by a policy of ours.
+    var isRefusal: Bool { isThrottled || verdict == .rejected }
+
     fileprivate var isThrottled: Bool { if case .throttled = verdict { true } else { false } }
 }

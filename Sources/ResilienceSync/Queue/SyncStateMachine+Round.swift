@@ -54,6 +54,7 @@ extension SyncStateMachine {
         // A pause may be over before all that was in flight is.
         if halt == .pause, !isCancelled, pace.pausedUntil(at: now) == nil { halt = nil }
         let end = end
+        if end == nil, !isWell, lanes.hasHeads { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is going to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }

@@ -16,6 +16,8 @@ struct SyncStateMachine: Sendable, Equatable {
         var failureCounting: FailureCounting
         var laneRule: LaneRule
         var maxPause: Duration
+        /// Whether a flight asks how the other side is before it sends anything.
+        var checksHealth = false
         /// ``LanesStateMachine/Rules/oldest`` comes with each question.
         var rules: LanesStateMachine.Rules
     }
@@ -31,6 +33,8 @@ struct SyncStateMachine: Sendable, Equatable {
         case look(after: Int64)
         /// Make these changes and claim these mutations, in one transaction → ``applied(_:at:)``
         case apply([MutationChange], claiming: [Int64])
+        /// Ask how the other side is → ``checked(_:sentAt:at:)``
+        case check
         /// Count what is pending, and the heads of lanes → ``counted(pending:heads:)``
         case countPending
         /// Ask again at this instant, or after another input.
@@ -108,6 +112,8 @@ struct SyncStateMachine: Sendable, Equatable {
 
     var phase = Phase.idle
     var isCancelled = false
+    /// Whether the other side was asked in this flight, and is well.
+    var isWell = false
     var halt: Halt?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
     var lastEnd = FlushReport.End.drained
@@ -175,10 +181,11 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func triggered(at now: Instant) -> FlushStateMachine.Trigger {
         // A pause that no flight has ended with yet has no alarm: this one sets it.
         var pausedUntil: Instant?
-        if case .paused = lastEnd { pausedUntil = pace.pausedUntil(at: now) }
+        // Neither does a refusal that is still to be looked at.
+        if case .paused = lastEnd, notes.isEmpty { pausedUntil = pace.pausedUntil(at: now) }
         let trigger = flush.triggered(pausedUntil: pausedUntil)
         if trigger == .start {
-            (isCancelled, since) = (false, now)
+            (isCancelled, isWell, since) = (false, !settings.checksHealth, now)
             (counts, before) = (FlushReport.Counts(), FlushReport.Counts())
             beginRound()
         }

@@ -27,6 +27,10 @@ public final class MemoryStore: MutationStore {
         }
     }
 
+    public func pendingEntities(among entities: [String]) -> [String] {
+        state.withLock { state in entities.filter { state.table.isPending($0) } }
+    }
+
     public func apply(_ changes: [MutationChange], claiming positions: [Int64]) -> [StoredMutation] {
         state.withLock { state in
             for change in changes { state.table.make(change) }

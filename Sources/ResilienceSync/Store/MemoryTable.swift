@@ -41,6 +41,8 @@ struct MemoryTable {
 
     func page(_ positions: [Int64]) -> [StoredMutation] { positions.compactMap { entries[$0]?.stored } }
 
+    func isPending(_ entity: String) -> Bool { lanes[ExactText(entity)]?.pending.isEmpty == false }
+
     /// Pending ones of a lane after a position.
     func rest(of entity: String, after position: Int64) -> [Int64] {
         lanes[ExactText(entity)]?.pending.page(after: position, limit: .max) ?? []

@@ -26,6 +26,9 @@ public protocol MutationStore: Sendable {
     /// The next heads of lanes after a position, in order.
     func heads(after position: Int64, limit: Int) async throws -> [LaneHead]
 
+    /// Which of these entities have pending mutations, in the order asked for.
+    func pendingEntities(among entities: [String]) async throws -> [String]
+
     /// Makes these changes, in order, and then claims these mutations, to be sent: all of it or nothing. A change to a
     /// mutation that is no longer pending does nothing.
     /// - Returns: those claimed, as they are now, in the order asked for; without those that are not pending. They are

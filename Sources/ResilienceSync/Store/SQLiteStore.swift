@@ -218,12 +218,7 @@
             _ mutations: [Mutation], under rules: AppendRules, at date: Date, in db: Database
         ) throws -> Appended {
             do {
-                if ObjectIdentifier(db) != connection {
-                    let other = try Self.file(of: db)
-                    guard !other.isEmpty, other == file else {
-                        throw SyncQueueError.unreadable(path: other, reason: "The queue is in \(path).")
-                    }
-                }
+                try check(db)
                 var appended = Appended()
                 // So that nothing is left of it if the caller goes on after an error.
                 try db.inSavepoint {
@@ -234,6 +229,26 @@
                 return appended
             } catch let error as DatabaseError {
                 throw Self.failure(to: .use, path, error)
+            }
+        }
+
+        /// Which of these entities have pending mutations, within a transaction of the caller's own.
+        /// - Parameter db: of the store's database.
+        public func pendingEntities(among entities: [String], in db: Database) throws -> [String] {
+            do {
+                try check(db)
+                return try SQLiteTable(db: db).pendingEntities(among: entities)
+            } catch let error as DatabaseError {
+                throw Self.failure(to: .use, path, error)
+            }
+        }
+
+        /// - Throws: if it is another database than the store's.
+        private func check(_ db: Database) throws {
+            if ObjectIdentifier(db) == connection { return }
+            let other = try Self.file(of: db)
+            guard !other.isEmpty, other == file else {
+                throw SyncQueueError.unreadable(path: other, reason: "The queue is in \(path).")
             }
         }
 
@@ -248,6 +263,10 @@
 
         public func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
             try await read { try $0.heads(after: position, limit: limit) }
+        }
+
+        public func pendingEntities(among entities: [String]) async throws -> [String] {
+            try await read { try $0.pendingEntities(among: entities) }
         }
 
         public func apply(

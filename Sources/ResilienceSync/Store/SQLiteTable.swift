@@ -12,6 +12,9 @@
                 last_error, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
+            case hasPending = """
+                SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0 LIMIT 1
+                """
             case fresh = """
                 SELECT position, id FROM resilience_mutation INDEXED BY resilience_pending
                 WHERE state = 0 AND attempted = 0 AND position > ? ORDER BY position LIMIT 1
@@ -115,6 +118,10 @@
 
         func heads(after position: Int64, limit: Int) throws -> [LaneHead] {
             try Row.fetchAll(statement(.heads), arguments: [position, max(0, limit)]).map(LaneHead.init(row:))
+        }
+
+        func pendingEntities(among entities: [String]) throws -> [String] {
+            try entities.filter { try row(.hasPending, [Self.column($0)]) != nil }
         }
 
         func page(_ sql: SQL, after position: Int64, limit: Int) throws -> [StoredMutation] {

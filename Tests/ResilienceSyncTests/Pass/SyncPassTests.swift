@@ -11,9 +11,13 @@ import Testing
     private let asked = Locked<[String]>([])
     private let answers = Locked<[String: any Error]>([:])
 
+    /// What is done to the model, for each page.
+    private let applying = Box<@Sendable (SyncPull) async throws -> Void>()
+    private let pages = Locked<[SyncPage<String>]>([])
+
     private func make() -> (SyncQueue, SyncPass) {
         let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker },
             configuration: SyncQueueConfiguration(maxInFlight: 1, isOffline: Fixture.isOffline)
         ) { [self, server = fixture.server] mutation in
             try ask("send")
@@ -23,12 +27,18 @@ import Testing
             try ask("check")
         } bootstrap: { [self] in
             try ask("bootstrap")
-            return 100
+            return nextPage(or: 100)
         } increment: { [self] cursor in
             try ask("since \(cursor)")
-            return cursor + 1
+            return nextPage(or: cursor + 1)
+        } apply: { [applying] _, pull in
+            try await applying.value?(pull)
         }
         return (queue, pass)
+    }
+
+    private func nextPage(or cursor: Int64) -> SyncPage<String> {
+        pages.withLock { $0.isEmpty ? SyncPage("", cursor: cursor) : $0.removeFirst() }
     }
 
     private func ask(_ question: String) throws {
@@ -91,18 +101,11 @@ import Testing
 
     @Test("a reset during a pass holds: its end does not bring a cursor back")
     func resetMeanwhile() async throws {
-        let box = Box<SyncPass>()
-        let pass = SyncPass(make().0) {
-        } bootstrap: {
-            try await box.value?.reset()
-            return 100
-        } increment: {
-            $0
-        }
-        box.value = pass
+        let (_, pass) = make()
+        applying.value = { _ in try await pass.reset() }
         #expect(try await pass.run().end == .pulled(cursor: 0))
         #expect(try await pass.cursor() == 0)
-        box.value = nil
+        applying.value = nil
         #expect(try await pass.run().bootstrapped)
         #expect(try await pass.cursor() == 100)
     }
@@ -119,12 +122,157 @@ import Testing
         #expect(questions == ["check", "send"])
     }
 
-    @Test("one mutation that keeps failing does not keep what is new away")
+    @Test("one that keeps failing keeps back what is its own, lane by lane, and the cursor as long as that is so (P48)")
     func stalled() async throws {
+        let (queue, pass) = make()
+        _ = try await pass.run()
+        fixture.server.enqueue(.refused(.unavailable))
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        let kept = Box<Set<String>>()
+        applying.value = { kept.value = try await $0.unsent(among: ["a", "b", "c"]) }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 100))
+        #expect(kept.value == ["a"])
+        // What is unsent is not in this page.
+        applying.value = { kept.value = try await $0.unsent(among: ["b", "c"]) }
+        #expect(try await pass.run().end == .pulled(cursor: 101))
+        #expect(kept.value == [])
+        fixture.clock.advance(by: .seconds(1))
+        applying.value = { kept.value = try await $0.unsent(among: ["a"]) }
+        #expect(try await pass.run().end == .pulled(cursor: 102))
+        #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
+    }
+
+    @Test("whoever does not ask what is unsent has it fetched again (P48)")
+    func notAsked() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
         try await queue.enqueue(Mutation("a1"))
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        #expect(try await pass.cursor() == 0)
+        fixture.clock.advance(by: .seconds(1))
+        let report = try await pass.run()
+        #expect(report.end == .pulled(cursor: 100) && report.bootstrapped)
+    }
+
+    @Test(
+        "an edit that is made while a page is fetched or applied: the page is fetched again (P48)",
+        arguments: [true, false])
+    func editedMeanwhile(asked: Bool) async throws {
+        let (queue, pass) = make()
+        applying.value = { pull in
+            if asked { _ = try await pull.unsent(among: ["a"]) }
+            try await queue.enqueue(Mutation("a1"))
+            // Delivered before anybody looks.
+            _ = try await queue.flush()
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        applying.value = nil
         #expect(try await pass.run().end == .pulled(cursor: 100))
+    }
+
+    @Test("what another process enqueues, or is made pending again, while a page is applied: it is fetched again (P48)")
+    func editedElsewhere() async throws {
+        let (queue, pass) = make()
+        applying.value = { [store] _ in try await store.append([Mutation("a1")]) }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        fixture.server.enqueue(.refused(.gone))
+        applying.value = { _ in
+            try await queue.retryDead()
+            _ = try await queue.flush()
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        applying.value = nil
+        #expect(try await pass.run().end == .pulled(cursor: 100))
+    }
+
+    @Test("pages: each is one request, and is kept once it was applied")
+    func paged() async throws {
+        let (_, pass) = make()
+        pages.withLock {
+            $0 = [SyncPage("", cursor: 10, hasMore: true), SyncPage("", cursor: 20, hasMore: true)]
+        }
+        answer("since 20", Refusal.gone)
+        let bootstraps = Locked<[Bool]>([])
+        applying.value = { pull in bootstraps.withLock { $0.append(pull.isBootstrap) } }
+        await #expect(throws: Refusal.self) { try await pass.run() }
+        #expect(bootstraps.withLock { $0 } == [true, false])
+        #expect(try await pass.cursor() == 20)
+        answer("since 20", nil)
+        let report = try await pass.run()
+        #expect(report.end == .pulled(cursor: 21) && !report.bootstrapped)
+        #expect(questions == ["check", "bootstrap", "since 10", "since 20", "check", "since 20"])
+    }
+
+    @Test("once a page is not whole, the cursor stays before it, and what is new is applied all the same")
+    func pagedInPart() async throws {
+        let (queue, pass) = make()
+        pages.withLock {
+            $0 = [
+                SyncPage("", cursor: 10, hasMore: true), SyncPage("", cursor: 20, hasMore: true),
+                SyncPage("", cursor: 30),
+            ]
+        }
+        let applied = Locked(0)
+        applying.value = { _ in
+            let count = applied.withLock { count in
+                count += 1
+                return count
+            }
+            if count == 2 { try await queue.enqueue(Mutation("a1")) }
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 10))
+        #expect(applied.withLock { $0 } == 3)
+        #expect(try await pass.cursor() == 10)
+    }
+
+    @Test("a page that leads to itself ends the pass")
+    func noProgress() async throws {
+        let (_, pass) = make()
+        pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true), SyncPage("", cursor: 10, hasMore: true)] }
+        #expect(try await pass.run().end == .pulled(cursor: 10))
+        #expect(questions == ["check", "bootstrap", "since 10"])
+    }
+
+    @Test("a tripped breaker: the pass asks nothing, and ends paused for as long (B3)")
+    func tripped() async throws {
+        let (queue, pass) = make()
+        try await queue.enqueue(Mutation("a1"))
+        for _ in 0..<3 { try? await queue.pipeline.run { throw Refusal.throttled(retryAfter: .seconds(30)) } }
+        #expect(fixture.breaker.isTripped)
+        #expect(try await pass.run().end == .paused(until: fixture.clock.now + .seconds(30)))
+        #expect(questions == [])
+    }
+
+    @Test("three 429s to a pass's checks trip the breaker (B3)")
+    func counted() async throws {
+        let (_, pass) = make()
+        answer("check", Refusal.throttled(retryAfter: .seconds(1)))
+        for _ in 1...3 {
+            #expect(!fixture.breaker.isTripped)
+            _ = try await pass.run()
+            fixture.clock.advance(by: .seconds(5))
+        }
+        #expect(questions == ["check", "check", "check"])
+        #expect(fixture.breaker.isTripped)
+    }
+
+    @Test(
+        "a 429 to whatever a pass asks pauses the queue and ends the pass (B3)",
+        arguments: ["check", "bootstrap", "since 100"])
+    func throttled(question: String) async throws {
+        let (queue, pass) = make()
+        if question == "since 100" { _ = try await pass.run() }
+        answer(question, Refusal.throttled(retryAfter: .seconds(30)))
+        let until = fixture.clock.now + .seconds(30)
+        #expect(try await pass.run().end == .paused(until: until))
+        #expect(queue.pausedUntil == until && questions.last == question)
+        #expect(try await queue.flush().end == .paused(until: until))
+        answer(question, nil)
+        fixture.clock.advance(by: .seconds(30))
+        guard case .pulled = try await pass.run().end else {
+            Issue.record("The pause is over.")
+            return
+        }
     }
 
     @Test(
@@ -194,5 +342,38 @@ import Testing
         fixture.server.release()
         #expect(try await second.value.end == .pulled(cursor: 100))
         #expect(questions == ["check", "send", "check", "send", "bootstrap"])
+    }
+
+    @Test("a pass asked for while another pulls is one more, after it: what it was asked for was not seen (B12)")
+    func askedForWhilePulling() async throws {
+        let (queue, pass) = make()
+        let second = Box<Task<SyncPass.Report, any Error>>()
+        applying.value = { [applying] _ in
+            applying.value = nil
+            try await queue.enqueue(Mutation("a1"))
+            guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+            second.value = Task.immediate { try await pass.run() }
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        guard let second = second.value else { return }
+        let report = try await second.value
+        #expect(report.end == .pulled(cursor: 100) && report.flush?.delivered == 1)
+        #expect(questions == ["check", "bootstrap", "check", "send", "bootstrap"])
+    }
+
+    @Test("who joined a pass and is cancelled ends its own waiting only (P49)")
+    func joinerCancelled() async throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let (queue, pass) = make()
+        fixture.server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        let first = Task.immediate { try await pass.run() }
+        let second = Task.immediate { try await pass.run() }
+        await fixture.server.waitForCalls(1)
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        fixture.server.release()
+        #expect(try await first.value.end == .pulled(cursor: 100))
+        #expect(questions == ["check", "send", "bootstrap"])
     }
 }

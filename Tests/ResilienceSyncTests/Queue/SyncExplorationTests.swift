@@ -18,6 +18,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case ask, act, fail
         case answer(request: Int, Answer)
         case cancel, resume, stop, restart
+        /// The check fails so; a request that carries no mutation ends so, and its sender triggers.
+        case unwell(Answer), elsewhere(Answer)
         /// A clearing begins; what is pending is removed once no flight is under way.
         case clear, remove
     }
@@ -57,6 +59,9 @@ private struct QueueInAWorld: ExplorableMachine {
     /// What may happen out of the ordinary.
     enum Trouble: Hashable, CaseIterable {
         case storeFails, cancelled, resumed, cleared, restarted
+        /// With it, the other side is asked how it is.
+        case unwell
+        case refusedElsewhere
     }
 
     struct Item: Hashable {
@@ -90,6 +95,7 @@ private struct QueueInAWorld: ExplorableMachine {
         var isCancelled = false
         var hasFailed = false
         var wasResumed = false
+        var isWell = false
         var action: Machine.Action?
         var alarm: Int64?
         var goesOnAt: Instant?
@@ -140,7 +146,7 @@ private struct QueueInAWorld: ExplorableMachine {
     ///   - weight: by how much trouble is less likely than anything else, and that a flight goes on is likelier.
     init(laneRule: LaneRule, troubles: [Trouble], count: Int = 2, rounds: Int = 1, weight: Int = 1) {
         (self.laneRule, self.troubles, self.rounds, self.weight) = (laneRule, troubles, rounds, weight)
-        machine = Self.machine(laneRule)
+        machine = Self.machine(laneRule, checksHealth: troubles.contains(.unwell))
         world = World(troubles: count)
     }
 
@@ -153,12 +159,12 @@ private struct QueueInAWorld: ExplorableMachine {
         return world
     }
 
-    private static func machine(_ laneRule: LaneRule) -> Machine {
+    private static func machine(_ laneRule: LaneRule, checksHealth: Bool) -> Machine {
         let rules = LanesStateMachine.Rules(batchLimits: ["batched": 2, "single": 1], otherKinds: nil)
         return Machine(
             Machine.Settings(
                 maxFailures: maxFailures, failureCounting: .always, laneRule: laneRule,
-                maxPause: .nanoseconds(maxPause), rules: rules),
+                maxPause: .nanoseconds(maxPause), checksHealth: checksHealth, rules: rules),
             lanes: LanesStateMachine(pageSize: 2, mostHeld: 2), pace: SendPace(maxInFlight: 2))
     }
 
@@ -171,6 +177,8 @@ private struct QueueInAWorld: ExplorableMachine {
                 machine.unsettled.map(\.changes), machine.ended, machine.notes, machine.draws,
             ])
     }
+
+    private var checksHealth: Bool { troubles.contains(.unwell) }
 
     private var now: Instant { Instant(nanoseconds: world.now) }
 
@@ -197,13 +205,18 @@ private struct QueueInAWorld: ExplorableMachine {
         case .resumed: [.resume]
         case .cleared: world.isClearing ? [] : [.clear]
         case .restarted: [world.isStopped ? .restart : .stop, .restart]
+        case .unwell:
+            world.action == .check ? refusals.map { .unwell($0) } + [.unwell(.failed), .unwell(.offline)] : []
+        case .refusedElsewhere: world.isStopped ? [] : refusals.map { .elsewhere($0) }
         }
     }
+
+    private var refusals: [Answer] { [.throttled, .throttledFor, .refusedFor] }
 
     private var asksTheStore: Bool {
         switch world.action {
         case .readPause, .keepPause, .look, .apply, .countPending: true
-        case .draw, .wait, .end, .fail, nil: false
+        case .draw, .check, .wait, .end, .fail, nil: false
         }
     }
 
@@ -235,7 +248,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .act: try act()
         case .answer(let request, let answer): self.answer(request, answer)
         case .remove: try remove()
-        case .fail, .cancel, .resume, .stop, .restart, .clear:
+        case .fail, .cancel, .resume, .stop, .restart, .clear, .unwell, .elsewhere:
             world.troubles -= 1
             try trouble(input)
         }
@@ -264,6 +277,15 @@ private struct QueueInAWorld: ExplorableMachine {
             if world.isFlying { cancel() }
         case .restart:
             restart()
+        case .unwell(let answer):
+            world.action = nil
+            expectSilence(after: answer)
+            machine.checked(answer.failure, sentAt: now, at: now)
+        case .elsewhere(let answer):
+            guard let failure = answer.failure else { break }
+            expectSilence(after: answer)
+            machine.refused(failure, sentAt: now, at: now)
+            try trigger()
         default:
             break
         }
@@ -312,7 +334,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     /// What is in flight may have been acknowledged, and nobody knows.
     private mutating func restart() {
-        machine = Self.machine(laneRule)
+        machine = Self.machine(laneRule, checksHealth: checksHealth)
         var next = World(troubles: world.troubles)
         (next.now, next.appended, next.items, next.dead, next.pause) = (
             world.now, world.appended, world.items, world.dead, world.pause
@@ -328,6 +350,7 @@ private struct QueueInAWorld: ExplorableMachine {
             try require(!world.isFlying && !world.isClearing && !world.isStopped, "a flush begins when none may")
             (world.isFlying, world.isJoined, world.isCancelled) = (true, false, false)
             (world.hasFailed, world.wasResumed, world.alarm) = (false, false, nil)
+            world.isWell = !checksHealth
         case .join:
             try require(world.isFlying && !world.isStopped, "nothing is there to be joined")
             world.isJoined = true
@@ -357,11 +380,7 @@ private struct QueueInAWorld: ExplorableMachine {
         if [.failed, .abandoned, .firstOnly].contains(answer), !world.isCancelled {
             for position in refused { world.holds[position] = world.now + 2_000_000_000 }
         }
-        if answer == .refusedFor {
-            world.nextOwnSilence = max(world.nextOwnSilence, world.now + answer.silence)
-        } else if answer.silence > 0 {
-            world.nextSilence = max(world.nextSilence, world.now + answer.silence)
-        }
+        expectSilence(after: answer)
         let outcome: Machine.Outcome =
             if let failure = answer.failure, !answer.isOfABatch {
                 .failed(failure)
@@ -369,6 +388,14 @@ private struct QueueInAWorld: ExplorableMachine {
                 .answered(positions.map { delivered.contains($0) ? nil : answer.failure })
             }
         machine.requestEnded(request, outcome, at: now)
+    }
+
+    private mutating func expectSilence(after answer: Answer) {
+        if answer == .refusedFor {
+            world.nextOwnSilence = max(world.nextOwnSilence, world.now + answer.silence)
+        } else if answer.silence > 0 {
+            world.nextSilence = max(world.nextSilence, world.now + answer.silence)
+        }
     }
 
     // MARK: The flight
@@ -433,6 +460,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private func check(_ claims: [Int64]) throws {
         try require(!world.isStopped && !world.isCancelled, "it sends though it was stopped or cancelled")
+        try require(world.isWell, "it sends before it has asked how the other side is")
         try require(world.now >= world.silentUntil, "it sends in a pause")
         try require(Set(claims).count == claims.count, "one is claimed twice")
         let isHeld = claims.contains { world.now < world.holds[$0] ?? 0 }
@@ -458,6 +486,9 @@ private struct QueueInAWorld: ExplorableMachine {
         case .apply(let changes, let claims):
             for change in changes { make(change) }
             try launch(machine.applied(claims.compactMap { item($0)?.head }, at: now))
+        case .check:
+            world.isWell = true
+            machine.checked(nil, sentAt: now, at: now)
         case .countPending:
             machine.counted(pending: world.items.count, heads: heads.count)
         case .end(let end):

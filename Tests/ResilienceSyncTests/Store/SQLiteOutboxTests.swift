@@ -1,6 +1,7 @@
 #if SQLite
     import Foundation
     import GRDB
+    import Resilience
     import ResilienceSync
     import ResilienceSyncTesting
     import ResilienceTesting
@@ -52,6 +53,50 @@
             #expect(try await notes(database) == 1)
             #expect(try await store.heads(after: .min, limit: 9).map(\.id) == ["a1"])
             #expect(try await store.totals().pending == 2)
+        }
+
+        @Test("a pass applies a page in one transaction with the question what is unsent", arguments: Kind.allCases)
+        func pull(kind: Kind) async throws {
+            let database = try open(kind)
+            let queue = SyncQueue(store: try SQLiteStore(in: database), pipeline: Pipeline {}) { _ in
+                throw Refusal.unavailable
+            }
+            try await queue.enqueue([Mutation("a1"), Mutation("b\0")])
+            let unsent = Box<Set<String>>()
+            let pass = SyncPass(queue) {
+                SyncPage("", cursor: 7)
+            } increment: {
+                SyncPage("", cursor: $0)
+            } apply: { _, pull in
+                unsent.value = try await database.write { db in
+                    try db.execute(sql: "INSERT INTO note VALUES ('one')")
+                    return try pull.unsent(among: ["c", "b\0", "a"], in: db)
+                }
+            }
+            #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+            #expect(unsent.value == ["a", "b\0"])
+            #expect(try await notes(database) == 1)
+            await queue.stop()
+        }
+
+        @Test("what is unsent is not asked of another database, or of a store that is none")
+        func pullElsewhere() async throws {
+            let other = try open(.memory)
+            for store in [MemoryStore(), try SQLiteStore(path: path)] as [any MutationStore] {
+                func run(_ store: some MutationStore) async throws {
+                    let pass = SyncPass(SyncQueue(store: store, pipeline: Pipeline {}) { _ in }) {
+                        SyncPage("", cursor: 7)
+                    } increment: {
+                        SyncPage("", cursor: $0)
+                    } apply: { _, pull in
+                        _ = try await other.write { try pull.unsent(among: ["a"], in: $0) }
+                    }
+                    await #expect { try await pass.run() } throws: { error in
+                        if case SyncQueueError.unreadable = error { true } else { false }
+                    }
+                }
+                try await run(store)
+            }
         }
 
         @Test("an append in the caller's transaction falls with it", arguments: Kind.allCases)

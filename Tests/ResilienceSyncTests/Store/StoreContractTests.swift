@@ -44,7 +44,8 @@ import Testing
             neverDrops,
             dropsTheNewest, claimsStale, claimsSilently, coalescesIntoAttempted, revivesWithFailures, revivesNothing,
             countsTheDead, keepsEmptySettings, forgetsSettings, reusesPositions, changesTexts, complainsOfWhatIsGone,
-            ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces
+            ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
+            findsTheDead
 
         var trial: String {
             switch self {
@@ -67,6 +68,7 @@ import Testing
             case .complainsOfWhatIsGone: "changes to what is gone do nothing"
             case .ignoresNegativeLimits: "limits of a page that are huge, zero or negative"
             case .clearsTheDead: "clearing"
+            case .findsTheDead: "entities with something pending"
             case .losesRaces: "many tasks at the same time"
             }
         }
@@ -156,6 +158,13 @@ import Testing
 
         func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
             inner.heads(after: position, limit: size(limit))
+        }
+
+        func pendingEntities(among entities: [String]) async throws -> [String] {
+            let dead = inner.dead(after: .min, limit: .max).map(\.mutation.entity)
+            return entities.filter {
+                fault == .findsTheDead && dead.contains($0) || !inner.pendingEntities(among: [$0]).isEmpty
+            }
         }
 
         func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation] {

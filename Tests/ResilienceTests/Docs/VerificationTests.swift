@@ -40,13 +40,13 @@ import Testing
         }
     }
 
-    @Test("every label from A1 to C8 and P1 to P46 has a row")
+    @Test("every label from A1 to C8 and P1 to P49 has a row")
     func labels() throws {
         let labels = try Self.rows().flatMap {
             $0.label.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
         }
         let expected =
-            (1...12).map { "A\($0)" } + (1...15).map { "B\($0)" } + (1...8).map { "C\($0)" } + (1...46).map { "P\($0)" }
+            (1...12).map { "A\($0)" } + (1...15).map { "B\($0)" } + (1...8).map { "C\($0)" } + (1...49).map { "P\($0)" }
         #expect(expected.filter { !labels.contains($0) } == [])
     }
 }

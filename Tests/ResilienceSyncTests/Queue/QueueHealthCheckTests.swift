@@ -1,0 +1,87 @@
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// A queue that asks how the other side is before it sends (B10).
+@Suite(.timeLimit(.minutes(5))) struct QueueHealthCheckTests {
+    private let fixture = Fixture()
+    private let check = ScriptedOperation<String, Void>(fallback: .success(()))
+
+    private func make() -> SyncQueue {
+        fixture.guardedQueue(
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 1, healthCheck: { [check] in try await check("check") }, isOffline: Fixture.isOffline))
+    }
+
+    @Test("it is asked before the first mutation of a flush, once, and never if there is nothing to send")
+    func once() async throws {
+        let queue = make()
+        #expect(try await queue.flush().end == .drained)
+        #expect(check.inputs.isEmpty)
+        try await queue.enqueue([Mutation("a1"), Mutation("b1"), Mutation("a2")])
+        #expect(try await queue.flush().delivered == 3)
+        #expect(check.inputs.count == 1)
+        try await queue.enqueue(Mutation("c1"))
+        #expect(try await queue.flush().delivered == 1)
+        #expect(check.inputs.count == 2)
+    }
+
+    @Test(
+        "if it fails, nothing is sent, whatever the error, and the queue tries again by itself",
+        arguments: [Refusal.unavailable, .gone, .unreachable, .abandoned])
+    func fails(refusal: Refusal) async throws {
+        let queue = make()
+        try await queue.enqueue(Mutation("a1"))
+        check.enqueue(.failure(refusal))
+        check.enqueue(.failure(refusal))
+        let start = fixture.clock.now
+        let report = try await queue.flush()
+        #expect(report.end == .offline(retryAt: start + .seconds(1)))
+        #expect("\(report.lastError ?? Refusal.throttled)" == refusal.description)
+        #expect(fixture.server.ids == [])
+        #expect(fixture.events.contains(.offline(error: refusal.description)))
+        try await fixture.passOneWait()
+        #expect(fixture.clock.now == start + .seconds(1) && fixture.server.ids == [])
+        fixture.clock.advance(by: .seconds(2))
+        await fixture.server.waitForCalls(1)
+        #expect(try await queue.drain().end == .drained)
+        #expect(fixture.server.ids == ["a1"])
+    }
+
+    @Test("a 429 to it pauses the queue, and the breaker counts it")
+    func throttled() async throws {
+        let queue = make()
+        try await queue.enqueue(Mutation("a1"))
+        for _ in 1...3 {
+            check.enqueue(.failure(Refusal.throttled(retryAfter: .seconds(5))))
+            _ = try await queue.flush()
+            #expect(queue.pausedUntil != nil)
+            if let until = queue.pausedUntil { fixture.clock.advance(to: until) }
+        }
+        #expect(fixture.server.ids == [] && fixture.breaker.isTripped)
+    }
+
+    @Test("while the breaker is open it is not asked")
+    func open() async throws {
+        let queue = make()
+        for _ in 1...3 { try? await queue.pipeline.run { throw Refusal.throttled(retryAfter: .seconds(30)) } }
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(30)))
+        #expect(check.inputs.isEmpty && fixture.server.ids == [])
+    }
+
+    @Test("a flush that is cancelled while it is asked sends nothing and loses nothing")
+    func cancelled() async throws {
+        let queue = make()
+        try await queue.enqueue(Mutation("a1"))
+        check.hold()
+        let flush = Task { try await queue.flush() }
+        await check.waitForCalls(1)
+        flush.cancel()
+        #expect(try await flush.value.end == .cancelled)
+        check.release()
+        #expect(fixture.server.ids == [])
+        #expect(try await queue.flush().delivered == 1)
+    }
+}
