@@ -5,8 +5,12 @@
 /// gate has opened shuts it again, a success clears the slate.
 ///
 /// Calls that are under way together are refused together, and that is one event. So where the rule counts failures in a row,
-/// once one is counted no end of a call that was let in before it counts, neither a failure nor a success: three in a row are
-/// three that came one after the other. A rule with a window counts each.
+/// once one is counted, and until a success, no end of a call that was let in before it counts, neither a failure nor a success:
+/// three in a row are three that came one after the other. But if most of such calls got through, the next failure is the first
+/// of a new row: where many call at once, and few are refused, the gate stays open. A rule with a window counts each.
+///
+/// What makes calls wait, such as a throttle or a bulkhead with a line, belongs outside a gate: it takes all that it has let
+/// in before a failure for one volley, whenever they are sent.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
@@ -16,6 +20,8 @@ public struct BackoffGate: CircuitStateMachine {
     private var failures: UInt64 = 0
     /// Whether one was counted since the last success.
     private var hasFailed = false
+    /// Of the calls let in before the last counted failure, and ended since: how many more got through than failed.
+    private var lateSuccesses = 0
 
     /// - Parameters:
     ///   - rule: when to shut; not one that watches calls, as ``SlowCalls`` does.
@@ -73,14 +79,21 @@ public struct BackoffGate: CircuitStateMachine {
     /// - Returns: nil for one that is not counted.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> Evidence? {
         // It has a ticket, so it is told here; to the rule it says nothing.
-        guard !end.verdict.saysNothing, ticket >= firstTicket else { return nil }
+        guard !end.verdict.saysNothing else { return nil }
         let evidence = rule.evidence(of: end)
+        guard ticket >= firstTicket else {
+            if evidence == .healthy { lateSuccesses += 1 }
+            if evidence == .failing { lateSuccesses -= 1 }
+            return nil
+        }
         switch evidence {
         case .failing where countsInARow:
-            hasFailed = true
+            // The counted one is of that volley, too.
+            if lateSuccesses > 1 { rule.reset() }
+            (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1
         case .healthy:
-            (trips, hasFailed) = (0, false)
+            (trips, hasFailed, lateSuccesses) = (0, false, 0)
         case .failing, .none:
             break
         }
@@ -96,13 +109,13 @@ public struct BackoffGate: CircuitStateMachine {
     public mutating func reset(keepingGrowth: Bool) {
         shutUntil = nil
         rule.reset()
-        hasFailed = false
+        (hasFailed, lateSuccesses) = (false, 0)
         if !keepingGrowth { trips = 0 }
     }
 
     public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool {
         guard let other = other as? BackoffGate else { return false }
-        (failures, hasFailed) = (other.failures, other.hasFailed)
+        (failures, hasFailed, lateSuccesses) = (other.failures, other.hasFailed, other.lateSuccesses)
         return true
     }
 

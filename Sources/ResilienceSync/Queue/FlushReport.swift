@@ -9,7 +9,8 @@ public struct FlushReport: Sendable {
         case blocked
         /// Nothing may be sent before this instant; the queue goes on by itself then.
         case paused(until: Instant)
-        /// All that is pending has failed and waits to be tried again; the queue does that by itself at this instant.
+        /// What is pending has failed and waits to be tried again, or so much of it that others were not tried; the queue does
+        /// that by itself at this instant.
         case stalled(retryAt: Instant)
         /// The other side could not be reached; the queue tries again by itself at this instant, or when triggered.
         case offline(retryAt: Instant)
@@ -21,6 +22,11 @@ public struct FlushReport: Sendable {
             case .paused(let instant), .stalled(let instant), .offline(let instant): instant
             case .drained, .blocked, .cancelled: nil
             }
+        }
+
+        /// Of a pause.
+        func isOver(at now: Instant) -> Bool {
+            if case .paused(let until) = self { until <= now } else { false }
         }
 
         /// Whether waiting will get the rest through.

@@ -9,30 +9,47 @@ import Resilience
 /// Which mutations go next: the heads of the lanes in order, one of each lane at a time, and a lane that failed not before
 /// its time.
 ///
-/// It walks through the store's heads a page at a time, and again from the start if heads may have appeared behind it.
+/// It walks through the store's heads a page at a time. While that takes, heads may appear behind it: the next of a lane, one
+/// whose time has come, one that was refused. So after a page a second walk follows, over what lies behind, and the two take
+/// turns: neither what fails again and again nor what arrives faster than it can be sent keeps others away.
 struct LanesStateMachine: Sendable, Hashable {
     /// Heads found at a time; and, while nobody gets through, most lanes held back: then there is no use in trying more.
     let pageSize: Int
     /// Most lanes held back at all.
     let mostHeld: Int
 
-    /// Found and not yet sent.
-    private var heads: [LaneHead] = []
+    /// A walk through the store's heads.
+    private struct Walk: Sendable, Hashable {
+        /// Found and not yet sent.
+        var heads: [LaneHead] = []
+        var cursor = Int64.min
+        /// Nothing after this is its own; nil for the first walk.
+        var end: Int64?
+        var isAtEnd = false
+
+        static func before(_ position: Int64) -> Int64 { max(position, .min + 1) - 1 }
+    }
+
+    /// One to the end, and at times another, over what lies behind it.
+    private var walks = [Walk()]
+    private var turn = 0
+    /// The walk whose page was asked for.
+    private var asked = 0
+    /// Heads may have appeared where no walk comes by.
+    private var mustLookAgain = false
+    /// The first that a policy of ours refused since the flush began: it was not tried. And the one that this flush began with
+    /// for that reason.
+    private var refused: Int64?
+    private var first: Int64?
     /// Lanes with a mutation in flight.
     private(set) var busy: Set<String> = []
     /// Until when.
     private(set) var held: [String: Instant] = [:]
-    /// The first that a policy of ours refused since the flush began: it was not tried.
-    private var refused: Int64?
     /// Failures since somebody got through; more than a page of them is all the same.
     private var fruitless = 0
-    private var cursor = Int64.min
-    private var isAtEnd = false
-    /// Heads may have appeared before the cursor.
-    private var mustLookAgain = false
 
     /// Whether there is one that may be sent, as far as it has looked.
-    var hasHeads: Bool { !heads.isEmpty }
+    var hasHeads: Bool { walks.contains { !$0.heads.isEmpty } }
 
     init(pageSize: Int, mostHeld: Int = 10_000) {
         self.pageSize = pageSize
@@ -79,38 +96,79 @@ struct LanesStateMachine: Sendable, Hashable {
         if held.count >= (fruitless < pageSize ? mostHeld : pageSize) {
             return busy.isEmpty ? .stalled(until: due) : .wait(until: due)
         }
-        while let head = heads.first {
-            // It is found again when its lane is free.
-            if isTaken(head.entity) {
-                heads.removeFirst()
-                continue
+        while true {
+            while walks.count > 1, isOver(1) { (turn, walks) = (0, [walks[0]]) }
+            lookBehind()
+            for index in walks.count > 1 ? [turn, 1 - turn] : [0] {
+                if let step = next(of: index, pace, rules, due: due) { return step }
             }
-            guard let limit = rules.batchLimit(for: head.kind) else { return park(.noHandler) }
-            if rules.isExpired(head) { return park(.expired) }
-            if limit > heads.count, !isAtEnd { return .look(after: cursor) }
-            switch pace {
-            case .now: return .send(take(upTo: limit, with: head, rules))
-            case .notBefore(let instant): return .wait(until: min(instant, due))
-            case .afterAnEnd: return .wait(until: due)
-            }
+            if walks.count > 1 || mustLookAgain { continue }
+            if !busy.isEmpty { return .wait(until: due) }
+            return held.isEmpty ? .done : .stalled(until: due)
         }
-        if isAtEnd, mustLookAgain { lookFromStart() }
-        if !isAtEnd { return .look(after: cursor) }
-        if !busy.isEmpty { return .wait(until: due) }
-        return held.isEmpty ? .done : .stalled(until: due)
     }
 
-    private mutating func park(_ reason: ParkReason) -> Step {
+    /// - Returns: nil once the walk is over.
+    private mutating func next(
+        of index: Int, _ pace: SendPace.Answer, _ rules: Rules, due: Instant
+    ) -> Step? {
+        dropTaken(index)
+        guard let head = walks[index].heads.first else { return walks[index].isAtEnd ? nil : look(index) }
+        guard let limit = rules.batchLimit(for: head.kind) else { return park(index, .noHandler) }
+        if rules.isExpired(head) { return park(index, .expired) }
+        if limit > walks[index].heads.count, !walks[index].isAtEnd { return look(index) }
+        switch pace {
+        case .now:
+            if walks.count > 1 { turn = 1 - index }
+            return .send(take(upTo: limit, of: index, rules))
+        case .notBefore(let instant): return .wait(until: min(instant, due))
+        case .afterAnEnd: return .wait(until: due)
+        }
+    }
+
+    /// From the start once the end is reached, or else, after a page, up to where the first walk is.
+    private mutating func lookBehind() {
+        guard mustLookAgain, walks.count == 1 else { return }
+        dropTaken(0)
+        guard walks[0].heads.isEmpty else { return }
+        if walks[0].isAtEnd {
+            walks = [Walk()]
+        } else if walks[0].cursor > .min {
+            walks.append(Walk(end: walks[0].cursor))
+        } else {
+            return
+        }
+        mustLookAgain = false
+    }
+
+    private mutating func isOver(_ index: Int) -> Bool {
+        dropTaken(index)
+        return walks[index].isAtEnd && walks[index].heads.isEmpty
+    }
+
+    /// They are found again when their lanes are free.
+    private mutating func dropTaken(_ index: Int) {
+        let free = walks[index].heads.firstIndex { !isTaken($0.entity) } ?? walks[index].heads.count
+        walks[index].heads.removeFirst(free)
+    }
+
+    private mutating func look(_ index: Int) -> Step {
+        asked = index
+        return .look(after: walks[index].cursor)
+    }
+
+    private mutating func park(_ index: Int, _ reason: ParkReason) -> Step {
         // The next of its lane may be a head then.
         mustLookAgain = true
-        return .park(heads.removeFirst(), reason)
+        return .park(walks[index].heads.removeFirst(), reason)
     }
 
-    /// This head, and those that go with it.
-    private mutating func take(upTo limit: Int, with first: LaneHead, _ rules: Rules) -> [LaneHead] {
+    /// The first head, and those that go with it.
+    private mutating func take(upTo limit: Int, of index: Int, _ rules: Rules) -> [LaneHead] {
+        let first = walks[index].heads[0]
         var taken: [LaneHead] = []
         var rest: [LaneHead] = []
-        for head in heads {
+        for head in walks[index].heads {
             // One that has failed goes alone: else it could fail for all that go with it, for ever.
             let goes =
                 taken.isEmpty
@@ -123,19 +181,25 @@ struct LanesStateMachine: Sendable, Hashable {
                 rest.append(head)
             }
         }
-        heads = rest
+        walks[index].heads = rest
         return taken
     }
 
     /// The page that ``Step/look(after:)`` asked for: in order, empty at the end.
     mutating func found(_ page: [LaneHead]) {
-        guard let last = page.last else {
-            isAtEnd = true
-            return
+        let index = min(asked, walks.count - 1)
+        asked = 0
+        let end = walks[index].end
+        if let last = page.last {
+            walks[index].cursor = last.position
+            walks[index].isAtEnd = end.map { last.position >= $0 } ?? false
+        } else {
+            walks[index].isAtEnd = true
         }
-        cursor = last.position
         // Those of lanes that are taken are found again when these are free, and as they are then.
-        heads += page.filter { !isTaken($0.entity) }
+        let heads = page.filter { $0.position <= end ?? .max && !isTaken($0.entity) }
+        walks[index].heads += heads
+        if heads.isEmpty, walks.count > 1 { turn = 1 - index }
     }
 
     /// A request has ended, and what became of its mutations is going to be in the store before the next look.
@@ -160,13 +224,25 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func lookAgain() { mustLookAgain = true }
 
     /// A flush begins: what was found may have changed since. It goes on where the one before it was, or what fails at the
-    /// start of each would keep all others away.
+    /// start of each would keep all others away; and first with what was refused, but not with the same twice in a row, since
+    /// that may be refused each time.
     mutating func begin() {
-        if let first = [heads.first?.position, refused].compactMap(\.self).min() {
-            (cursor, isAtEnd) = (max(first, .min + 1) - 1, false)
+        for index in walks.indices {
+            guard let first = walks[index].heads.first else { continue }
+            walks[index].cursor = Walk.before(first.position)
+            walks[index].isAtEnd = false
+            walks[index].heads = []
         }
-        (heads, refused) = ([], nil)
-        if isAtEnd { lookFromStart() } else { mustLookAgain = cursor > .min }
+        first = refused == first ? nil : refused
+        if let first, first <= walks[0].cursor {
+            walks = [walks[0], Walk(end: walks[0].cursor)]
+            walks[1].cursor = Walk.before(first)
+            turn = 1
+        } else if walks.count == 1, walks[0].isAtEnd {
+            walks = [Walk()]
+        }
+        (asked, refused) = (0, nil)
+        mustLookAgain = walks.count > 1 || walks[0].cursor > .min
     }
 
     mutating func releaseAll() {
@@ -181,11 +257,5 @@ struct LanesStateMachine: Sendable, Hashable {
             held[lane] = nil
             mustLookAgain = true
         }
-    }
-
-    private mutating func lookFromStart() {
-        cursor = .min
-        isAtEnd = false
-        mustLookAgain = false
     }
 }

@@ -42,8 +42,8 @@ public struct SyncHandler: Sendable {
 
     /// Sends several in one request; none of them share an entity.
     ///
-    /// An error means that the request failed as a whole: it counts once against each, and they are sent alone from then
-    /// on, so that one bad mutation can't hold up the others for ever.
+    /// An error means that the request failed as a whole: it is a failure of each, and they are sent alone from then on,
+    /// so that one bad mutation can't hold up the others for ever.
     /// - Parameters:
     ///   - limit: mutations in a request, at most; 1 or more.
     ///   - send: returns how each fared, in the order given.

@@ -43,12 +43,13 @@ extension SyncQueue {
     /// How the other side is, before a flight sends anything.
     func checkHealth() async {
         let sentAt = now
-        var error: (any Error)?
-        do { try await pipeline.run { try await self.configuration.healthCheck?() } } catch let thrown {
-            error = thrown
+        var (failure, error) = (nil as SyncStateMachine.Failure?, nil as (any Error)?)
+        do {
+            try await pipeline.run { try await self.configuration.healthCheck?() }
+        } catch let thrown {
+            (failure, error) = told(thrown)
         }
-        let failure = error.map(failure)
-        _ = change { state, now in
+        _ = change { [failure, error] state, now in
             state.machine.checked(failure, sentAt: sentAt, at: now)
             return state.noteLast(error)
         }
@@ -86,13 +87,20 @@ extension SyncQueue {
     ) -> (SyncStateMachine.Outcome, (any Error)?) {
         switch result {
         case .failure(let error):
-            return (.failed(failure(error)), error)
+            let (failure, error) = told(error)
+            return (.failed(failure), error)
         case .success(let results):
             let errors = results.map { result in
                 if case .failure(let error) = result { error } else { nil as (any Error)? }
             }
             return (.answered(errors.map { $0.map(failure) }), errors.compactMap(\.self).last)
         }
+    }
+
+    /// - Returns: also the error, unless it is what a cancelled flight's requests end with.
+    private func told(_ error: any Error) -> (SyncStateMachine.Failure, (any Error)?) {
+        let failure = failure(error)
+        return (failure, Task.isCancelled && failure.verdict == .cancelled ? nil : error)
     }
 
     private func failure(_ error: any Error) -> SyncStateMachine.Failure {

@@ -21,7 +21,8 @@ public import Resilience
 /// - Mutations of one entity are sent in order. One that fails holds back those behind it, of its entity alone, and is
 ///   tried again after ``SyncQueueConfiguration/failedBackoff``.
 /// - What is not a mutation's fault is never counted against it: 429, an open circuit, being offline, cancellation. Other
-///   failures are, and the fifth, or one that will not pass by itself, sets it aside.
+///   failures are as far as others get through meanwhile (``FailureCounting``), and the fifth that counts, or one that will not
+///   pass by itself, sets it aside.
 /// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, its end starts a flush by itself, and
 ///   what follows begins with one request. From then on the queue sends at the rate that it finds the server to allow.
 /// - However many triggers come at once, one flush runs, and it looks again before it ends.
@@ -59,11 +60,10 @@ public final class SyncQueue: Sendable {
             return machine.flightFailed()
         }
 
-        /// What a cancelled flight's requests end with is the cancellation.
         /// - Returns: the error before it, which is let go of outside of the lock.
         mutating func noteLast(_ error: (any Error)?) -> (any Error)? {
             let before = lastError
-            if let error, !Task.isCancelled { lastError = error }
+            if let error { lastError = error }
             return before
         }
 
@@ -221,8 +221,8 @@ public final class SyncQueue: Sendable {
             case .flight(let flight, isJoined: true):
                 guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
-                // Somebody else's cancellation is not ours: our trigger must not be lost.
-                if report.end != .cancelled { return report }
+                // Somebody else's cancellation is not ours: our trigger must not be lost. Neither is a pause that was over by then.
+                if report.end != .cancelled, !report.end.isOver(at: now) { return report }
             case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
                     try await flight.value

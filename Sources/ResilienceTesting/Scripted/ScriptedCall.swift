@@ -60,7 +60,8 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         set { state.withLock { $0.fallback = newValue } }
     }
 
-    /// Holds calls from now on: each stays inside until ``release(_:)``, but for synchronous ones.
+    /// Holds calls from now on: each stays inside until ``release(_:)``, but for synchronous ones. It has its result from when it
+    /// began: what is enqueued meanwhile is for later calls.
     ///
     /// A held call that is cancelled ends at once. It throws `CancellationError`, or plays its result if it can't throw that.
     public func hold() { state.withLock { $0.holds = true } }

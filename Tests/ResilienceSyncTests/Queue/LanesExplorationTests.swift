@@ -18,13 +18,14 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         case trigger, begin, releaseAll, tick
     }
 
-    enum Outcome: Hashable, CaseIterable { case acknowledged, failed, parked }
+    enum Outcome: Hashable, CaseIterable { case acknowledged, failed, parked, refused }
 
     struct Item: Hashable {
         let position: Int64
         let lane: String
         let kind: String
         var failures = 0
+        var refusals = 0
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
@@ -69,9 +70,13 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         }
         if wanted == nil || endsWhileReading {
             for (index, request) in requests.enumerated() {
-                // Each fails once, or this would have no end.
-                inputs += Outcome.allCases.filter { $0 != .failed || request.allSatisfy { $0.failures == 0 } }
-                    .map { .ended(request: index, $0) }
+                // Each fails once, and is refused once, or this would have no end.
+                inputs += Outcome.allCases.filter { outcome in
+                    request.allSatisfy {
+                        outcome != .failed && outcome != .refused || $0.failures + $0.refusals == 0
+                    }
+                }
+                .map { .ended(request: index, $0) }
             }
         }
         return inputs
@@ -142,6 +147,9 @@ private struct LanesOnList: ExplorableMachine, Hashable {
                 for index in items.indices where items[index].position == item.position { items[index].failures += 1 }
                 holds[item.lane] = now + 2
                 machine.hold(item.lane, until: Instant(nanoseconds: now + 2))
+            case .refused:
+                for index in items.indices where items[index].position == item.position { items[index].refusals += 1 }
+                machine.refused(item.head)
             case .acknowledged, .parked:
                 items.removeAll { $0.position == item.position }
             }

@@ -131,6 +131,52 @@ import Testing
         #expect(next() == Self.stalled(10))
     }
 
+    @Test("after a page, what lies behind takes turns with what comes next, whether or not that has an end")
+    mutating func behind() {
+        let later = (4...9).map { LaneHead($0, "lane \($0)") }
+        machine.found([a, b, c])
+        #expect([next(), next(), next()] == [.send([a]), .send([b]), .send([c])])
+        machine.ended(["a", "b", "c"])
+        #expect(next() == .look(after: 3))
+        machine.found(Array(later[..<3]))
+        #expect(next() == .send([later[0]]))
+        // Those of the page before are gone but for one, and one has a next.
+        #expect(next() == .look(after: .min))
+        let second = LaneHead(10, "b")
+        machine.found([a, later[0], later[1]])
+        #expect([next(), next(), next()] == [.send([a]), .send([later[1]]), .send([later[2]])])
+        machine.ended(["a"])
+        #expect(next() == .look(after: 6))
+        machine.found([later[3], later[4], second])
+        #expect(next() == .send([later[3]]))
+        #expect(next() == .look(after: .min))
+        machine.found([a])
+        #expect([next(), next()] == [.send([a]), .send([later[4]])])
+    }
+
+    @Test("with one request a flush, what is first and fails each time leaves every second turn to others")
+    mutating func oneEach() {
+        var sent: [String] = []
+        var pending = [a, b, c]
+        for _ in 0..<5 {
+            machine.begin()
+            step: while true {
+                switch next() {
+                case .look(let position):
+                    machine.found(Array(pending.filter { $0.position > position }.prefix(3)))
+                case .send(let heads):
+                    sent.append(heads[0].entity)
+                    if heads[0].entity != "a" { pending.removeAll { $0.entity == heads[0].entity } }
+                    machine.ended([heads[0].entity])
+                    break step
+                default:
+                    break step
+                }
+            }
+        }
+        #expect(sent == ["a", "b", "a", "c", "a"])
+    }
+
     // MARK: One at a time
 
     @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")

@@ -112,6 +112,34 @@ import Testing
         #expect(server.callCount == 20)
     }
 
+    @Test("who joined a cancelled flush has another made, though it met a pause, if that is over by then")
+    func joinedPauseIsOver() throws {
+        let clock = fixture.clock
+        let start = clock.now
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 2)
+        ) { mutation in
+            let length = Duration.milliseconds(mutation.entity == "b" ? 3_000 : 100)
+            // Heeds no cancellation.
+            _ = await Task(executorPreference: clock.taskExecutor) { try await clock.sleep(for: length) }.result
+            if mutation.entity == "a", clock.now < start + .seconds(2) {
+                throw Refusal.throttled(retryAfter: .seconds(1))
+            }
+        }
+        try clock.run {
+            try await queue.enqueue([Mutation("a1"), Mutation("b1"), Mutation("c1")])
+            let first = Task(executorPreference: clock.taskExecutor) { try await queue.flush() }
+            try await clock.sleep(for: .milliseconds(50))
+            let second = Task(executorPreference: clock.taskExecutor) { try await queue.flush() }
+            try await clock.sleep(for: .milliseconds(50))
+            first.cancel()
+            let report = try await first.value
+            #expect(report.throttled == 1 && "\(report.lastError ?? Refusal.gone)" == "429")
+            #expect(try await second.value.end == .drained)
+        }
+    }
+
     @Test("cancelling the caller in the pass that a trigger asked for does not lose the trigger (B12)")
     func cancelInSecondPass() async throws {
         let server = fixture.server

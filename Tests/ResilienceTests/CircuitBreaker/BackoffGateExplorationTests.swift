@@ -21,7 +21,7 @@ private struct RecordedGate: ExplorableMachine {
         /// A call ended while the gate was open; what ends while it is shut does not count.
         case ended(Verdict)
         /// A call of an event that was counted already.
-        case endedToo
+        case endedToo(Verdict)
         case tripped(until: Instant)
         /// A call came after the time was over.
         case opened
@@ -34,8 +34,8 @@ private struct RecordedGate: ExplorableMachine {
     private let waits: [Int64]
     private var events: [Event] = []
     private var now: Instant
-    /// A call under way: its ticket, and how much had happened when it was let in.
-    private var long: Long?
+    /// Calls under way: each's ticket, and how much had happened when it was let in.
+    private var long: [Long] = []
 
     private struct Long: Hashable {
         let ticket: UInt64
@@ -54,15 +54,16 @@ private struct RecordedGate: ExplorableMachine {
         waits.map { .wait($0) } + [
             .admit, .end(.success), .end(.throttled), .end(.transient), .reset(keepingGrowth: true),
             .reset(keepingGrowth: false),
-        ] + (long == nil ? [.beginLong] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
+        ] + (long.count < 3 ? [.beginLong] : [])
+            + (long.isEmpty ? [] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
     }
 
     /// More failures than the limit, and more trips than make the longest break, differ only in their numbers.
     var identity: [Int64]? {
         snapshot + [
             Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil), hasFailed ? 1 : 0,
-            long.map { isTold($0) ? 2 : 1 } ?? 0,
-        ]
+            Int64(max(-4, min(history.late, 2))),
+        ] + long.map { isTold($0) ? 2 : 1 }
     }
 
     private var snapshot: [Int64] {
@@ -77,16 +78,21 @@ private struct RecordedGate: ExplorableMachine {
 
     // MARK: The rules
 
-    private var failures: Int {
-        var count = 0
-        for event in events.reversed() {
+    private var failures: Int { history.failures }
+
+    /// Failures in a row; and, of the calls that were of the same volley as the last, how many more got through than failed.
+    private var history: (failures: Int, late: Int) {
+        var (failures, late) = (0, 0)
+        for event in events {
             switch event {
-            case .ended(.throttled): count += 1
-            case .ended(.success), .reset: return count
+            case .ended(.throttled): (failures, late) = (late > 1 ? 1 : failures + 1, 0)
+            case .ended(.success), .reset: (failures, late) = (0, 0)
+            case .endedToo(.success): late += 1
+            case .endedToo(.throttled): late -= 1
             default: continue
             }
         }
-        return count
+        return (failures, late)
     }
 
     /// Trips in a row: without a success in between.
@@ -152,10 +158,10 @@ private struct RecordedGate: ExplorableMachine {
             try end(shutUntil == nil ? admit() ?? 0 : 0, verdict, isTold: false)
         case .beginLong:
             guard let ticket = try admit() else { break }
-            long = Long(ticket: ticket, before: events.count)
+            long.append(Long(ticket: ticket, before: events.count))
         case .endLong(let verdict):
-            guard let call = long else { break }
-            long = nil
+            guard !long.isEmpty else { break }
+            let call = long.removeFirst()
             try end(call.ticket, verdict, isTold: isTold(call))
         }
         try check()
@@ -181,7 +187,7 @@ private struct RecordedGate: ExplorableMachine {
         let counts = shutUntil == nil && verdict == .throttled && !isTold
         try require(isCounted, is: counts, "whether it is counted")
         guard shutUntil == nil else { return }
-        events.append(isTold ? .endedToo : .ended(verdict))
+        events.append(isTold ? .endedToo(verdict) : .ended(verdict))
         if counts, failures >= limit { trip() }
     }
 

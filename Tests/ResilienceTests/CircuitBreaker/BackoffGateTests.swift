@@ -130,6 +130,31 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == 1 && gate.state == .closed)
     }
 
+    @Test("refusals come sooner than successes: where one call of 20 is refused, three of them are no row (P46)")
+    func fewRefused() {
+        var gate = BackoffGate()
+        var underWay: [UInt64] = []
+        for call in 1...2_000 {
+            guard case .allow(let ticket) = gate.admit(at: .second(0)) else { return #expect(Bool(false), "\(call)") }
+            if call > 100 { gate.record(.success, ticket: underWay.removeFirst(), at: .second(0)) }
+            if call > 100, call.isMultiple(of: 20) { gate.record(.throttled, ticket: ticket, at: .second(0)) }
+            underWay.append(ticket)
+        }
+        #expect(gate.state == .closed)
+        // It is no row, and no success either.
+        #expect(!gate.isAtRest)
+    }
+
+    @Test("of a volley, more must get through than fail, or the next failure is one more of the row", arguments: 1...4)
+    mutating func lateSuccesses(successes: Int) {
+        throttle(2, at: .second(0))
+        for _ in 0..<successes { gate.record(.success, at: .second(0)) }
+        gate.record(.throttled, at: .second(0))
+        throttle(1, at: .second(0))
+        #expect(gate.state == (successes > 2 ? .closed : .open))
+        #expect(gate.status(at: .second(0)).failureCount == (successes > 2 ? 1 : 3))
+    }
+
     @Test("callers side by side, nearly all of whom are refused, shut it soon", arguments: [2, 5, 20, 100])
     func crowd(callers: Int) {
         var gate = BackoffGate()

@@ -1,0 +1,134 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// Nobody is kept away for ever, neither by what fails each time nor by what arrives faster than it can be sent.
+@Suite(.timeLimit(.minutes(5))) final class FairnessTests: Sendable {
+    private let clock = ManualClock()
+    private let delivered = Locked<[String]>([])
+
+    private func queue(
+        _ lanes: Int = 1, _ send: @escaping @Sendable (Mutation) async throws -> Void
+    ) -> SyncQueue {
+        SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: lanes)
+        ) { [self] mutation in
+            try await send(mutation)
+            try await clock.sleep(for: .milliseconds(100))
+            delivered.withLock { $0.append(mutation.id) }
+        }
+    }
+
+    private func mutation(_ id: String) -> Mutation { Mutation(entity: id, id: id) }
+
+    @Test("one that a policy refuses each time keeps no other away, wherever it stands", arguments: [1, 4], [0, 1])
+    func refused(lanes: Int, place: Int) throws {
+        let host = CircuitBreaker("b", timeBase: clock)
+        host.setMode(.isolated)
+        let queue = queue(lanes) { mutation in
+            if mutation.entity == "b" { try await host.run {} }
+        }
+        let sent = try clock.run { [self] in
+            try await queue.enqueue((place == 0 ? ["b", "a"] : ["a", "b"]).map(mutation))
+            queue.trigger()
+            try await clock.sleep(for: .seconds(600))
+            try await queue.enqueue((0..<20).map { mutation("x\($0)") })
+            queue.trigger()
+            try await clock.sleep(for: .seconds(3600))
+            await queue.stop()
+            return delivered.withLock { $0 }
+        }
+        #expect(Set(sent) == Set(["a"] + (0..<20).map { "x\($0)" }))
+    }
+
+    @Test("the oldest of many whose answer is a 429 is not the last because of that")
+    func throttledOnce() throws {
+        let isFirst = Locked(true)
+        let queue = queue { _ in
+            if isFirst.withLock({ isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }) {
+                throw Refusal.throttled(retryAfter: .seconds(5))
+            }
+        }
+        let sent = try clock.run { [self] in
+            try await queue.enqueue((0..<500).map { mutation("\($0)") })
+            _ = try await queue.drain()
+            return delivered.withLock { $0 }
+        }
+        #expect(sent.count == 500)
+        #expect(sent.prefix(5).contains("0"))
+    }
+
+    @Test(
+        "however fast more arrives, what failed once is sent when its time has come, and what is behind it after it",
+        arguments: [Refusal.unavailable, .throttled(retryAfter: .seconds(5))])
+    func steadyArrivals(refusal: Refusal) throws {
+        let isFirst = Locked(true)
+        let queue = queue { mutation in
+            guard mutation.entity == "old" else { return }
+            if isFirst.withLock({ isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }) {
+                throw refusal
+            }
+        }
+        let sent = try clock.run { [self] in
+            try await queue.enqueue([mutation("old"), Mutation(entity: "old", id: "next")])
+            try await queue.enqueue((0..<20).map { mutation("\($0)") })
+            queue.trigger()
+            // As fast as they can be sent.
+            for index in 0..<300 {
+                try await clock.sleep(for: .milliseconds(100))
+                try await queue.enqueue(mutation("later \(index)"))
+                queue.trigger()
+            }
+            await queue.stop()
+            return delivered.withLock { $0 }
+        }
+        let (old, next) = (sent.firstIndex(of: "old"), sent.firstIndex(of: "next"))
+        #expect(old.map { $0 < 100 } ?? false, "\(String(describing: old))")
+        #expect(next.map { $0 < 150 } ?? false, "\(String(describing: next))")
+    }
+
+    @Test("ten that always fail are set aside, though others arrive as fast as the server takes them")
+    func poison() throws {
+        let server = Locked(TokenBucketServer(oneIn: .milliseconds(200), burst: 5))
+        let start = clock.now
+        let queue = SyncQueue(
+            store: MemoryStore(),
+            pipeline: Pipeline(timeBase: clock) {
+                CircuitBreaker("api", timeBase: clock)
+                Timeout(.seconds(30))
+            }
+        ) { [self] mutation in
+            let now = Instant(nanoseconds: 0) + start.duration(to: clock.now)
+            guard server.withLock({ $0.admits(at: now) }) else { throw Refusal.throttled }
+            try await clock.sleep(for: .milliseconds(100))
+            if mutation.entity.hasPrefix("poison") { throw Refusal.unavailable }
+            delivered.withLock { $0.append(mutation.id) }
+        }
+        let (dead, pending) = try clock.run { [self] in
+            try await queue.enqueue((0..<10).map { mutation("poison \($0)") })
+            for index in 0..<(4 * 1_800) {
+                try await clock.sleep(for: .milliseconds(250))
+                try await queue.enqueue(mutation("\(index)"))
+                queue.trigger()
+            }
+            await queue.stop()
+            return (try await queue.deadCount(), try await queue.pendingCount())
+        }
+        #expect(dead == 10 && pending < 100, "\(dead) set aside, \(pending) pending")
+    }
+}
+
+extension Mutation {
+    fileprivate init(entity: String, id: String) {
+        self.init(id: id, entity: entity, kind: "create", payload: Data())
+    }
+}
