@@ -254,7 +254,7 @@
             _ changes: [MutationChange], claiming positions: [Int64]
         ) async throws -> [StoredMutation] {
             try await write { table in
-                for change in changes { try table.make(change) }
+                for change in changes { try table.make(change.withBoundedError) }
                 return try positions.compactMap { try table.claim($0) }
             }
         }
