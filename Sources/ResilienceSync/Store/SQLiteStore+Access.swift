@@ -73,6 +73,33 @@
                 throw Self.failure(to: .use, path, error)
             }
         }
+
+        /// As ``write(_:)``, and overwrites what it removes, in the file and in the log.
+        func erase(_ body: @escaping @Sendable (SQLiteTable) throws -> Int) async throws -> Int {
+            try await access { [isOwn] db in
+                let setting = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
+                try db.execute(sql: "PRAGMA secure_delete = ON")
+                defer { try? db.execute(sql: "PRAGMA secure_delete = \(setting == 2 ? "FAST" : "\(setting)")") }
+                let count = try db.isolated { try body(SQLiteTable(db: db)) }
+                // It is removed in any case. A reader, or a full disk, may keep its traces until the next time.
+                if isOwn { try? Self.shrink(db) }
+                _ = try? db.checkpoint(.truncate)
+                return count
+            }
+        }
+
+        /// Whether to write the file anew costs no more than was removed from it.
+        static func isMostlyFree(_ db: Database) throws -> Bool {
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            let free = try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0
+            return free * 2 >= pages
+        }
+
+        /// Gives back what is free; and if nothing is left, the traces of what was removed earlier, too.
+        private static func shrink(_ db: Database) throws {
+            let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
+            if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
+        }
     }
 
     extension Database {

@@ -52,6 +52,8 @@
                     sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
                 return .commit
             }
+            // A full disk need not keep a queue from being opened.
+            if try check == .full && isMostlyFree(db) { try? db.execute(sql: "VACUUM") }
         }
 
         /// Refuses what is no queue of ours, and writes nothing.

@@ -188,13 +188,13 @@
         }
 
         public func discard(_ positions: [Int64]?) async throws -> Int {
-            try await write { table in
+            try await erase { table in
                 try table.forEachDead(positions) { try table.discard($0, in: $1) }
             }
         }
 
         public func removePending() async throws -> Int {
-            try await write { table in
+            try await erase { table in
                 try table.execute(.removePending, [])
                 return table.db.changesCount
             }
