@@ -109,6 +109,16 @@
             }
         }
 
+        /// Makes the queue's tables in the program's own database, unless they are there: for a migration of GRDB's
+        /// `DatabaseMigrator`. Otherwise its `eraseDatabaseOnSchemaChange` takes them for a change, and erases everything.
+        /// - Throws: as ``init(in:)``.
+        public static func createTables(in db: Database) throws {
+            let path = try file(of: db)
+            do { try SQLiteSchema.open(in: db, path: path) } catch let error as DatabaseError {
+                throw failure(to: .open, path, error)
+            }
+        }
+
         /// Closes the store's own file; what is asked of the store from then on throws
         /// ``SyncQueueError/storeFailed(path:reason:)``. The program's own database stays open.
         public func close() throws {

@@ -48,4 +48,56 @@
             try database.writeWithoutTransaction { try String.fetchOne($0, sql: "PRAGMA \(name)") }
         }
     }
+
+    /// GRDB's migrator, told to erase the database when its schema has changed.
+    @Suite(.timeLimit(.minutes(5))) struct SQLiteMigratorTests {
+        let folder: TemporaryFolder
+        let database: DatabaseQueue
+
+        init() throws {
+            folder = try TemporaryFolder()
+            database = try DatabaseQueue(path: folder.path("app.sqlite"))
+        }
+
+        private func migrate(makingTables: Bool, adding column: String? = nil) throws {
+            var migrator = DatabaseMigrator()
+            migrator.eraseDatabaseOnSchemaChange = true
+            migrator.registerMigration("notes") { db in
+                try db.execute(sql: "CREATE TABLE note (\(column.map { "\($0), " } ?? "") text TEXT)")
+            }
+            if makingTables {
+                migrator.registerMigration("outbox") { try SQLiteStore.createTables(in: $0) }
+            }
+            try migrator.migrate(database)
+        }
+
+        @Test("with the queue's tables made in a migration, a start without a change erases nothing")
+        func made() async throws {
+            for start in 1...3 {
+                try migrate(makingTables: true)
+                let store = try SQLiteStore(in: database)
+                try await store.append([Mutation("a\(start)")])
+                #expect(try await store.totals().pending == start)
+            }
+        }
+
+        @Test("a store that was there before the migration is taken over")
+        func before() async throws {
+            try await SQLiteStore(in: database).append([Mutation("a1")])
+            try await database.write { try SQLiteStore.createTables(in: $0) }
+            #expect(try await SQLiteStore(in: database).totals().pending == 1)
+        }
+
+        /// GRDB erases the whole database then, and nothing in it can hinder that.
+        @Test("what the guide warns of: without that, or after a real change, the outbox is erased with the rest")
+        func erased() async throws {
+            for makesTables in [false, true] {
+                try migrate(makingTables: makesTables)
+                let store = try SQLiteStore(in: database)
+                try await store.append([Mutation("a1")])
+                try migrate(makingTables: makesTables, adding: makesTables ? "title TEXT" : nil)
+                #expect(try await SQLiteStore(in: database).totals().pending == 0)
+            }
+        }
+    }
 #endif
