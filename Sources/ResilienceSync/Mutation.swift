@@ -54,8 +54,8 @@ public struct StoredMutation: Sendable, Hashable {
     public var isAttempted: Bool
     /// Attempts that failed by the mutation's own fault; being throttled or offline is not.
     public var failures: Int
-    /// What the last such failure said, or why it was set aside. Of a longer text the stores keep 999 characters and "…";
-    /// a character here is a Unicode scalar, so it is 4 kB at most.
+    /// What the last such failure said, or why it was set aside. The stores keep 1 000 Unicode scalars of it at most: of a
+    /// longer text the first 999, and "…".
     public var lastError: String?
 
     public init(

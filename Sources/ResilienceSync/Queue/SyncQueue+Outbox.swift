@@ -1,11 +1,10 @@
 #if SQLite
     public import GRDB
-    import Resilience
 
     extension SyncQueue {
         /// Stores mutations in a transaction of the caller's own: together with the change that they tell of, or not at all.
-        /// The commit triggers the queue; what is rolled back, if only with a savepoint, is not told. Without a transaction
-        /// the mutations are stored in one of their own.
+        /// The commit triggers the queue. What a savepoint rolls back is neither told nor sent. Outside of a transaction the
+        /// call commits by itself.
         ///
         /// ```swift
         /// try await database.write { db in

@@ -16,8 +16,13 @@
     /// ```
     ///
     /// A file of its own is marked as ours (`application_id`) and carries its schema's version (`user_version`). One that is
-    /// something else, damaged, or newer than this package is refused and left as it is. One that is deleted, moved or
-    /// replaced while it is open takes no more changes: each of them throws.
+    /// something else, damaged, or newer than this package is refused and left as it is.
+    ///
+    /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
+    /// moved or replaced while it was open.
+    ///
+    /// ``removePending()`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a file of the
+    /// store's own, if that costs no more than was removed. A reader, or a full disk, can delay that until the next time.
     public final class SQLiteStore: MutationStore {
         /// How closely a file is looked at before it is used.
         public enum Check: Sendable, Hashable {
@@ -42,8 +47,8 @@
 
         /// Opens a file, or makes it.
         /// - Parameters:
-        ///   - path: of a file. An empty one and `:memory:`, which SQLite takes for databases that end with the process,
-        ///     are refused: that is what ``MemoryStore`` is for.
+        ///   - path: of a file. An empty path and `:memory:` are refused: SQLite takes them for databases that end with the
+        ///     process. Use ``MemoryStore`` for that.
         ///   - check: for a queue that may grow very large, see ``Check``.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)`` if another process holds the file for more than 5 seconds.
@@ -89,8 +94,8 @@
         }
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program has already. It is left configured as it
-        /// is, its `application_id` and `user_version` too; how durable the queue is, is up to its settings. GRDB opens a
-        /// `DatabasePool` with `synchronous = NORMAL`: a power cut may undo its latest commits.
+        /// is, its `application_id` and `user_version` too. How durable the queue is depends on its settings: GRDB opens a
+        /// `DatabasePool` with `synchronous = NORMAL`, so a power cut may undo its latest commits.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.
         public init(in database: any DatabaseWriter) throws {
@@ -109,8 +114,9 @@
             }
         }
 
-        /// Makes the queue's tables in the program's own database, unless they are there: for a migration of GRDB's
-        /// `DatabaseMigrator`. Otherwise its `eraseDatabaseOnSchemaChange` takes them for a change, and erases everything.
+        /// Makes the queue's tables in the program's own database, unless they are there. Call it in a migration of GRDB's
+        /// `DatabaseMigrator`: its `eraseDatabaseOnSchemaChange` erases the database when there are tables that no migration
+        /// makes.
         /// - Throws: as ``init(in:)``.
         public static func createTables(in db: Database) throws {
             let path = try file(of: db)
