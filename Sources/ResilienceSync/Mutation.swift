@@ -54,7 +54,8 @@ public struct StoredMutation: Sendable, Hashable {
     public var isAttempted: Bool
     /// Attempts that failed by the mutation's own fault; being throttled or offline is not.
     public var failures: Int
-    /// What the last such failure said, or why it was set aside.
+    /// What the last such failure said, or why it was set aside. The stores keep 1 000 Unicode scalars of it at most: of a
+    /// longer text the first 999, and "…".
     public var lastError: String?
 
     public init(
@@ -67,5 +68,15 @@ public struct StoredMutation: Sendable, Hashable {
         self.isAttempted = isAttempted
         self.failures = failures
         self.lastError = lastError
+    }
+
+    /// What a store keeps of an error: a server's answer may be megabytes long.
+    static func bounded(_ error: String) -> String {
+        let limit = 1_000
+        let scalars = error.unicodeScalars
+        guard scalars.index(scalars.startIndex, offsetBy: limit + 1, limitedBy: scalars.endIndex) != nil else {
+            return error
+        }
+        return String(scalars.prefix(limit - 1)) + "…"
     }
 }

@@ -3,7 +3,8 @@
 
     extension SyncQueue {
         /// Stores mutations in a transaction of the caller's own: together with the change that they tell of, or not at all.
-        /// The transaction's commit triggers the queue.
+        /// The commit triggers the queue. What a savepoint rolls back is neither told nor sent. Outside of a transaction the
+        /// call commits by itself.
         ///
         /// ```swift
         /// try await database.write { db in
@@ -22,14 +23,52 @@
             }
             guard !mutations.isEmpty else { return Appended() }
             try Self.check(mutations)
+            let commit = Commit(queue: self)
+            db.add(transactionObserver: commit, extent: .nextTransaction)
+            defer { commit.endAppending() }
             let appended = try store.append(mutations, under: configuration.appending, at: wallClock(), in: db)
-            // The queue may be let go of before the commit.
-            db.afterNextTransaction { [weak self] _ in
-                self?.editing {}
-                self?.tell(appended)
-                self?.trigger()
-            }
+            commit.appended = appended
             return appended
+        }
+    }
+
+    /// Tells the queue what was appended, once it is committed. GRDB passes a change on when nothing can roll it back any more
+    /// but the transaction.
+    private final class Commit: TransactionObserver {
+        /// The queue may be let go of before the commit.
+        private weak var queue: SyncQueue?
+        var appended: Appended?
+        private var isAppending = true
+        private var hasChanged = false
+        private var isCommitted = false
+
+        init(queue: SyncQueue) { self.queue = queue }
+
+        /// Those of later appends have observers of their own.
+        func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
+            isAppending && eventKind.tableName == SQLiteSchema.mutations
+        }
+
+        func databaseDidChange(with event: DatabaseEvent) { hasChanged = true }
+
+        func databaseDidCommit(_ db: Database) {
+            isCommitted = true
+            tell()
+        }
+
+        func databaseDidRollback(_ db: Database) {}
+
+        /// Without a transaction, the commit comes before it.
+        func endAppending() {
+            isAppending = false
+            tell()
+        }
+
+        private func tell() {
+            guard isCommitted, hasChanged, let appended else { return }
+            queue?.editing {}
+            queue?.tell(appended)
+            queue?.trigger()
         }
     }
 #endif

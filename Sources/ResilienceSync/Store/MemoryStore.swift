@@ -33,7 +33,7 @@ public final class MemoryStore: MutationStore {
 
     public func apply(_ changes: [MutationChange], claiming positions: [Int64]) -> [StoredMutation] {
         state.withLock { state in
-            for change in changes { state.table.make(change) }
+            for change in changes { state.table.make(change.withBoundedError) }
             return positions.compactMap { state.table.claim($0) }
         }
     }

@@ -107,6 +107,16 @@ public enum MutationChange: Sendable, Hashable {
         case .acknowledged(let position), .failed(let position, _), .parked(let position, _, _): position
         }
     }
+
+    /// With no more of its error than ``StoredMutation/lastError`` keeps.
+    package var withBoundedError: MutationChange {
+        switch self {
+        case .acknowledged: self
+        case .failed(let position, let error): .failed(position, error: StoredMutation.bounded(error))
+        case .parked(let position, let error, let rest):
+            .parked(position, error: StoredMutation.bounded(error), rest: rest)
+        }
+    }
 }
 
 /// What becomes of a lane whose head is set aside.

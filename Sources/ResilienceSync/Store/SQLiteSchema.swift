@@ -5,6 +5,7 @@
     /// The queue's tables, in whichever database they are.
     package enum SQLiteSchema {
         package static let version = 2
+        static let mutations = "resilience_mutation"
         /// Where the version is kept in a database that is not ours alone, and so has no `user_version` for us.
         static let versionSetting = "resilience_schema"
 

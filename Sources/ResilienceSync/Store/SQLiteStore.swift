@@ -17,6 +17,12 @@
     ///
     /// A file of its own is marked as ours (`application_id`) and carries its schema's version (`user_version`). One that is
     /// something else, damaged, or newer than this package is refused and left as it is.
+    ///
+    /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
+    /// moved or replaced while it was open.
+    ///
+    /// ``removePending()`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a file of the
+    /// store's own, if that costs no more than was removed. A reader, or a full disk, can delay that until the next time.
     public final class SQLiteStore: MutationStore {
         /// How closely a file is looked at before it is used.
         public enum Check: Sendable, Hashable {
@@ -29,21 +35,23 @@
             case none
         }
 
-        /// "SwRQ"
-        private static let applicationID = 0x5377_5251
-
         /// Where the database is.
         public let path: String
-        private let database: any DatabaseWriter
+        package let database: any DatabaseWriter
         /// The connection that writes. The database keeps it, so no other is ever at its address.
         private let connection: ObjectIdentifier
         private let file: String
+        /// Whether the file is the store's own.
+        let isOwn: Bool
         private let removesFile: Bool
 
         /// Opens a file, or makes it.
-        /// - Parameter check: for a queue that may grow very large, see ``Check``.
+        /// - Parameters:
+        ///   - path: of a file. An empty path and `:memory:` are refused: SQLite takes them for databases that end with the
+        ///     process. Use ``MemoryStore`` for that.
+        ///   - check: for a queue that may grow very large, see ``Check``.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
-        ///   ``SyncQueueError/storeFailed(path:reason:)``.
+        ///   ``SyncQueueError/storeFailed(path:reason:)`` if another process holds the file for more than 5 seconds.
         public convenience init(path: String, check: Check = .full) throws {
             try self.init(path: path, check: check, busyTimeout: 5, removesFile: false)
         }
@@ -60,21 +68,25 @@
         package init(path: String, check: Check, busyTimeout: Double, removesFile: Bool = false) throws {
             self.path = path
             self.removesFile = removesFile
+            isOwn = true
             var configuration = Configuration()
             configuration.busyMode = .timeout(busyTimeout)
+            // Does nothing until the app posts GRDB's `suspendNotification`.
+            configuration.observesSuspensionNotifications = true
             try Self.checkHeader(path: path)
             do {
-                let database = try DatabaseQueue(path: path, configuration: configuration)
-                self.database = database
-                (connection, file) = try database.writeWithoutTransaction { db in
-                    try Self.inspect(db, path: path, check)
-                    // Full: a commit is on the disk before it returns, in WAL mode too.
-                    try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-                    try db.inTransaction(.immediate) {
-                        try Self.upgrade(db, check)
-                        return .commit
+                (database, connection, file) = try Self.untilUnlocked(for: busyTimeout) {
+                    () throws -> (any DatabaseWriter, ObjectIdentifier, String) in
+                    let database = try DatabaseQueue(path: path, configuration: configuration)
+                    return try database.writeWithoutTransaction { db in
+                        let file = try Self.file(of: db)
+                        guard !file.isEmpty else {
+                            throw SyncQueueError.unreadable(
+                                path: path, reason: "It names no file: nothing would be durable.")
+                        }
+                        try Self.open(db, path: path, check)
+                        return (database, ObjectIdentifier(db), file)
                     }
-                    return (ObjectIdentifier(db), try Self.file(of: db))
                 }
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
@@ -82,16 +94,19 @@
         }
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program has already. It is left configured as it
-        /// is, its `application_id` and `user_version` too; how durable the queue is, is up to its settings.
+        /// is, its `application_id` and `user_version` too. How durable the queue is depends on its settings: GRDB opens a
+        /// `DatabasePool` with `synchronous = NORMAL`, so a power cut may undo its latest commits.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.
         public init(in database: any DatabaseWriter) throws {
             self.database = database
             path = database.path
+            isOwn = false
             removesFile = false
             do {
-                (connection, file) = try database.write { [path] db in
-                    try SQLiteSchema.open(in: db, path: path)
+                (connection, file) = try database.writeWithoutTransaction { [path] db in
+                    try Self.checkUsable(db, path: path)
+                    try db.isolated { try SQLiteSchema.open(in: db, path: path) }
                     return (ObjectIdentifier(db), try Self.file(of: db))
                 }
             } catch let error as DatabaseError {
@@ -99,111 +114,28 @@
             }
         }
 
+        /// Makes the queue's tables in the program's own database, unless they are there. Call it in a migration of GRDB's
+        /// `DatabaseMigrator`: its `eraseDatabaseOnSchemaChange` erases the database when there are tables that no migration
+        /// makes.
+        /// - Throws: as ``init(in:)``.
+        public static func createTables(in db: Database) throws {
+            let path = try file(of: db)
+            do { try SQLiteSchema.open(in: db, path: path) } catch let error as DatabaseError {
+                throw failure(to: .open, path, error)
+            }
+        }
+
+        /// Closes the store's own file; what is asked of the store from then on throws
+        /// ``SyncQueueError/storeFailed(path:reason:)``. The program's own database stays open.
+        public func close() throws {
+            guard isOwn else { return }
+            do { try database.close() } catch let error as DatabaseError { throw Self.failure(to: .use, path, error) }
+        }
+
         deinit {
             guard removesFile else { return }
             try? database.close()
             for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
-        }
-
-        // MARK: Opening
-
-        /// SQLite takes a file of less than a page for an empty one, and would write over it.
-        private static func checkHeader(path: String) throws {
-            guard let head = try? FileHandle(forReadingAtPath: path)?.read(upToCount: 16), !head.isEmpty,
-                head != Data("SQLite format 3\0".utf8)
-            else { return }
-            throw SyncQueueError.unreadable(path: path, reason: "It is no SQLite file.")
-        }
-
-        /// Refuses what is no queue of ours, and writes nothing.
-        private static func inspect(_ db: Database, path: String, _ check: Check) throws {
-            let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
-            let application = try Int.fetchOne(db, sql: "PRAGMA application_id") ?? 0
-            let version = try version(of: db)
-            if tables == 0 && application == 0 && version == 0 { return }
-            guard application == applicationID else {
-                throw SyncQueueError.unreadable(path: path, reason: "It is a database of another program.")
-            }
-            guard version <= SQLiteSchema.version else {
-                throw SyncQueueError.newerSchema(path: path, version: version)
-            }
-            let pragma: String? =
-                switch check {
-                case .full: "integrity_check"
-                // It would let an index pass that hides a mutation.
-                case .quick: "quick_check"
-                case .none: nil
-                }
-            if let pragma {
-                let verdict = try String.fetchOne(db, sql: "PRAGMA \(pragma)(1)")
-                guard verdict == "ok" else {
-                    throw SyncQueueError.unreadable(path: path, reason: "It is damaged: \(verdict ?? "no answer").")
-                }
-            }
-            if version < SQLiteSchema.version {
-                try SQLiteSchema.checkVersion1(db)
-            } else {
-                try SQLiteSchema.check(db, path: path)
-            }
-        }
-
-        private static func version(of db: Database) throws -> Int {
-            try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-        }
-
-        private static func upgrade(_ db: Database, _ check: Check) throws {
-            if try version(of: db) == SQLiteSchema.version {
-                if check == .full { try SQLiteSchema.recount(db) }
-                return
-            }
-            if try db.tableExists("mutation") {
-                try SQLiteSchema.migrateVersion1(db)
-            } else {
-                try SQLiteSchema.create(db)
-            }
-            try db.execute(
-                sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
-        }
-
-        /// The file's full path; empty if the database is in memory.
-        private static func file(of db: Database) throws -> String {
-            try String.fetchOne(db, sql: "SELECT file FROM pragma_database_list WHERE name = 'main'") ?? ""
-        }
-
-        // MARK: Access
-
-        private enum Access { case open, use }
-
-        /// Says what failed in the queue's own terms.
-        private static func failure(to access: Access, _ path: String, _ error: DatabaseError) -> SyncQueueError {
-            let reason = "\(error.message ?? "SQLite error \(error.extendedResultCode.rawValue)")."
-            switch (access, error.resultCode) {
-            // A file that is there, and may be well another time.
-            case (.use, _), (_, .SQLITE_BUSY), (_, .SQLITE_LOCKED), (_, .SQLITE_READONLY), (_, .SQLITE_FULL),
-                (_, .SQLITE_IOERR), (_, .SQLITE_NOMEM):
-                return .storeFailed(path: path, reason: reason)
-            case (.open, _):
-                return .unreadable(path: path, reason: reason)
-            }
-        }
-
-        private func read<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
-            do {
-                return try await database.read { try body(SQLiteTable(db: $0)) }
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .use, path, error)
-            }
-        }
-
-        /// In one transaction, which the cancellation of its task does not undo: what was sent must be noted.
-        private func write<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
-            do {
-                return try await withCheckedThrowingContinuation { continuation in
-                    database.asyncWrite({ try body(SQLiteTable(db: $0)) }) { continuation.resume(with: $1) }
-                }
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .use, path, error)
-            }
         }
 
         // MARK: The store
@@ -219,14 +151,11 @@
         ) throws -> Appended {
             do {
                 try check(db)
-                var appended = Appended()
                 // So that nothing is left of it if the caller goes on after an error.
-                try db.inSavepoint {
+                return try db.isolated {
                     var table = SQLiteTable(db: db)
-                    appended = try table.append(mutations, under: rules, at: date)
-                    return .commit
+                    return try table.append(mutations, under: rules, at: date)
                 }
-                return appended
             } catch let error as DatabaseError {
                 throw Self.failure(to: .use, path, error)
             }
@@ -245,6 +174,7 @@
 
         /// - Throws: if it is another database than the store's.
         private func check(_ db: Database) throws {
+            try Self.checkUsable(db, path: path)
             if ObjectIdentifier(db) == connection { return }
             let other = try Self.file(of: db)
             guard !other.isEmpty, other == file else {
@@ -273,7 +203,7 @@
             _ changes: [MutationChange], claiming positions: [Int64]
         ) async throws -> [StoredMutation] {
             try await write { table in
-                for change in changes { try table.make(change) }
+                for change in changes { try table.make(change.withBoundedError) }
                 return try positions.compactMap { try table.claim($0) }
             }
         }
@@ -293,13 +223,13 @@
         }
 
         public func discard(_ positions: [Int64]?) async throws -> Int {
-            try await write { table in
+            try await erase { table in
                 try table.forEachDead(positions) { try table.discard($0, in: $1) }
             }
         }
 
         public func removePending() async throws -> Int {
-            try await write { table in
+            try await erase { table in
                 try table.execute(.removePending, [])
                 return table.db.changesCount
             }

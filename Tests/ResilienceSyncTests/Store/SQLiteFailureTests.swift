@@ -71,6 +71,19 @@
             #expect(try await same.totals().pending == 1)
         }
 
+        @Test("in a transaction that the program left open nothing is said to be stored")
+        func openTransaction() async throws {
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let database = try DatabaseQueue(path: path, configuration: configuration)
+            let store = try SQLiteStore(in: database)
+            try await database.writeWithoutTransaction { try $0.beginTransaction() }
+            await expectFailure { try await store.append([Mutation("a1")]) }
+            #expect(try await store.totals() == QueueTotals())
+            try await database.writeWithoutTransaction { try $0.rollback() }
+            try await store.append([Mutation("a1")])
+        }
+
         @Test("a failing statement is told as the queue's own error, with the path, and changes nothing")
         func failingStatement() async throws {
             let store = try SQLiteStore(path: path)

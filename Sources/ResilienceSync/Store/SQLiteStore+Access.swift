@@ -1,0 +1,117 @@
+#if SQLite
+    import Foundation
+    import GRDB
+
+    #if os(Linux)
+        import CSQLiteSystem
+    #else
+        import SQLite3
+    #endif
+
+    /// Reading and writing, on GRDB's connections.
+    extension SQLiteStore {
+        enum Access { case open, use }
+
+        /// Says what failed in the queue's own terms.
+        static func failure(to access: Access, _ path: String, _ error: DatabaseError) -> SyncQueueError {
+            let reason = "\(error.message ?? "SQLite error \(error.extendedResultCode.rawValue)")."
+            switch (access, error.resultCode) {
+            // A file that is there, and may be well another time.
+            case (.use, _), (_, .SQLITE_BUSY), (_, .SQLITE_LOCKED), (_, .SQLITE_READONLY), (_, .SQLITE_FULL),
+                (_, .SQLITE_IOERR), (_, .SQLITE_NOMEM):
+                return .storeFailed(path: path, reason: reason)
+            case (.open, _):
+                return .unreadable(path: path, reason: reason)
+            }
+        }
+
+        /// What GRDB and SQLite do not notice: the one crashes, the other goes on writing to a file that nobody finds again.
+        static func checkUsable(_ db: Database, path: String) throws {
+            guard let connection = db.sqliteConnection else {
+                throw SyncQueueError.storeFailed(path: path, reason: "The database is closed.")
+            }
+            var hasMoved: CInt = 0
+            sqlite3_file_control(connection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+            guard hasMoved == 0 else {
+                throw SyncQueueError.storeFailed(
+                    path: path, reason: "The file was deleted, moved or replaced while it was open.")
+            }
+        }
+
+        func read<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
+            do {
+                // Not `read`, whose transaction begins before the check.
+                return try await database.unsafeRead { [path] db in
+                    try Self.checkUsable(db, path: path)
+                    return try db.readOnly { try db.isolated { try body(SQLiteTable(db: db)) } }
+                }
+            } catch let error as DatabaseError {
+                throw Self.failure(to: .use, path, error)
+            }
+        }
+
+        /// In one transaction, which the cancellation of its task does not undo: what was sent must be noted.
+        func write<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
+            try await access { db in try db.isolated { try body(SQLiteTable(db: db)) } }
+        }
+
+        private func access<R: Sendable>(_ body: @escaping @Sendable (Database) throws -> R) async throws -> R {
+            do {
+                return try await withCheckedThrowingContinuation { continuation in
+                    database.asyncWriteWithoutTransaction { [path] db in
+                        continuation.resume(
+                            with: Result {
+                                try Self.checkUsable(db, path: path)
+                                guard !db.isInsideTransaction else {
+                                    throw DatabaseError(message: "The program left a transaction open")
+                                }
+                                return try body(db)
+                            })
+                    }
+                }
+            } catch let error as DatabaseError {
+                throw Self.failure(to: .use, path, error)
+            }
+        }
+
+        /// As ``write(_:)``, and overwrites what it removes, in the file and in the log.
+        func erase(_ body: @escaping @Sendable (SQLiteTable) throws -> Int) async throws -> Int {
+            try await access { [isOwn] db in
+                let setting = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
+                try db.execute(sql: "PRAGMA secure_delete = ON")
+                defer { try? db.execute(sql: "PRAGMA secure_delete = \(setting == 2 ? "FAST" : "\(setting)")") }
+                let count = try db.isolated { try body(SQLiteTable(db: db)) }
+                // It is removed in any case. A reader, or a full disk, may keep its traces until the next time.
+                if isOwn { try? Self.shrink(db) }
+                _ = try? db.checkpoint(.truncate)
+                return count
+            }
+        }
+
+        /// Whether to write the file anew costs no more than was removed from it.
+        static func isMostlyFree(_ db: Database) throws -> Bool {
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            let free = try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0
+            return free * 2 >= pages
+        }
+
+        /// Gives back what is free; and if nothing is left, the traces of what was removed earlier, too.
+        private static func shrink(_ db: Database) throws {
+            let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
+            if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
+        }
+    }
+
+    extension Database {
+        /// Within a transaction, or within a savepoint of the one that is open.
+        func isolated<R>(_ body: () throws -> R) throws -> R {
+            var result: R?
+            try inSavepoint {
+                result = try body()
+                return .commit
+            }
+            // The body has set it, or has thrown.
+            return result!
+        }
+    }
+#endif

@@ -1,0 +1,102 @@
+#if SQLite
+    import Foundation
+    import GRDB
+
+    /// Opening a file: what is no queue of ours is refused, before anything is written.
+    extension SQLiteStore {
+        /// "SwRQ"
+        private static let applicationID = 0x5377_5251
+
+        /// SQLite takes a file of less than a page for an empty one, and would write over it.
+        static func checkHeader(path: String) throws {
+            guard let head = try? FileHandle(forReadingAtPath: path)?.read(upToCount: 16), !head.isEmpty,
+                head != Data("SQLite format 3\0".utf8)
+            else { return }
+            throw SyncQueueError.unreadable(path: path, reason: "It is no SQLite file.")
+        }
+
+        /// One of several that open a new file at once is told that it is locked at once, where SQLite would wait for itself.
+        static func untilUnlocked<R>(for seconds: Double, _ open: () throws -> R) throws -> R {
+            let end = ContinuousClock.now + .seconds(seconds)
+            while true {
+                do {
+                    return try open()
+                } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && ContinuousClock.now < end {
+                    Thread.sleep(forTimeInterval: 0.001)
+                }
+            }
+        }
+
+        static func open(_ db: Database, path: String, _ check: Check) throws {
+            // A transaction, since another may be making the file.
+            try db.inTransaction(.deferred) {
+                try inspect(db, path: path, check)
+                return .commit
+            }
+            // Full: a commit is on the disk before it returns, in WAL mode too; on Apple's systems only by the others.
+            try db.execute(
+                sql: """
+                    PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+                    PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON
+                    """)
+            try db.inTransaction(.immediate) {
+                // Asked again: another may have made it since.
+                switch try version(of: db, path: path) {
+                case nil: try SQLiteSchema.create(db)
+                case SQLiteSchema.version:
+                    if check == .full { try SQLiteSchema.recount(db) }
+                    return .commit
+                default: try SQLiteSchema.migrateVersion1(db)
+                }
+                try db.execute(
+                    sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
+                return .commit
+            }
+            // A full disk need not keep a queue from being opened.
+            if try check == .full && isMostlyFree(db) { try? db.execute(sql: "VACUUM") }
+        }
+
+        /// Refuses what is no queue of ours, and writes nothing.
+        private static func inspect(_ db: Database, path: String, _ check: Check) throws {
+            guard let version = try version(of: db, path: path) else { return }
+            let pragma: String? =
+                switch check {
+                case .full: "integrity_check"
+                // It would let an index pass that hides a mutation.
+                case .quick: "quick_check"
+                case .none: nil
+                }
+            if let pragma {
+                let verdict = try String.fetchOne(db, sql: "PRAGMA \(pragma)(1)")
+                guard verdict == "ok" else {
+                    throw SyncQueueError.unreadable(path: path, reason: "It is damaged: \(verdict ?? "no answer").")
+                }
+            }
+            if version < SQLiteSchema.version {
+                try SQLiteSchema.checkVersion1(db)
+            } else {
+                try SQLiteSchema.check(db, path: path)
+            }
+        }
+
+        /// The version of a queue's schema; nil if the file is new.
+        private static func version(of db: Database, path: String) throws -> Int? {
+            let tables = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") ?? 0
+            let application = try Int.fetchOne(db, sql: "PRAGMA application_id") ?? 0
+            let version = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
+            if tables == 0 && application == 0 && version == 0 { return nil }
+            guard application == applicationID else {
+                throw SyncQueueError.unreadable(path: path, reason: "It is a database of another program.")
+            }
+            guard version <= SQLiteSchema.version else {
+                throw SyncQueueError.newerSchema(path: path, version: version)
+            }
+            return version
+        }
+
+        /// The file's full path; empty if the database is in memory.
+        static func file(of db: Database) throws -> String {
+            try String.fetchOne(db, sql: "SELECT file FROM pragma_database_list WHERE name = 'main'") ?? ""
+        }
+    }
+#endif

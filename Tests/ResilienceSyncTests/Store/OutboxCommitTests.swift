@@ -1,0 +1,91 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import ResilienceSync
+    import ResilienceTesting
+    import Testing
+
+    /// When the queue is told of what was enqueued in a transaction: at its commit, of what is left of it.
+    @Suite(.timeLimit(.minutes(5))) struct OutboxCommitTests {
+        let fixture = Fixture()
+        let folder: TemporaryFolder
+        let database: DatabaseQueue
+        let queue: SyncQueue
+
+        init() throws {
+            folder = try TemporaryFolder()
+            database = try DatabaseQueue(path: folder.path("app.sqlite"))
+            queue = fixture.queue(try SQLiteStore(in: database))
+        }
+
+        private var told: [SyncEvent] { fixture.events.filter { ["enqueued", "coalesced"].contains($0.kind) } }
+
+        @Test("without a transaction, an enqueue is one of its own: it is told and sent")
+        func withoutTransaction() async throws {
+            try await database.writeWithoutTransaction { [queue] db in
+                _ = try queue.enqueue([Mutation("a1")], in: db)
+            }
+            try #require(told == [.enqueued(1)])
+            await fixture.server.waitForCalls(1)
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.server.ids == ["a1"])
+        }
+
+        @Test("what a savepoint rolled back is not told, even if its place is given again")
+        func rolledBackSavepoint() async throws {
+            try await database.write { [queue] db in
+                try queue.enqueue([Mutation("a1")], in: db)
+                try db.inSavepoint {
+                    try queue.enqueue([Mutation("b1"), Mutation("b2")], in: db)
+                    return .rollback
+                }
+                try queue.enqueue([Mutation("c1")], in: db)
+            }
+            #expect(told == [.enqueued(1), .enqueued(1)])
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.server.ids == ["a1", "c1"])
+        }
+
+        @Test("if a savepoint rolled back everything, the commit triggers nothing")
+        func nothingLeft() async throws {
+            try await database.write { [queue] db in
+                try db.inSavepoint {
+                    try queue.enqueue([Mutation("a1")], in: db)
+                    return .rollback
+                }
+            }
+            #expect(fixture.events == [])
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.events == [.drained])
+        }
+
+        @Test("a coalescing that a savepoint rolled back is not told; one that it kept is")
+        func rolledBackCoalescing() async throws {
+            @Sendable func update(_ id: String) -> Mutation {
+                Mutation(id: id, entity: "a", kind: "k", operation: .update, payload: Data(id.utf8))
+            }
+            try await database.write { [queue] db in
+                try queue.enqueue([update("1")], in: db)
+                for completion in [Database.TransactionCompletion.rollback, .commit] {
+                    try db.inSavepoint {
+                        try queue.enqueue([update("2")], in: db)
+                        return completion
+                    }
+                }
+            }
+            #expect(told == [.enqueued(1), .coalesced(id: "2", into: "1", cancelsOut: false)])
+        }
+
+        @Test("an enqueue that was refused tells nothing when the next transaction is committed")
+        func refused() async throws {
+            try await queue.enqueue(Mutation("a1"))
+            try await database.writeWithoutTransaction { [queue] db in
+                #expect(throws: SyncQueueError.duplicate(id: "a1")) {
+                    try queue.enqueue([Mutation("b1"), Mutation("a1")], in: db)
+                }
+                try db.execute(sql: "CREATE TABLE note (text TEXT)")
+            }
+            #expect(told == [.enqueued(1)])
+        }
+    }
+#endif

@@ -1,0 +1,98 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import ResilienceSync
+    import Testing
+
+    /// What is left in the files of what was removed: nothing, once everything was.
+    @Suite(.timeLimit(.minutes(5))) struct SQLiteErasureTests {
+        let folder: TemporaryFolder
+        let path: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("queue.sqlite")
+        }
+
+        @Test("after everything was removed, the files hold no payload and no error of it, and are small")
+        func ownFile() async throws {
+            let store = try SQLiteStore(path: path)
+            try await fillAndDeliver(store)
+            #expect(try isSecretInFiles())
+            #expect(try await store.removePending() == 500)
+            _ = try await store.discard(nil)
+            #expect(try !isSecretInFiles())
+            #expect(try size() < 200_000)
+            // It is a queue as before.
+            try await store.append([Mutation("z1")])
+            #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["z1"])
+        }
+
+        @Test("what is dead may stay: the file shrinks to little more than that")
+        func onlyPending() async throws {
+            let store = try SQLiteStore(path: path)
+            try await store.append([Mutation("a1", payload: "kept")])
+            _ = try await store.apply([.parked(1, error: "410", rest: .skip)], claiming: [])
+            try await fillAndDeliver(store)
+            #expect(try size() > 3_000_000)
+            _ = try await store.removePending()
+            #expect(try size() < 1_500_000)
+            #expect(try await store.dead(after: .min, limit: 1).first?.mutation.payload == Data("kept".utf8))
+        }
+
+        @Test(
+            "in the program's own database, what a clear removes is overwritten, and its log is emptied",
+            arguments: [true, false])
+        func outbox(isPool: Bool) async throws {
+            var configuration = Configuration()
+            configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA secure_delete = OFF") }
+            let database: any DatabaseWriter =
+                try isPool
+                ? DatabasePool(path: path, configuration: configuration)
+                : DatabaseQueue(path: path, configuration: configuration)
+            let store = try SQLiteStore(in: database)
+            try await store.append(secrets())
+            _ = try await store.apply((1...200).map { .parked($0, error: "SECRET", rest: .skip) }, claiming: [])
+            #expect(try await store.removePending() == 800)
+            _ = try await store.discard(nil)
+            #expect(try !isSecretInFiles())
+            let after = try await database.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA secure_delete") }
+            #expect(after == 0)
+        }
+
+        @Test("a file of which most is free shrinks when it is opened")
+        func opened() async throws {
+            do {
+                let store = try SQLiteStore(path: path)
+                try await store.append(secrets())
+                _ = try await store.apply((1...999).map { .acknowledged($0) }, claiming: [])
+            }
+            #expect(try size() > 1_000_000)
+            do { #expect(try await SQLiteStore(path: path).totals().pending == 1) }
+            #expect(try size() < 100_000)
+        }
+
+        private func secrets() -> [Mutation] {
+            Mutation.many(1_000).map { mutation in
+                Mutation(
+                    id: mutation.id, entity: mutation.entity, kind: "k",
+                    payload: Data(String(repeating: "SECRET \(mutation.id) ", count: 200).utf8))
+            }
+        }
+
+        /// 500 pending, 250 dead, and 250 delivered.
+        private func fillAndDeliver(_ store: SQLiteStore) async throws {
+            try await store.append(secrets())
+            let positions = try await store.heads(after: .min, limit: 500).map(\.position)
+            _ = try await store.apply(
+                positions.prefix(250).map { .acknowledged($0) }
+                    + positions.suffix(250).map { .parked($0, error: "SECRET", rest: .skip) }, claiming: [])
+        }
+
+        private func isSecretInFiles() throws -> Bool {
+            try folder.contents().values.contains { $0.range(of: Data("SECRET".utf8)) != nil }
+        }
+
+        private func size() throws -> Int { try folder.contents().values.map(\.count).reduce(0, +) }
+    }
+#endif
