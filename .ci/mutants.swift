@@ -178,7 +178,10 @@ let shells = [
     ("Sources/ResilienceSync/Pass/SyncPass.swift", "SyncPassTests", ""),
     ("Sources/ResilienceSync/Pass/SyncPull.swift", "SyncPassTests", "DurableOutboxGuide"),
     ("Sources/ResilienceTesting/Clock/ManualClock.swift", "ManualClock(Run|SecondUse|AsClock)?Tests", ""),
-    ("Sources/ResilienceTesting/Clock/ManualClock+Run.swift", "ManualClock(Run|SecondUse)Tests", ""),
+    (
+        "Sources/ResilienceTesting/Clock/ManualClock+Run.swift",
+        "ManualClock(Run|SecondUse)Tests|UnstructuredTasksTests", ""
+    ),
     ("Sources/ResilienceTesting/Clock/ManualClock+Sleepers.swift", "SleepersTests|ManualClockSecondUseTests", ""),
     (
         "Sources/ResilienceTesting/Clock/SteppedExecutor.swift",

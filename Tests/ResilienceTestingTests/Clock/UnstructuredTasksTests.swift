@@ -122,6 +122,7 @@ import Testing
     @Test("one that is ready when a run is given up goes on as any other: who knows whom it serves")
     func abandoned() async throws {
         let tasks = Notes<Task<Int, Never>>()
+        let hops = Locked(0)
         #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
             try clock.run(maxSteps: 100) {
                 tasks.note(
@@ -129,10 +130,44 @@ import Testing
                         for _ in 0..<20_000 { await hop() }
                         return 7
                     })
-                while true { await hop() }
+                while true {
+                    hops.withLock { $0 += 1 }
+                    await hop()
+                }
             }
         }
+        // What does not heed its cancellation stays where it is.
+        let before = hops.withLock { $0 }
         #expect(await tasks.all.first?.value == 7)
+        #expect(hops.withLock { $0 } == before)
+    }
+
+    @Test("what heeds its cancellation comes to its end when a run is given up, though that takes a while")
+    func heeds() {
+        let isOver = Locked(false)
+        #expect(throws: ManualClock.RunFailure.noEnd(steps: 100)) {
+            try clock.run(maxSteps: 100) {
+                while !Task.isCancelled { await hop() }
+                for _ in 0..<1_000 { await hop() }
+                isOver.withLock { $0 = true }
+            }
+        }
+        #expect(isOver.withLock { $0 })
+    }
+
+    @Test("what waited when a run was given up stays where it is, though its wait ends later")
+    func staysAway() async {
+        let continuation = Notes<CheckedContinuation<Void, Never>>()
+        let isOver = Locked(false)
+        #expect(throws: ManualClock.RunFailure.self) {
+            try clock.run {
+                await withCheckedContinuation { continuation.note($0) }
+                isOver.withLock { $0 = true }
+            }
+        }
+        continuation.all.first?.resume()
+        for _ in 0..<1_000 { await hop() }
+        #expect(!isOver.withLock { $0 })
     }
 
     /// The order in which so many tasks take their first step.

@@ -29,6 +29,14 @@ import Testing
         #expect(lines.first == "opened by hand for 30 s")
     }
 
+    @Test("a reset forgets how long the last break was, unless told to keep that", arguments: [true, false, nil])
+    func growth(keeping: Bool?) throws {
+        breaker.trip()
+        if let keeping { breaker.reset(keepingGrowth: keeping) } else { breaker.reset() }
+        breaker.trip()
+        #expect(breaker.timeRemaining == .seconds(keeping == true ? 60 : 30))
+    }
+
     @Test("opened for a time it refuses for just that, also if it is open already: longer or shorter")
     func length() {
         for length in [Duration.seconds(3600), .seconds(5), .nanoseconds(1), .zero, .seconds(-1)] {

@@ -70,6 +70,36 @@ import Testing
             ])
     }
 
+    @Test("alone, too, a policy whose next round is cancelled in the wait before it is told so")
+    func abandonedAlone() async {
+        let policy = AskingAgain(journal, clock)
+        let task = Task { try await policy.run { throw Outage() } }
+        await clock.waitForSleepers(1)
+        task.cancel()
+        await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
+        #expect(journal.lines == ["again", "abandoned"])
+    }
+
+    @Test("the time that a policy is told on the way out is that of the operation's end", arguments: [true, false])
+    func timeOfTheEnd(isAlone: Bool) async throws {
+        let policy = Timing(journal, clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            policy
+            Timing(Journal(), clock)
+        }
+        func run(_ operation: () async throws -> Void) async throws {
+            if isAlone { try await policy.run(operation) } else { try await pipeline.run(operation) }
+        }
+        try await run { clock.advance(by: .seconds(10)) }
+        await #expect(throws: Outage.self) {
+            try await run {
+                clock.advance(by: .seconds(5))
+                throw Outage()
+            }
+        }
+        #expect(journal.lines == ["10 s", "5 s"])
+    }
+
     @Test("a policy that asks a permit's holder for another round is told that there is none")
     func abandonedByHand() throws {
         try AskingAgain(journal).acquire().complete(.transient)
@@ -223,8 +253,11 @@ import Testing
 /// Wants another round after every failure but a cancelled one, and notes what becomes of it.
 private struct AskingAgain: Policy {
     let journal: Journal
+    let timeBase: (any TimeBase)?
 
-    init(_ journal: Journal) { self.journal = journal }
+    init(_ journal: Journal, _ timeBase: (any TimeBase)? = nil) {
+        (self.journal, self.timeBase) = (journal, timeBase)
+    }
 
     func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
         journal.note(outcome.verdict == .transient ? "again" : "passed")
@@ -232,4 +265,23 @@ private struct AskingAgain: Policy {
     }
 
     func abandon(_ call: inout Call, _ slot: inout Slot) { journal.note("abandoned") }
+}
+
+/// Notes how long the operation took.
+private struct Timing: Policy {
+    let journal: Journal
+    let timeBase: (any TimeBase)?
+
+    init(_ journal: Journal, _ timeBase: any TimeBase) { (self.journal, self.timeBase) = (journal, timeBase) }
+
+    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        slot.first = UInt64(bitPattern: call.now.nanoseconds)
+        return .proceed
+    }
+
+    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        let began = Instant(nanoseconds: Int64(bitPattern: slot.first))
+        journal.note("\(began.duration(to: call.now).components.seconds) s")
+        return .pass
+    }
 }

@@ -81,6 +81,16 @@ import Testing
         }
     }
 
+    @Test("unless told otherwise, a reader of a registry's changes that lags keeps a thousand")
+    func keptByDefault() async {
+        let registry = Registry<Int, CircuitBreaker> { [clock] _ in
+            CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        }
+        let stream = registry.transitions()
+        for key in 0...1_000 { registry[key].trip(for: .seconds(5)) }
+        for await change in stream { return #expect(change.key == 1) }
+    }
+
     @Test(
         "a reader of a registry's changes that lags keeps as many as asked for, but one at least", arguments: [2, 1, 0])
     func kept(limit: Int) async {
