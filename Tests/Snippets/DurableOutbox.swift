@@ -17,13 +17,16 @@ struct API: Sendable {
     func rename(_ rename: Rename, key: String) async throws {}
     func send(_ mutation: Mutation) async throws {}
     func ping() async throws {}
-    func everything() async throws -> Int64 { 7 }
-    func changes(since cursor: Int64) async throws -> Int64 { cursor + 1 }
+    func everything() async throws -> SyncPage<[Note]> { SyncPage([], cursor: 7) }
+    func changes(since cursor: Int64) async throws -> SyncPage<[Note]> { SyncPage([], cursor: cursor + 1) }
+}
+
+struct Note: Sendable {
+    let id: String
 }
 
 struct Model: Sendable {
-    func replaceAll(with everything: Int64) async throws -> Int64 { everything }
-    func apply(_ changes: Int64) async throws -> Int64 { changes }
+    func apply(_ notes: [Note], replacingAll: Bool, but unsent: Set<String>) async {}
 }
 
 let api = API()
