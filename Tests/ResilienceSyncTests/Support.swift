@@ -183,7 +183,7 @@ struct HookedStore: MutationStore {
     }
     func discard(_ positions: [Int64]?) async throws -> Int { try await inner.discard(positions) }
     func removePending() async throws -> Int { try await hooked("removePending") { try await inner.removePending() } }
-    func totals() async throws -> QueueTotals { try await inner.totals() }
+    func totals() async throws -> QueueTotals { try await hooked("totals") { try await inner.totals() } }
     func setting(_ name: String) async throws -> String? {
         try await hooked("setting") { try await inner.setting(name) }
     }

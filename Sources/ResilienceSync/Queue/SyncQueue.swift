@@ -43,6 +43,17 @@ public final class SyncQueue: Sendable {
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Who waits for a flight, or a clearing, to end.
         var watchers: [Waiter] = []
+        /// Who is told of each change, by number.
+        var statusReaders: [Int: AsyncStream<Void>.Continuation] = [:]
+        private var lastStatusReader = 0
+
+        init(machine: SyncStateMachine) { self.machine = machine }
+
+        mutating func add(_ reader: AsyncStream<Void>.Continuation) -> Int {
+            lastStatusReader += 1
+            statusReaders[lastStatusReader] = reader
+            return lastStatusReader
+        }
 
         mutating func roundEnded(_ end: FlushReport.End) -> (FlushReport, SyncStateMachine.After) {
             let (counts, after) = machine.roundEnded(end)
@@ -296,11 +307,18 @@ public final class SyncQueue: Sendable {
         let (result, events) = state.withLock { state in
             (body(&state, now), state.machine.takeEvents())
         }
+        tellStatusReaders()
         for event in events { tell(event) }
         return result
     }
 
+    /// Of the queue's own state, or of the store's.
+    private func tellStatusReaders() {
+        for reader in state.withLock({ $0.statusReaders }).values { reader.yield() }
+    }
+
     func tell(_ event: @autoclosure () -> SyncEvent) {
+        tellStatusReaders()
         guard !observers.isEmpty else { return }
         observers.send(Event(policy: name, pipeline: pipeline.name, time: now, detail: event()))
     }

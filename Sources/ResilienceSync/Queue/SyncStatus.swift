@@ -64,14 +64,20 @@ extension SyncQueue {
     }
 
     /// How the queue stands now, and again after each change, as often as the reader asks: a reader that lags behind sees
-    /// the latest only. Ends with the reader's task, or when the store fails.
+    /// the latest only. Ends with the reader's task. If the store can't be read, it is tried again after a second, or
+    /// at the next change.
     public func statuses() -> AsyncStream<SyncStatus> {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         continuation.yield()
-        let subscription = observers.add { _ in continuation.yield() }
-        continuation.onTermination = { _ in subscription.cancel() }
+        let number = state.withLock { $0.add(continuation) }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.statusReaders.removeValue(forKey: number) }
+        }
         return AsyncStream { [self] in
-            for await _ in changes { return try? await status() }
+            for await _ in changes {
+                if let status = try? await status() { return status }
+                _ = pipeline.timeBase.schedule(at: now + .seconds(1)) { continuation.yield() }
+            }
             return nil
         }
     }
