@@ -132,9 +132,13 @@ struct StoreModel {
         return before - rows.count
     }
 
-    mutating func removePending() -> Int {
+    mutating func seal() {
+        for index in rows.indices where rows[index].state == .pending { rows[index].stored.isAttempted = true }
+    }
+
+    mutating func removePending(through position: Int64) -> Int {
         let before = rows.count
-        rows.removeAll { $0.state == .pending }
+        rows.removeAll { $0.state == .pending && $0.stored.position <= position }
         return before - rows.count
     }
 

@@ -65,6 +65,20 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 let none = try await stage.store.pendingEntities(among: [])
                 stage.require(none == [], "pending of none are \(none)")
             },
+            StoreTrial("sealing") { stage in
+                try await stage.append([.trial("a1", .update), .trial("b1", .update), .trial("d1", .update)])
+                let last = try await stage.store.seal()
+                try await stage.reopen()
+                let appended = try await stage.append(
+                    [.trial("a2", .update, payload: "new"), .trial("a3", .update, payload: "newer"), .trial("c1")],
+                    AppendRules())
+                stage.require(appended.merges.map(\.into) == ["a2"], "coalesced are \(appended.merges)")
+                let removed = try await stage.store.removePending(through: last)
+                stage.require(removed == 3, "\(removed) are removed instead of those that were there")
+                try await stage.reopen()
+                try await stage.requirePending(["a2", "c1"], "what came after the sealing")
+                try await stage.requireHeads(["a2", "c1"], "what came after the sealing")
+            },
             StoreTrial("pages") { stage in
                 try await stage.append((0..<5).map { Mutation.trial("\(["a", "b", "c", "d", "e"][$0])1") })
                 let positions = try await stage.pending().map(\.position)

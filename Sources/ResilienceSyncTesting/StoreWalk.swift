@@ -40,13 +40,14 @@ struct StoreWalk<Store: MutationStore> {
     private mutating func step() async throws -> String? {
         date += TimeInterval(Int.random(in: 0...3, using: &random))
         let problem: String? =
-            switch Int.random(in: 0..<20, using: &random) {
+            switch Int.random(in: 0..<21, using: &random) {
             case 0..<8: try await append()
             case 8..<14: try await apply()
             case 14: try await revive()
             case 15: try await discard()
             case 16: Int.random(in: 0..<8, using: &random) == 0 ? try await removePending() : nil
             case 17: try await set()
+            case 18: try await seal()
             default: try await reopen()
             }
         if let problem { return problem }
@@ -142,10 +143,18 @@ struct StoreWalk<Store: MutationStore> {
         return found == expected ? nil : "\(found) are discarded instead of \(expected)"
     }
 
+    private mutating func seal() async throws -> String? {
+        history.append("seal")
+        model.seal()
+        let last = try await stage.store.seal()
+        return last < model.pending.map(\.position).map(theirs).max() ?? .min ? "sealed through \(last)" : nil
+    }
+
     private mutating func removePending() async throws -> String? {
-        history.append("removePending")
-        let expected = model.removePending()
-        let found = try await stage.store.removePending()
+        let last = Bool.random(using: &random) ? nil : model.pending.randomElement(using: &random)?.position
+        history.append("removePending through \(last.map { "\($0)" } ?? "all")")
+        let expected = model.removePending(through: last ?? .max)
+        let found = try await stage.store.removePending(through: last.map(theirs) ?? .max)
         return found == expected ? nil : "\(found) are removed instead of \(expected)"
     }
 

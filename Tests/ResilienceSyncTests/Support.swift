@@ -182,7 +182,10 @@ struct HookedStore: MutationStore {
         try await inner.revive(positions, at: date)
     }
     func discard(_ positions: [Int64]?) async throws -> Int { try await inner.discard(positions) }
-    func removePending() async throws -> Int { try await hooked("removePending") { try await inner.removePending() } }
+    func seal() async throws -> Int64 { try await hooked("seal") { try await inner.seal() } }
+    func removePending(through position: Int64) async throws -> Int {
+        try await hooked("removePending") { try await inner.removePending(through: position) }
+    }
     func totals() async throws -> QueueTotals { try await hooked("totals") { try await inner.totals() } }
     func setting(_ name: String) async throws -> String? {
         try await hooked("setting") { try await inner.setting(name) }

@@ -2,9 +2,12 @@ import Resilience
 
 /// Clearing and stopping: ways to end what is under way.
 extension SyncQueue {
-    /// Gives up everything that is pending: cancels what is in flight and waits for its end, removes the rest, ends a pause
+    /// Gives up everything that is pending now: cancels what is in flight and waits for its end, removes the rest, ends a pause
     /// and resets the pipeline's circuit breakers. Nothing of it can come back, whatever answer arrives late. No flush begins
-    /// meanwhile; one begins afterwards, for what was enqueued since.
+    /// meanwhile; one begins afterwards, for what was enqueued since the call, of which nothing is removed.
+    ///
+    /// If the store fails, nothing pending was removed, and the queue sends nothing by itself: call it again, or ``trigger()``. If
+    /// `markFailed` throws, nothing was removed, and the queue goes on.
     ///
     /// - Parameters:
     ///   - discardsDead: whether what was set aside goes too, as it should when a user signs out.
@@ -16,29 +19,45 @@ extension SyncQueue {
         discardsDead: Bool = false, markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil
     ) async throws -> Int {
         change { state, _ in state.machine.clearingBegan() }
+        // After a failure nothing of the old goes out by itself.
+        var goesOn = false
         defer {
-            change { state, _ in state.machine.clearingEnded() }
-            trigger()
+            change { state, _ in
+                state.machine.clearingEnded()
+                if !goesOn { disarm(&state) }
+            }
+            if goesOn { trigger() }
             tellWatchers()
         }
+        // Before all else: what is enqueued from now on is not of it.
+        let sealed = await Result { try await store.seal() }
         await cancelFlight()
+        let last = try sealed.get()
         if let markFailed {
             var position = Int64.min
-            while let page = try await nextPage(after: position) {
-                try await markFailed(page.map(\.mutation))
+            while let page = try await nextPage(after: position, through: last) {
+                do {
+                    try await markFailed(page.map(\.mutation))
+                } catch {
+                    goesOn = true
+                    throw error
+                }
                 position = page.last?.position ?? .max
             }
         }
-        let count = try await store.removePending()
         if discardsDead { _ = try await store.discard(nil) }
+        let count = try await store.removePending(through: last)
+        goesOn = true
         change { state, _ in state.machine.cleared() }
         tell(.cleared(count))
         try await endPause()
         return count
     }
 
-    func nextPage(after position: Int64) async throws -> [StoredMutation]? {
-        let page = try await store.pending(after: position, limit: configuration.pageSize)
+    private func nextPage(after position: Int64, through last: Int64) async throws -> [StoredMutation]? {
+        let page = try await store.pending(after: position, limit: configuration.pageSize).filter {
+            $0.position <= last
+        }
         return page.isEmpty ? nil : page
     }
 
@@ -61,5 +80,11 @@ extension SyncQueue {
         guard let flight = state.withLock({ $0.flight }) else { return }
         flight.cancel()
         _ = await flight.result
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do { self = .success(try await body()) } catch { self = .failure(error) }
     }
 }

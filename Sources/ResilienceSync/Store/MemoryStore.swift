@@ -73,9 +73,16 @@ public final class MemoryStore: MutationStore {
         }
     }
 
-    public func removePending() -> Int {
+    public func seal() -> Int64 {
         state.withLock { state in
-            let positions = state.table.pending.page(after: .min, limit: .max)
+            for position in state.table.fresh.page(after: .min, limit: .max) { _ = state.table.claim(position) }
+            return state.table.lastPosition
+        }
+    }
+
+    public func removePending(through position: Int64) -> Int {
+        state.withLock { state in
+            let positions = state.table.pending.page(after: .min, limit: .max).filter { $0 <= position }
             for position in positions { state.table.put(nil, at: position) }
             return positions.count
         }

@@ -31,7 +31,7 @@ struct MemoryTable {
     private(set) var dead = SortedPositions()
     private var pendingCount = 0
     private var bytes = 0
-    private var lastPosition: Int64 = 0
+    private(set) var lastPosition: Int64 = 0
     /// What was there before ``atomically(_:)`` began; nil when nobody asks.
     private var before: [Int64: Entry?]?
 

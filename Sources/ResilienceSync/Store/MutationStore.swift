@@ -53,9 +53,13 @@ public protocol MutationStore: Sendable {
     /// - Returns: how many.
     func discard(_ positions: [Int64]?) async throws -> Int
 
-    /// Removes everything that is pending.
+    /// From now on nothing is coalesced into what is pending: it is taken for attempted.
+    /// - Returns: the last position there is; what is added later has a higher one.
+    func seal() async throws -> Int64
+
+    /// Removes everything that is pending, up to a position and with it.
     /// - Returns: how many there were.
-    func removePending() async throws -> Int
+    func removePending(through position: Int64) async throws -> Int
 
     /// How much there is.
     func totals() async throws -> QueueTotals
@@ -65,6 +69,12 @@ public protocol MutationStore: Sendable {
 
     /// Keeps a value; nil removes it.
     func set(_ name: String, to value: String?) async throws
+}
+
+extension MutationStore {
+    /// Removes everything that is pending.
+    /// - Returns: how many there were.
+    public func removePending() async throws -> Int { try await removePending(through: .max) }
 }
 
 /// The first pending mutation of a lane, without what it carries: that may change until it is claimed.

@@ -21,7 +21,7 @@
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
     /// moved or replaced while it was open.
     ///
-    /// ``removePending()`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a file of the
+    /// ``removePending(through:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a file of the
     /// store's own, if that costs no more than was removed. A reader, or a full disk, can delay that until the next time.
     public final class SQLiteStore: MutationStore {
         /// How closely a file is looked at before it is used.
@@ -228,10 +228,19 @@
             }
         }
 
-        public func removePending() async throws -> Int {
+        public func seal() async throws -> Int64 {
+            try await write { table in
+                try table.execute(.seal, [])
+                return try table.row(.lastPosition).flatMap { Int64.fromDatabaseValue($0[0]) } ?? .min
+            }
+        }
+
+        public func removePending(through position: Int64) async throws -> Int {
             try await erase { table in
-                try table.execute(.removePending, [])
-                return table.db.changesCount
+                try table.execute(.removePending, [position])
+                let count = table.db.changesCount
+                try table.execute(.settleAll, [])
+                return count
             }
         }
 

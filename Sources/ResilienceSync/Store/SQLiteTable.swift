@@ -82,7 +82,21 @@
                 SELECT position FROM resilience_mutation INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT 1000
                 """
-            case removePending = "DELETE FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0"
+            case seal = """
+                UPDATE resilience_mutation INDEXED BY resilience_pending SET attempted = 1 WHERE state = 0 AND attempted = 0
+                """
+            case lastPosition = "SELECT MAX(position) FROM resilience_mutation"
+            case removePending = """
+                DELETE FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0 AND position <= ?
+                """
+            /// What is left of a lane has a head again, if nothing blocks it.
+            case settleAll = """
+                UPDATE resilience_mutation INDEXED BY resilience_pending SET head = 1 WHERE state = 0 AND head = 0
+                AND position = (SELECT MIN(position) FROM resilience_mutation AS other INDEXED BY resilience_lane
+                WHERE other.entity = resilience_mutation.entity AND other.state = 0)
+                AND NOT EXISTS (SELECT 1 FROM resilience_mutation AS other INDEXED BY resilience_block
+                WHERE other.entity = resilience_mutation.entity AND other.state = 2)
+                """
             case counts = "SELECT pending, bytes, dead FROM resilience_totals"
             case oldest = """
                 SELECT queued_at FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0

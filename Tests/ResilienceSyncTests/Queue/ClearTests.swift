@@ -1,3 +1,4 @@
+import Foundation
 import Resilience
 import ResilienceSync
 import ResilienceTesting
@@ -72,12 +73,64 @@ import Testing
         #expect(server.inputs.map(\.idempotencyKey) == ["key-a1", "new", "new too"])
     }
 
+    @Test(
+        "what is enqueued after the call stays, and is coalesced into nothing that goes (P53)",
+        arguments: [true, false])
+    func enqueuedMeanwhile(isInFlight: Bool) async throws {
+        let (server, box) = (fixture.server, Box<SyncQueue>())
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .after("seal"), let queue = box.value else { return }
+            try await queue.enqueue(
+                Mutation(id: "new", entity: "b", kind: "rename", operation: .update, payload: Data("new".utf8)))
+        }
+        let queue = fixture.queue(store)
+        server.hold()
+        try await queue.enqueue([
+            Mutation("a1"), Mutation(id: "b1", entity: "b", kind: "rename", operation: .update, payload: Data()),
+        ])
+        if isInFlight {
+            queue.trigger()
+            await server.waitForCalls(1)
+        }
+        box.value = queue
+        #expect(try await queue.clear() == 2)
+        server.release()
+        #expect(try await queue.drain().delivered <= 1)
+        #expect(server.ids.filter { $0 != "a1" } == ["new"])
+    }
+
+    @Test(
+        "a clear that the store fails sends nothing of what should have gone (P53)",
+        arguments: ["seal", "removePending"])
+    func storeFails(step: String) async throws {
+        let (server, fails) = (fixture.server, Box<Bool>())
+        let store = HookedStore(inner: MemoryStore()) {
+            if $0 == .before(step), fails.value == true { throw Refusal.unavailable }
+        }
+        let queue = fixture.queue(store)
+        server.hold()
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        queue.trigger()
+        await server.waitForCalls(1)
+        fails.value = true
+        await #expect(throws: Refusal.self) { try await queue.clear() }
+        #expect(server.running == 0)
+        fixture.clock.advance(by: .seconds(3600))
+        await #expect(throws: Refusal.self) { try await queue.clear() }
+        #expect(server.callCount == 1)
+        fails.value = false
+        #expect(try await queue.clear() == 2)
+        server.release()
+        #expect(try await queue.flush().end == .drained)
+        #expect(server.callCount == 1)
+    }
+
     @Test("an answer for a cleared mutation removes none that was enqueued under the same id since (B9)")
     func positions() async throws {
         let store = MemoryStore()
         try await store.append([Mutation("a1")])
         let old = store.pending(after: 0, limit: 1)[0].position
-        #expect(store.removePending() == 1)
+        #expect(store.removePending(through: .max) == 1)
         try await store.append([Mutation("a1")])
         _ = store.apply([.acknowledged(old)], claiming: [])
         #expect(store.pendingCount() == 1)

@@ -45,7 +45,7 @@ import Testing
             dropsTheNewest, claimsStale, claimsSilently, coalescesIntoAttempted, revivesWithFailures, revivesNothing,
             countsTheDead, keepsEmptySettings, forgetsSettings, reusesPositions, changesTexts, complainsOfWhatIsGone,
             ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
-            findsTheDead
+            findsTheDead, neverSeals, removesTooMuch
 
         var trial: String {
             switch self {
@@ -68,6 +68,7 @@ import Testing
             case .complainsOfWhatIsGone: "changes to what is gone do nothing"
             case .ignoresNegativeLimits: "limits of a page that are huge, zero or negative"
             case .clearsTheDead: "clearing"
+            case .neverSeals, .removesTooMuch: "sealing"
             case .findsTheDead: "entities with something pending"
             case .losesRaces: "many tasks at the same time"
             }
@@ -231,16 +232,18 @@ import Testing
 
         func discard(_ positions: [Int64]?) async throws -> Int { inner.discard(positions) }
 
-        func removePending() async throws -> Int {
+        func seal() async throws -> Int64 { fault == .neverSeals ? .max : inner.seal() }
+
+        func removePending(through position: Int64) async throws -> Int {
             if fault == .clearsTheDead { _ = inner.discard(nil) }
             if fault == .reusesPositions, inner.totals().dead == 0 {
-                let count = inner.removePending()
+                let count = inner.removePending(through: position)
                 let settings = ["x", "y", "m", "n", "o\0"].map { ($0, inner.setting($0)) }
                 state.withLock { $0.inner = MemoryStore() }
                 for (name, value) in settings { inner.set(name, to: value) }
                 return count
             }
-            return inner.removePending()
+            return inner.removePending(through: fault == .removesTooMuch ? .max : position)
         }
 
         func totals() async throws -> QueueTotals {
