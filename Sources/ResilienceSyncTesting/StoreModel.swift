@@ -107,8 +107,9 @@ struct StoreModel {
                 }
             }
         }
+        let heads = heads.map(\.position)
         return positions.compactMap { position in
-            guard let index = pendingIndex(position) else { return nil }
+            guard let index = pendingIndex(position), heads.contains(position) else { return nil }
             rows[index].stored.isAttempted = true
             return rows[index].stored
         }

@@ -353,18 +353,21 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 },
                 StoreTrial("claims") { stage in
                     try await stage.append(["a1", "b1", "c1"].map { .trial($0, .update) })
+                    try await stage.append([.trial("b2")])
+                    // One that is no head is not claimed.
                     let positions = try await stage.pending().map(\.position)
                     let claimed = try await stage.apply(
                         [.acknowledged(positions[0]), .failed(positions[2], error: "x")], claiming: positions.reversed()
                     )
                     stage.require(
                         claimed.map(\.mutation.id) == ["c1", "b1"],
-                        "claimed are \(claimed.map(\.mutation.id)), not those that are pending, in the order asked for")
+                        "claimed are \(claimed.map(\.mutation.id)), not those that are heads, in the order asked for")
                     stage.require(claimed.map(\.failures) == [1, 0], "what is claimed is not as the changes left it")
                     stage.require(claimed.allSatisfy(\.isAttempted), "what is claimed is not attempted")
                     try await stage.reopen()
                     let stored = try await stage.pending()
-                    stage.require(stored.allSatisfy(\.isAttempted), "what was claimed is not attempted")
+                    stage.require(
+                        stored.map(\.isAttempted) == [true, true, false], "not what was claimed is attempted, or more")
                 },
                 StoreTrial("a claim gives what was coalesced into a mutation since it was found") { stage in
                     try await stage.append([.trial("a1", .update, payload: "old")], AppendRules())

@@ -44,6 +44,9 @@ public struct SyncHandler: Sendable {
     ///
     /// An error means that the request failed as a whole: it is a failure of each, and they are sent alone from then on,
     /// so that one bad mutation can't hold up the others for ever.
+    ///
+    /// To the pipeline's policies a batch is one call: throttled if any of it was throttled; failed if all of it failed in ways
+    /// that may pass, as the first did; and otherwise a success.
     /// - Parameters:
     ///   - limit: mutations in a request, at most; 1 or more.
     ///   - send: returns how each fared, in the order given.

@@ -15,15 +15,18 @@ extension SyncQueue {
     }
 
     /// Ends a pause before its time, and the waiting of what failed: resets the pipeline's circuit breakers, and triggers.
-    public func resume() async throws {
-        try await endPause()
+    /// - Parameter keepingGrowth: whether a next pause, and a next break of the breakers, is as long as if this had not been.
+    public func resume(keepingGrowth: Bool = false) async throws {
+        try await endPause(keepingGrowth: keepingGrowth)
         trigger()
     }
 
-    func endPause() async throws {
+    func endPause(keepingGrowth: Bool = false) async throws {
         try await keepPause(nil)
-        for case .policy(let policy) in pipeline.elements { (policy as? CircuitBreaker)?.reset() }
-        change { $0.machine.resumed(at: $1) }
+        for case .policy(let policy) in pipeline.elements {
+            (policy as? CircuitBreaker)?.reset(keepingGrowth: keepingGrowth)
+        }
+        change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
     }
 
     /// Until when nothing is sent, also if that is known from before a restart only.

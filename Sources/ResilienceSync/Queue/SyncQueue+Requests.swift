@@ -73,12 +73,15 @@ extension SyncQueue {
         }
     }
 
-    /// A batch of which anything was throttled was throttled.
+    /// A batch of which anything was throttled was throttled. One that failed as a whole has failed; if anything of it was
+    /// answered, the other side works.
     private func verdict(for results: [SyncHandler.ItemResult]) -> Verdict {
-        for case .failure(let error) in results {
-            if case .throttled(let wait) = pipeline.verdict(for: error) { return .throttled(retryAfter: wait) }
+        let verdicts = results.map { result in
+            if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
         }
-        return .success
+        for case .throttled(let wait) in verdicts { return .throttled(retryAfter: wait) }
+        let isLost = verdicts.allSatisfy { $0 == .transient || $0 == .uncertain }
+        return isLost ? verdicts.first ?? .success : .success
     }
 
     /// - Returns: also the last error, if there is any.

@@ -199,10 +199,10 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func stop() { flush.stop() }
 
     /// By hand: a pause and the waiting of what failed are over. The store holds no pause any more.
-    mutating func resumed(at now: Instant) {
+    mutating func resumed(keepingGrowth: Bool = false, at now: Instant) {
         pace.pauseEnded(at: now)
         lanes.releaseAll()
-        (throttles, outages) = (0, 0)
+        if !keepingGrowth { (throttles, outages) = (0, 0) }
     }
 
     mutating func clearingBegan() { flush.clearingBegan() }

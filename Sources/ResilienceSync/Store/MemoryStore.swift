@@ -75,7 +75,7 @@ public final class MemoryStore: MutationStore {
 
     public func seal() -> Int64 {
         state.withLock { state in
-            for position in state.table.fresh.page(after: .min, limit: .max) { _ = state.table.claim(position) }
+            for position in state.table.fresh.page(after: .min, limit: .max) { state.table.attempt(position) }
             return state.table.lastPosition
         }
     }
@@ -122,8 +122,14 @@ extension MemoryTable {
         put(entry, at: entry.stored.position)
     }
 
+    fileprivate mutating func attempt(_ position: Int64) {
+        guard var entry = pending(position) else { return }
+        entry.stored.isAttempted = true
+        put(entry, at: position)
+    }
+
     fileprivate mutating func claim(_ position: Int64) -> StoredMutation? {
-        guard var entry = pending(position) else { return nil }
+        guard var entry = pending(position), isHead(position) else { return nil }
         entry.stored.isAttempted = true
         put(entry, at: position)
         return entry.stored

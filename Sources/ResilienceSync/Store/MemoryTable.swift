@@ -41,6 +41,10 @@ struct MemoryTable {
 
     func page(_ positions: [Int64]) -> [StoredMutation] { positions.compactMap { entries[$0]?.stored } }
 
+    func isHead(_ position: Int64) -> Bool {
+        entries[position].flatMap { lanes[ExactText($0.stored.mutation.entity)]?.head } == position
+    }
+
     func isPending(_ entity: String) -> Bool { lanes[ExactText(entity)]?.pending.isEmpty == false }
 
     /// Pending ones of a lane after a position.

@@ -31,8 +31,8 @@ public protocol MutationStore: Sendable {
 
     /// Makes these changes, in order, and then claims these mutations, to be sent: all of it or nothing. A change to a
     /// mutation that is no longer pending does nothing.
-    /// - Returns: those claimed, as they are now, in the order asked for; without those that are not pending. They are
-    ///   attempted from now on.
+    /// - Returns: those claimed, as they are now, in the order asked for; without those that are no heads, as one behind which an
+    ///   older one was revived. They are attempted from now on.
     func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation]
 
     /// The next pending mutations after a position, in order. Large payloads may make it fewer than the limit, but there is

@@ -47,10 +47,10 @@
                 UPDATE resilience_mutation SET state = 0, failures = 0, last_error = NULL, queued_at = ? WHERE position = ?
                 """
             case claim =
-                "UPDATE resilience_mutation SET attempted = 1 WHERE position = ? AND state = 0 AND attempted = 0"
+                "UPDATE resilience_mutation SET attempted = 1 WHERE position = ? AND head = 1 AND attempted = 0"
             case claimed = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, payload FROM resilience_mutation WHERE position = ? AND state = 0
+                last_error, payload FROM resilience_mutation WHERE position = ? AND head = 1
                 """
             /// The first pending one of a lane is no head until ``settle`` says so.
             case behead = """

@@ -67,6 +67,26 @@ import Testing
         #expect(fixture.server.ids.dropFirst(2) == ["a1", "a2", "a3"])
     }
 
+    @Test("what is revived goes before those behind it, though these were found already (P51)", arguments: [1, 2])
+    func revivedInOrder(revived: Int) async throws {
+        let (server, queue) = (fixture.server, queue(rule: .skip))
+        server.enqueue(.refused(.gone), .refused(.gone))
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        _ = try await queue.flush()
+        let dead = try await queue.dead().suffix(revived)
+        server.hold()
+        try await queue.enqueue([Mutation("b1"), Mutation("a3"), Mutation("c1")])
+        queue.trigger()
+        await server.waitForCalls(3)
+        // Now "a3" was found, and waits behind "b1".
+        try await queue.retryDead(dead.map(\.position))
+        server.release()
+        #expect(try await queue.flush().end == .drained)
+        let again = dead.map(\.mutation.id)
+        #expect(server.ids.dropFirst(2).filter { $0.hasPrefix("a") } == again + ["a3"])
+        #expect(server.ids.count == 5 + revived)
+    }
+
     @Test("the fifth counted failure sets a mutation aside with its error, and its lane goes on (B7)")
     func fifth() async throws {
         for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }

@@ -161,6 +161,23 @@ import Testing
         #expect(creates.batches == [["0", "1", "2"], ["0"], ["1"], ["2"]])
     }
 
+    @Test(
+        "a batch of which nothing got through counts for the breaker as one that failed; with one answer it is a success",
+        arguments: [
+            (["0": .unavailable, "1": .unavailable, "2": .unavailable], 1),
+            (["0": .unavailable, "1": .unavailable], 0),
+            (["0": .unavailable, "1": .gone, "2": .unavailable], 0),
+        ] as [([String: Refusal], Int)])
+    func allOfABatch(refusals: [String: Refusal], failures: Int) async throws {
+        let (creates, breaker) = (BatchServer(), CircuitBreaker(timeBase: fixture.clock))
+        creates.enqueue(.success(refusals))
+        let queue = queue([.batch("create", upTo: 10) { try creates($0) }]) { breaker }
+        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
+        _ = try await queue.flush()
+        #expect(breaker.failureCount == failures)
+        #expect(creates.batches == [["0", "1", "2"]])
+    }
+
     @Test("one bad mutation does not take the rest of its batch with it: they go alone, and it alone is set aside")
     func poisoned() async throws {
         let creates = Locked<[[String]]>([])

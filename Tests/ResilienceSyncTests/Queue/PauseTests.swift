@@ -213,6 +213,34 @@ import Testing
         #expect(queue.pausedUntil == nil && store.pause() == nil && !fixture.breaker.isTripped)
     }
 
+    @Test("resuming forgets how long pauses have grown, or keeps that (B6)", arguments: [true, false])
+    func resumeKeepingGrowth(keeps: Bool) async throws {
+        // A 429 without a wait that follows one is waited for longer.
+        let other = fixture.queue()
+        fixture.server.enqueue(.refused(.throttled), .refused(.throttled))
+        try await other.enqueue(Mutation("b1"))
+        _ = try await other.flush()
+        try await other.resume(keepingGrowth: keeps)
+        _ = try await other.flush()
+        #expect(other.pausedUntil == fixture.clock.now + .seconds(keeps ? 2 : 1))
+    }
+
+    @Test(
+        "a break after a resume is as long as if that had not been, if the growth is kept (B6)",
+        arguments: [true, false])
+    func breakAfterResume(keeps: Bool) async throws {
+        for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
+        let queue = fixture.guardedQueue()
+        for _ in 0..<3 { fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(1)))) }
+        try await queue.enqueue(Mutation("a1"))
+        try await queue.resume(keepingGrowth: keeps)
+        while !fixture.breaker.isTripped {
+            _ = try await queue.flush()
+            if !fixture.breaker.isTripped { fixture.clock.advance(by: .seconds(10)) }
+        }
+        #expect(fixture.breaker.timeRemaining == .seconds(keeps ? 60 : 30))
+    }
+
     @Test("the events say what happened, in order")
     func events() async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(7))), .refused(.unavailable))

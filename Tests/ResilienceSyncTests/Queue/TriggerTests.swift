@@ -143,7 +143,11 @@ import Testing
     @Test("cancelling the caller in the pass that a trigger asked for does not lose the trigger (B12)")
     func cancelInSecondPass() async throws {
         let server = fixture.server
-        let late = Late(Mutation("b1")) { server.hold() }
+        let late = Late(Mutation("b1")) {
+            // The first is not held.
+            await server.waitForCalls(1)
+            server.hold()
+        }
         let queue = fixture.queue(HookedStore(inner: MemoryStore(), hook: late.hook))
         late.attach(to: queue)
         try await queue.enqueue(Mutation("a1"))
@@ -216,10 +220,10 @@ import Testing
 /// Enqueues and triggers once, just after the store has said that there is nothing more.
 private final class Late: Sendable {
     private let mutation: Mutation
-    private let before: @Sendable () -> Void
+    private let before: @Sendable () async -> Void
     private let queue = Locked<SyncQueue?>(nil)
 
-    init(_ mutation: Mutation, before: @escaping @Sendable () -> Void = {}) {
+    init(_ mutation: Mutation, before: @escaping @Sendable () async -> Void = {}) {
         self.mutation = mutation
         self.before = before
     }
@@ -228,7 +232,7 @@ private final class Late: Sendable {
 
     @Sendable func hook(_ step: HookedStore.Step) async throws {
         guard step == .after("heads", rows: 0), let queue = queue.withLock({ $0.take() }) else { return }
-        before()
+        await before()
         try await queue.enqueue(mutation)
         queue.trigger()
     }
