@@ -91,7 +91,11 @@ let machines = [
         "Sources/ResilienceSync/Pace/RateSearch.swift", "RateSearchStateMachineTests",
         "SendPace(Exploration|Simulation)Tests"
     ),
-    ("Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests", "LanesExplorationTests"),
+    (
+        "Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests",
+        "LanesExplorationTests|FairnessTests"
+    ),
+    ("Sources/ResilienceSync/Queue/FailureWitnesses.swift", "FailureWitnessesTests|SyncEndsStateMachineTests", "OutageTests"),
     ("Sources/ResilienceSync/Queue/SyncStateMachine.swift", "Sync(Ends)?StateMachineTests", "SyncExplorationTests"),
     ("Sources/ResilienceSync/Queue/SyncStateMachine+Round.swift", "SyncStateMachineTests", "SyncExplorationTests"),
     ("Sources/ResilienceSync/Queue/SyncStateMachine+Ends.swift", "SyncEndsStateMachineTests", "SyncExplorationTests"),
