@@ -95,7 +95,10 @@ let machines = [
         "Sources/ResilienceSync/Queue/LanesStateMachine.swift", "LanesStateMachineTests",
         "LanesExplorationTests|FairnessTests"
     ),
-    ("Sources/ResilienceSync/Queue/FailureWitnesses.swift", "FailureWitnessesTests|SyncEndsStateMachineTests", "OutageTests"),
+    (
+        "Sources/ResilienceSync/Queue/FailureWitnesses.swift", "FailureWitnessesTests|SyncEndsStateMachineTests",
+        "OutageTests"
+    ),
     ("Sources/ResilienceSync/Queue/SyncStateMachine.swift", "Sync(Ends)?StateMachineTests", "SyncExplorationTests"),
     ("Sources/ResilienceSync/Queue/SyncStateMachine+Round.swift", "SyncStateMachineTests", "SyncExplorationTests"),
     ("Sources/ResilienceSync/Queue/SyncStateMachine+Ends.swift", "SyncEndsStateMachineTests", "SyncExplorationTests"),
