@@ -3,13 +3,14 @@
     import Foundation
     import Synchronization
 
-    /// Runs `work` such that Ctrl-C, or being asked to end, cancels it; a second Ctrl-C ends the process at once.
+    /// Runs `work` such that Ctrl-C, a terminal that goes away, or being asked to end, cancels it; the second time the process
+    /// ends at once.
     func cancelledByInterrupts<R: Sendable>(_ work: @escaping @Sendable () async throws -> R) async throws -> R {
         // Who reads our output and goes away must not end us either.
         signal(SIGPIPE, SIG_IGN)
         let task = Task { try await work() }
         let first = FirstTime()
-        let sources = [SIGINT, SIGTERM].map { number in
+        let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {

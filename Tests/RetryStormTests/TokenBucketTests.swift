@@ -96,6 +96,13 @@
             #expect(ledger.counts == .init(requests: 4, throttled: 1, delivered: 2, duplicates: 1))
         }
 
+        @Test("two keys that look alike are two: the queue tells them apart as well")
+        func lookAlikes() {
+            var ledger = Ledger(TokenBucket(rate: 1, burst: 3))
+            for key in ["\u{e9}", "e\u{301}"] { #expect(ledger.received(key: key, at: 0) == .accepted) }
+            #expect(ledger.counts.delivered == 2 && ledger.counts.duplicates == 0)
+        }
+
         @Test("a request without a key is refused and takes no token", arguments: [nil, ""] as [String?])
         func aRequestWithoutAKeyIsRefusedAndTakesNoToken(key: String?) {
             var ledger = Ledger(TokenBucket(rate: 1, burst: 1))

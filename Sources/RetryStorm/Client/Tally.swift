@@ -19,7 +19,8 @@
 
         private struct State {
             var counts = Counts()
-            var keys: Set<String> = []
+            /// By their bytes: two that look alike are two.
+            var keys: Set<[UInt8]> = []
         }
 
         private let state = Locked(State())
@@ -33,7 +34,7 @@
                 state.counts.answers += 1
                 if status == 429 { state.counts.throttled += 1 }
                 guard (200..<300).contains(status) else { return }
-                if state.keys.insert(key).inserted {
+                if state.keys.insert(Array(key.utf8)).inserted {
                     state.counts.delivered += 1
                 } else {
                     state.counts.duplicates += 1

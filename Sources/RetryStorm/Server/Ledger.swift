@@ -20,7 +20,8 @@
 
         private(set) var counts = Counts()
         private var bucket: TokenBucket
-        private var keys: Set<String> = []
+        /// By their bytes: two that look alike are two.
+        private var keys: Set<[UInt8]> = []
 
         init(_ bucket: TokenBucket) { self.bucket = bucket }
 
@@ -36,7 +37,7 @@
                 counts.throttled += 1
                 return .throttled(retryAfterSeconds: seconds)
             case .admitted:
-                if keys.insert(key).inserted { counts.delivered += 1 } else { counts.duplicates += 1 }
+                if keys.insert(Array(key.utf8)).inserted { counts.delivered += 1 } else { counts.duplicates += 1 }
                 return .accepted
             }
         }

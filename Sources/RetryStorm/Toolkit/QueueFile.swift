@@ -17,11 +17,13 @@
                 .path
         }
 
-        /// What to drain: what is pending there already, else what `source` gives, stored.
+        /// What to drain: what is pending there already, or was set aside, else what `source` gives, stored.
         /// - Throws: `SyncQueueError`; what `source` throws, before anything is stored.
         func backlog(
             in store: SQLiteStore, _ source: () throws -> [Mutation]
         ) async throws -> (mutations: [Mutation], isResumed: Bool) {
+            // Else nobody could try them again: their ids are taken.
+            _ = try await store.revive(nil, at: Date())
             var pending: [Mutation] = []
             var position = Int64.min
             while true {

@@ -17,8 +17,8 @@
 
         /// Refusals in a row, with nothing acknowledged in between, that put the blame on the server.
         static let refusals = 5
-        /// Fruitless tries in a row to reach a server that was there before.
-        static let tries = 3
+        /// Fruitless tries in a row to reach a server that was there before; and one that was not.
+        static let (tries, firstTries) = (3, 2)
         /// Requests at once.
         static let requests = 2
 
@@ -76,7 +76,7 @@
                 }
                 fruitless = client.tally.counts.delivered > before ? 1 : fruitless + 1
                 let everDelivered = client.tally.counts.delivered > 0
-                guard everDelivered, fruitless < Self.tries else {
+                guard fruitless < (everDelivered ? Self.tries : Self.firstTries) else {
                     return .gaveUp(reason: reason(report.lastError))
                 }
                 client.tally.paused(until: retryAt)
