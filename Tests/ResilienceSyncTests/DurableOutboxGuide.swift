@@ -36,7 +36,9 @@
         }
 
         private struct Model: Sendable {
-            func apply(_ notes: [Note], replacingAll: Bool, but unsent: Set<String>) async {}
+            func ids() async -> [String] { [] }
+            func remove(_ ids: [String]) async {}
+            func apply(_ notes: [Note]) async {}
         }
 
         private let api = API()
@@ -95,8 +97,10 @@
             } increment: { cursor in
                 try await api.changes(since: cursor)
             } apply: { notes, pull in
-                let unsent = try await pull.unsent(among: notes.map(\.id))
-                await model.apply(notes.filter { !unsent.contains($0.id) }, replacingAll: pull.isBootstrap, but: unsent)
+                let here = pull.isBootstrap ? await model.ids() : []
+                let unsent = try await pull.unsent(among: notes.map(\.id) + here)
+                await model.remove(here.filter { !unsent.contains($0) })
+                await model.apply(notes.filter { !unsent.contains($0.id) })
             }
             let report = try await pass.run()
             #expect(report.end == .pulled(cursor: 7))

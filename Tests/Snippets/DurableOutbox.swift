@@ -26,7 +26,9 @@ struct Note: Sendable {
 }
 
 struct Model: Sendable {
-    func apply(_ notes: [Note], replacingAll: Bool, but unsent: Set<String>) async {}
+    func ids() async -> [String] { [] }
+    func remove(_ ids: [String]) async {}
+    func apply(_ notes: [Note]) async {}
 }
 
 let api = API()

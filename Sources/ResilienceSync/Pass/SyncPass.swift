@@ -10,8 +10,10 @@ public import Resilience
 /// } increment: { cursor in
 ///     SyncPage(try await client.changes(since: cursor), cursor: …)
 /// } apply: { changes, pull in
-///     let unsent = try await pull.unsent(among: changes.map(\.id))
-///     try await model.apply(changes.filter { !unsent.contains($0.id) }, replacingAll: pull.isBootstrap, but: unsent)
+///     let here = pull.isBootstrap ? try await model.ids() : []
+///     let unsent = try await pull.unsent(among: changes.map(\.id) + here)
+///     try await model.remove(here.filter { !unsent.contains($0) })
+///     try await model.apply(changes.filter { !unsent.contains($0.id) })
 /// }
 /// let report = try await pass.run()
 /// ```
@@ -44,11 +46,12 @@ public final class SyncPass: Sendable {
         public internal(set) var bootstrapped = false
     }
 
+    private enum Stage { case checking, flushing, pulling }
+
     private struct State {
         /// Until it is over.
         var pass: Task<Report, any Error>?
-        /// Whether it has flushed: what comes now, it may miss.
-        var isPulling = false
+        var stage = Stage.checking
         /// Who waits for its end.
         var waiters: [Waiter] = []
         var resets = 0
@@ -89,34 +92,38 @@ public final class SyncPass: Sendable {
     /// - Throws: what the check, a fetch, `apply` or the store throws; ``SyncQueueError/stopped``.
     public func run() async throws -> Report {
         while true {
-            let (pass, isJoined, isInTime) = begin()
-            guard isJoined else {
+            let (pass, joined) = begin()
+            guard let joined else {
                 return try await withTaskCancellationHandler {
                     try await pass.value
                 } onCancel: {
                     pass.cancel()
                 }
             }
+            // What it was asked for may have come after the flush's last look.
+            if joined == .flushing { queue.trigger() }
             guard await waitForEnd(of: pass) else { throw CancellationError() }
             do {
                 let report = try await pass.value
-                if isInTime { return report }
+                // One that pulled may have missed what was new.
+                if joined != .pulling { return report }
             } catch {
                 // Somebody else's cancellation is not ours.
-                if isInTime, !pass.isCancelled { throw error }
+                if joined != .pulling, !pass.isCancelled { throw error }
             }
         }
     }
 
-    private func begin() -> (pass: Task<Report, any Error>, isJoined: Bool, isInTime: Bool) {
+    /// - Returns: also where the pass was, if it was under way.
+    private func begin() -> (pass: Task<Report, any Error>, joined: Stage?) {
         state.withLock { state in
-            if let pass = state.pass { return (pass, true, !state.isPulling) }
+            if let pass = state.pass { return (pass, state.stage) }
             let pass = Task(executorPreference: queue.pipeline.timeBase.taskExecutor) {
                 defer { self.end() }
                 return try await self.pass()
             }
-            (state.pass, state.isPulling) = (pass, false)
-            return (pass, false, true)
+            (state.pass, state.stage) = (pass, .checking)
+            return (pass, nil)
         }
     }
 
@@ -148,6 +155,7 @@ public final class SyncPass: Sendable {
         do {
             if let until = try await queue.currentPause() { throw SyncQueue.Paused(until: until) }
             if let check { try await queue.ask(check) }
+            state.withLock { $0.stage = .flushing }
             let flush = try await queue.flush()
             report.flush = flush
             switch flush.end {
@@ -164,7 +172,7 @@ public final class SyncPass: Sendable {
 
     private func pull(_ report: inout Report) async throws {
         let resetsBefore = state.withLock { state in
-            state.isPulling = true
+            state.stage = .pulling
             return state.resets
         }
         let old = try await cursor()
@@ -195,7 +203,9 @@ public final class SyncPass: Sendable {
 
     /// Has the next pass fetch everything: after a sign-out, say. A pass under way doesn't undo it.
     public func reset() async throws {
+        // Twice: a pass may begin, and read the old cursor, while it is stored.
         state.withLock { $0.resets += 1 }
+        defer { state.withLock { $0.resets += 1 } }
         try await store(0)
     }
 

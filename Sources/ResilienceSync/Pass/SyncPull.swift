@@ -2,53 +2,68 @@ import Resilience
 
 /// What a page that was fetched is to be applied to: a model that may hold edits which the other side has not seen yet.
 public struct SyncPull: Sendable {
-    /// Whether the page is of everything, rather than of what is new: what it does not hold is gone, but for what is unsent.
+    /// Whether the page is the first of everything, rather than of what is new: it and those that follow it take the place of all
+    /// that the model holds, but for what is unsent.
     public let isBootstrap: Bool
 
-    private let queue: SyncQueue
-    private let editsBefore: Int
+    private let watch: Watch
     private let hadPending: Bool
-    private let answers = Answers()
 
-    private final class Answers: Sendable {
-        let state = Locked((wasAsked: false, foundSome: false))
+    /// What happens to the queue while the page is fetched and applied.
+    private final class Watch: Sendable {
+        let queue: SyncQueue
+        /// Entities asked about, if any were, and whether one was found unsent.
+        let answers = Locked<(asked: Set<String>?, foundSome: Bool)>((nil, false))
 
-        func note(_ entities: [String]) {
-            state.withLock { state in
-                state.wasAsked = true
-                state.foundSome = state.foundSome || !entities.isEmpty
-            }
+        init(_ queue: SyncQueue) {
+            self.queue = queue
+            queue.state.withLock { $0.pulls[ObjectIdentifier(self)] = [] }
         }
+
+        deinit { _ = queue.state.withLock { $0.pulls.removeValue(forKey: ObjectIdentifier(self)) } }
+
+        /// Entities that were enqueued to, or whose mutations were sent, meanwhile.
+        var touched: Set<String> { queue.state.withLock { $0.pulls[ObjectIdentifier(self)] ?? [] } }
     }
 
     /// Before the page is fetched.
     init(_ queue: SyncQueue, isBootstrap: Bool) async throws {
-        self.queue = queue
         self.isBootstrap = isBootstrap
-        editsBefore = queue.state.withLock { $0.edits.ended }
+        watch = Watch(queue)
         hadPending = try await queue.store.totals().pending > 0
     }
 
-    /// Which of these entities have mutations that are not acknowledged yet. What was fetched of them is not to be applied: it
-    /// lacks what the user did. The pass fetches it again.
+    /// Which of these entities have pending mutations, or had some since the page was asked for. What the page says of them is
+    /// not to be applied, and what it lacks of them not removed: it does not know what the user did. The pass fetches it again.
+    ///
+    /// For a page that takes the place of all, ask about what the model holds, too.
     public func unsent(among entities: [String]) async throws -> Set<String> {
-        note(try await queue.store.pendingEntities(among: entities))
+        note(entities, pending: try await watch.queue.store.pendingEntities(among: entities))
     }
 
-    private func note(_ entities: [String]) -> Set<String> {
-        answers.note(entities)
-        return Set(entities)
+    private func note(_ entities: [String], pending: [String]) -> Set<String> {
+        // After the store was asked: what is no longer pending by then was touched before.
+        let touched = watch.touched
+        let found = Set(pending).union(entities.filter(touched.contains))
+        watch.answers.withLock { answers in
+            answers = ((answers.asked ?? []).union(entities), answers.foundSome || !found.isEmpty)
+        }
+        return found
     }
 
     /// Once it was applied.
     /// - Returns: whether all of the page is in the model now, and no edit can have been overwritten.
     func isWhole() async throws -> Bool {
-        let answers = answers.state.withLock { $0 }
-        // Of an edit that was under way meanwhile nobody knows which came first.
-        guard !answers.foundSome, queue.state.withLock({ $0.edits.begun }) == editsBefore else { return false }
-        if answers.wasAsked { return true }
+        let (asked, foundSome) = watch.answers.withLock { $0 }
+        guard !foundSome else { return false }
+        let store = watch.queue.store
         // Those of another process, too.
-        return hadPending ? false : try await queue.store.totals().pending == 0
+        if let asked {
+            guard try await store.pendingEntities(among: Array(asked)).isEmpty else { return false }
+            return watch.touched.isDisjoint(with: asked)
+        }
+        guard !hadPending, try await store.totals().pending == 0 else { return false }
+        return watch.touched.isEmpty
     }
 }
 
@@ -61,10 +76,10 @@ public struct SyncPull: Sendable {
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if the queue is in another database, and with a store that is
         ///   none.
         public func unsent(among entities: [String], in db: Database) throws -> Set<String> {
-            guard let store = queue.store as? SQLiteStore else {
-                throw SyncQueueError.unreadable(path: "\(type(of: queue.store))", reason: "It is no SQLiteStore.")
+            guard let store = watch.queue.store as? SQLiteStore else {
+                throw SyncQueueError.unreadable(path: "\(type(of: watch.queue.store))", reason: "It is no SQLiteStore.")
             }
-            return note(try store.pendingEntities(among: entities, in: db))
+            return note(entities, pending: try store.pendingEntities(among: entities, in: db))
         }
     }
 #endif

@@ -35,8 +35,10 @@ struct LanesStateMachine: Sendable, Hashable {
     private var turn = 0
     /// The walk whose page was asked for.
     private var asked = 0
-    /// Heads may have appeared where no walk comes by.
+    /// Heads may have appeared anywhere: once the end is reached, it is looked from the start.
     private var mustLookAgain = false
+    /// Heads may have appeared behind the first walk, but not before this.
+    private var appeared: Int64?
     /// The first that a policy of ours refused since the flush began: it was not tried. And the one that this flush began with
     /// for that reason.
     private var refused: Int64?
@@ -45,6 +47,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var busy: Set<String> = []
     /// Until when.
     private(set) var held: [String: Instant] = [:]
+    /// Where the heads of these are.
+    private var heldAt: [String: Int64] = [:]
     /// Failures since somebody got through; more than a page of them is all the same.
     private var fruitless = 0
 
@@ -102,7 +106,7 @@ struct LanesStateMachine: Sendable, Hashable {
             for index in walks.count > 1 ? [turn, 1 - turn] : [0] {
                 if let step = next(of: index, pace, rules, due: due) { return step }
             }
-            if walks.count > 1 || mustLookAgain { continue }
+            if walks.count > 1 || mustLookAgain || appeared != nil { continue }
             if !busy.isEmpty { return .wait(until: due) }
             return held.isEmpty ? .done : .stalled(until: due)
         }
@@ -126,20 +130,22 @@ struct LanesStateMachine: Sendable, Hashable {
         }
     }
 
-    /// From the start once the end is reached, or else, after a page, up to where the first walk is.
+    /// From the start once the end is reached; and before that, after a page, where heads may have appeared behind it.
     private mutating func lookBehind() {
-        guard mustLookAgain, walks.count == 1 else { return }
+        guard walks.count == 1, mustLookAgain || appeared != nil else { return }
         dropTaken(0)
         guard walks[0].heads.isEmpty else { return }
         if walks[0].isAtEnd {
-            walks = [Walk()]
-        } else if walks[0].cursor > .min {
-            walks.append(Walk(end: walks[0].cursor))
-        } else {
-            return
+            walks = [Walk(cursor: mustLookAgain ? .min : appeared.map(Walk.before) ?? .min)]
+            (mustLookAgain, appeared) = (false, nil)
+        } else if let first = appeared {
+            appeared = nil
+            guard walks[0].cursor > .min, first <= walks[0].cursor else { return }
+            walks.append(Walk(cursor: Walk.before(first), end: walks[0].cursor))
         }
-        mustLookAgain = false
     }
+
+    private mutating func appear(at position: Int64) { appeared = min(appeared ?? .max, position) }
 
     private mutating func isOver(_ index: Int) -> Bool {
         dropTaken(index)
@@ -158,9 +164,10 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     private mutating func park(_ index: Int, _ reason: ParkReason) -> Step {
+        let head = walks[index].heads.removeFirst()
         // The next of its lane may be a head then.
-        mustLookAgain = true
-        return .park(walks[index].heads.removeFirst(), reason)
+        appear(at: head.position)
+        return .park(head, reason)
     }
 
     /// The first head, and those that go with it.
@@ -202,18 +209,27 @@ struct LanesStateMachine: Sendable, Hashable {
         if heads.isEmpty, walks.count > 1 { turn = 1 - index }
     }
 
+    /// They were not sent: the store has others as heads now, or none.
+    mutating func cameToNothing(_ heads: some Sequence<LaneHead>) {
+        ended(heads)
+        appear(at: .min)
+    }
+
     /// A request has ended, and what became of its mutations is going to be in the store before the next look.
-    mutating func ended(_ lanes: some Sequence<String>) {
-        busy.subtract(lanes)
-        mustLookAgain = true
+    mutating func ended(_ heads: some Sequence<LaneHead>) {
+        for head in heads {
+            busy.remove(head.entity)
+            appear(at: head.position)
+        }
     }
 
     /// A policy of ours refused it.
     mutating func refused(_ head: LaneHead) { refused = min(refused ?? .max, head.position) }
 
-    /// A lane is not sent from before this instant.
-    mutating func hold(_ lane: String, until instant: Instant) {
-        held[lane] = instant
+    /// The head's lane is not sent from before this instant.
+    mutating func hold(_ head: LaneHead, until instant: Instant) {
+        held[head.entity] = instant
+        heldAt[head.entity] = head.position
         fruitless = min(fruitless + 1, pageSize)
     }
 
@@ -241,13 +257,14 @@ struct LanesStateMachine: Sendable, Hashable {
         } else if walks.count == 1, walks[0].isAtEnd {
             walks = [Walk()]
         }
-        (asked, refused) = (0, nil)
-        mustLookAgain = walks.count > 1 || walks[0].cursor > .min
+        (asked, refused, mustLookAgain) = (0, nil, false)
+        appeared = walks.count > 1 || walks[0].cursor > .min ? .min : nil
     }
 
     mutating func releaseAll() {
-        (held, fruitless) = ([:], 0)
+        (held, heldAt, fruitless) = ([:], [:], 0)
         mustLookAgain = true
+        appear(at: .min)
     }
 
     private func isTaken(_ lane: String) -> Bool { busy.contains(lane) || held[lane] != nil }
@@ -255,7 +272,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func release(at now: Instant) {
         for (lane, until) in held where until <= now {
             held[lane] = nil
-            mustLookAgain = true
+            appear(at: heldAt.removeValue(forKey: lane) ?? .min)
         }
     }
 }

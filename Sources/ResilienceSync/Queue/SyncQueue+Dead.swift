@@ -14,7 +14,7 @@ extension SyncQueue {
     /// - Returns: how many.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil) async throws -> Int {
-        let count = try await editing { try await store.revive(positions, at: wallClock()) }
+        let count = try await store.revive(positions, at: wallClock())
         if count > 0 { tell(.revived(count)) }
         trigger()
         return count

@@ -1,5 +1,6 @@
 #if SQLite
     public import GRDB
+    import Resilience
 
     extension SyncQueue {
         /// Stores mutations in a transaction of the caller's own: together with the change that they tell of, or not at all.
@@ -23,6 +24,7 @@
             }
             guard !mutations.isEmpty else { return Appended() }
             try Self.check(mutations)
+            state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
             let commit = Commit(queue: self)
             db.add(transactionObserver: commit, extent: .nextTransaction)
             defer { commit.endAppending() }
@@ -66,7 +68,6 @@
 
         private func tell() {
             guard isCommitted, hasChanged, let appended else { return }
-            queue?.editing {}
             queue?.tell(appended)
             queue?.trigger()
         }

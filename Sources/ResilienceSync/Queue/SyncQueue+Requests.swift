@@ -11,6 +11,8 @@ extension SyncQueue {
             let (outcome, error) = self.judge(result)
             // The error before it is let go of outside of the lock.
             let (waker, _) = self.change { state, now in
+                // Before the store knows: from then on nobody can see any more that they were pending.
+                state.touch(request.lanes)
                 state.machine.requestEnded(request.id, outcome, at: now)
                 return (state.waker.take(), state.noteLast(error))
             }
@@ -26,17 +28,21 @@ extension SyncQueue {
     /// Asks something of the other side, through the pipeline. What refuses that pauses the queue, as if it were a mutation.
     /// - Throws: ``Paused``, or what the body throws.
     func ask<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
+        if state.withLock({ $0.machine.flush.isStopped }) { throw SyncQueueError.stopped }
         if let pausedUntil { throw Paused(until: pausedUntil) }
         let sentAt = now
         do {
-            return try await pipeline.run { try await body() }
+            let answer = try await pipeline.run { try await body() }
+            change { state, _ in state.machine.answered() }
+            return answer
         } catch {
             let failure = failure(error)
             guard failure.isRefusal else { throw error }
             change { $0.machine.refused(failure, sentAt: sentAt, at: $1) }
-            // A flight makes a pause of it.
-            guard case .paused(let until) = try await flush().end else { throw error }
-            throw Paused(until: until)
+            // A flight makes a pause of it, which may be over when that ends.
+            _ = try await flush()
+            try Task.checkCancellation()
+            throw Paused(until: pausedUntil ?? now)
         }
     }
 

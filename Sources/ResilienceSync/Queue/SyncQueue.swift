@@ -37,8 +37,8 @@ public final class SyncQueue: Sendable {
         var lastError: (any Error)?
         /// Why the last flight failed; nil if it did not.
         var failure: (any Error)?
-        /// Enqueuings begun and ended, for who must know of one that overlaps with it.
-        var edits = (begun: 0, ended: 0)
+        /// Entities that were enqueued to, or acknowledged, since each pull of a page began.
+        var pulls: [ObjectIdentifier: Set<String>] = [:]
         /// What each drain under way has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Who waits for a flight, or a clearing, to end.
@@ -48,6 +48,10 @@ public final class SyncQueue: Sendable {
         private var lastStatusReader = 0
 
         init(machine: SyncStateMachine) { self.machine = machine }
+
+        mutating func touch(_ entities: some Sequence<String>) {
+            for key in pulls.keys { pulls[key]?.formUnion(entities) }
+        }
 
         mutating func add(_ reader: AsyncStream<Void>.Continuation) -> Int {
             lastStatusReader += 1
@@ -169,24 +173,10 @@ public final class SyncQueue: Sendable {
     public func enqueue(_ mutations: [Mutation]) async throws -> Appended {
         guard !mutations.isEmpty else { return Appended() }
         try Self.check(mutations)
-        let appended = try await editing {
-            try await store.append(mutations, under: configuration.appending, at: wallClock())
-        }
+        state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
+        let appended = try await store.append(mutations, under: configuration.appending, at: wallClock())
         tell(appended)
         return appended
-    }
-
-    /// Does what makes mutations pending, or has just done so.
-    func editing<R>(_ body: () throws -> R) rethrows -> R {
-        state.withLock { $0.edits.begun += 1 }
-        defer { state.withLock { $0.edits.ended += 1 } }
-        return try body()
-    }
-
-    func editing<R>(_ body: () async throws -> R) async rethrows -> R {
-        state.withLock { $0.edits.begun += 1 }
-        defer { state.withLock { $0.edits.ended += 1 } }
-        return try await body()
     }
 
     static func check(_ mutations: [Mutation]) throws(SyncQueueError) {

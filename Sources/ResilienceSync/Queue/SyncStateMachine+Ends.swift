@@ -37,7 +37,7 @@ extension SyncStateMachine {
 
     /// What a delay is for.
     enum Draw: Sendable, Hashable {
-        case hold(lane: String, failures: Int)
+        case hold(LaneHead, failures: Int)
         /// - Parameter least: the wait that was named, which did not help before.
         case pause(sentAt: Instant, isOurOwn: Bool, least: Duration)
         case outage
@@ -60,10 +60,13 @@ extension SyncStateMachine {
                 failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
     }
 
+    /// A request that carried no mutation was answered, and not refused.
+    mutating func answered() { throttles = 0 }
+
     /// - Parameter failure: nil if the other side is well.
     mutating func checked(_ failure: Failure?, sentAt: Instant, at now: Instant) {
         isWell = failure == nil
-        if let failure { refused(failure, sentAt: sentAt, at: now) }
+        if let failure { refused(failure, sentAt: sentAt, at: now) } else { answered() }
     }
 
     /// One after the other, each with all that follows from it.
@@ -84,7 +87,7 @@ extension SyncStateMachine {
 
     private mutating func end(_ ended: EndedRequest) {
         guard let request = requests.removeValue(forKey: ended.id) else { return }
-        lanes.ended(request.lanes)
+        lanes.ended(request.mutations)
         func note(_ failure: Failure, _ mutations: [LaneHead]) -> Note {
             Note(
                 failure: failure, mutations: mutations, sentAt: request.sentAt, endedAt: ended.endedAt,
@@ -127,6 +130,8 @@ extension SyncStateMachine {
             if halt == nil { draws.append(.outage) }
             return
         }
+        // It could be reached.
+        if failure.verdict != .rejected, failure.verdict != .cancelled { outages = 0 }
         switch failure.verdict {
         case .rejected:
             for mutation in note.mutations { lanes.refused(mutation) }
@@ -168,7 +173,7 @@ extension SyncStateMachine {
 
     private mutating func hold(_ mutation: LaneHead) {
         let failures = max(mutation.failures, witnesses.failures(of: mutation.position) - 1)
-        draws.append(.hold(lane: mutation.entity, failures: failures))
+        draws.append(.hold(mutation, failures: failures))
     }
 
     // MARK: Pauses
@@ -223,8 +228,8 @@ extension SyncStateMachine {
     mutating func drawn(_ delay: Duration, at now: Instant) {
         let until = now + max(delay, Self.shortestWait)
         switch draws.isEmpty ? nil : draws.removeFirst() {
-        case .hold(let lane, _):
-            lanes.hold(lane, until: until)
+        case .hold(let head, _):
+            lanes.hold(head, until: until)
         case .pause(let sentAt, let isOurOwn, let least):
             throttles += 1
             beSilent(for: max(delay, least), sentAt: sentAt, isOurOwn: isOurOwn, at: now)

@@ -163,7 +163,10 @@ extension SyncStateMachine {
             cameToNothing(Request(id: request.id, mutations: asked, sentAt: request.sentAt), at: now)
             return nil
         }
-        if request.mutations.count < asked.count { lanes.ended(Set(asked.map(\.entity)).subtracting(request.lanes)) }
+        if request.mutations.count < asked.count {
+            let claimed = Set(request.mutations.map(\.position))
+            lanes.cameToNothing(asked.filter { !claimed.contains($0.position) })
+        }
         request.sentAt = now
         request.witnesses = witnesses.tally(of: request.mutations[0].kind)
         requests[request.id] = request
@@ -174,7 +177,7 @@ extension SyncStateMachine {
 
     private mutating func cameToNothing(_ request: Request, at now: Instant) {
         pace.endedOtherwise(sentAt: request.sentAt, at: now)
-        lanes.ended(request.lanes)
+        lanes.cameToNothing(request.mutations)
     }
 
     /// What is pending although nothing is left to send waits behind what blocks its lane.

@@ -82,10 +82,26 @@
                 defer { try? db.execute(sql: "PRAGMA secure_delete = \(setting == 2 ? "FAST" : "\(setting)")") }
                 let count = try db.isolated { try body(SQLiteTable(db: db)) }
                 // It is removed in any case. A reader, or a full disk, may keep its traces until the next time.
-                if isOwn { try? Self.shrink(db) }
-                _ = try? db.checkpoint(.truncate)
+                Self.withoutWaiting(db) { mayTruncate in
+                    if isOwn { try? Self.shrink(db) }
+                    _ = try? db.checkpoint(mayTruncate ? .truncate : .passive)
+                }
                 return count
             }
+        }
+
+        /// Whoever reads is not waited for: the program's own writes would wait, too.
+        /// - Parameter body: is told whether that is so: a callback of the program's can't be put back.
+        private static func withoutWaiting(_ db: Database, _ body: (Bool) -> Void) {
+            let seconds: Double
+            switch db.configuration.busyMode {
+            case .immediateError: seconds = 0
+            case .timeout(let timeout): seconds = timeout
+            case .callback: return body(false)
+            }
+            guard (try? db.execute(sql: "PRAGMA busy_timeout = 0")) != nil else { return body(false) }
+            defer { try? db.execute(sql: "PRAGMA busy_timeout = \(Int(seconds * 1_000))") }
+            body(true)
         }
 
         /// Whether to write the file anew costs no more than was removed from it.

@@ -1,8 +1,9 @@
 import Foundation
 import Resilience
-import ResilienceSync
 import ResilienceTesting
 import Testing
+
+@testable import ResilienceSync
 
 @Suite(.timeLimit(.minutes(5))) final class SyncPassTests: Sendable {
     let fixture = Fixture()
@@ -14,6 +15,7 @@ import Testing
     /// What is done to the model, for each page.
     private let applying = Box<@Sendable (SyncPull) async throws -> Void>()
     private let pages = Locked<[SyncPage<String>]>([])
+    private let resetting = Box<Task<Void, any Error>>()
 
     private func make() -> (SyncQueue, SyncPass) {
         let queue = SyncQueue(
@@ -183,6 +185,133 @@ import Testing
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
         applying.value = nil
         #expect(try await pass.run().end == .pulled(cursor: 100))
+    }
+
+    @Test("what was pending when a page was asked for is unsent for it, though it was sent before anybody asked (P48)")
+    func sentMeanwhile() async throws {
+        let (queue, pass) = make()
+        fixture.server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        let unsent = Box<Set<String>>()
+        applying.value = { [clock = fixture.clock] pull in
+            clock.advance(by: .seconds(1))
+            _ = try await queue.flush()
+            unsent.value = try await pull.unsent(among: ["a", "b"])
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        #expect(unsent.value == ["a"])
+        #expect(try await pass.run().end == .pulled(cursor: 100))
+    }
+
+    @Test(
+        "edits of what no page is about keep no cursor back; one of it, after the question, does (P48)",
+        arguments: ["a", "z"])
+    func editedAfterTheQuestion(entity: String) async throws {
+        let (queue, pass) = make()
+        applying.value = { pull in
+            _ = try await pull.unsent(among: ["a", "b"])
+            try await queue.enqueue(Mutation("\(entity)1"))
+        }
+        #expect(try await pass.run().end == (entity == "a" ? .pulledInPart(cursor: 0) : .pulled(cursor: 100)))
+    }
+
+    @Test("what another process enqueues after the question is noticed (P48)")
+    func editedElsewhereAfterTheQuestion() async throws {
+        let (_, pass) = make()
+        applying.value = { [store] pull in
+            _ = try await pull.unsent(among: ["a"])
+            try await store.append([Mutation("a1")])
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+    }
+
+    @Test("a page leaves nothing behind in the queue")
+    func pullEnds() async throws {
+        let (queue, pass) = make()
+        _ = try await pass.run()
+        #expect(queue.state.withLock { $0.pulls.isEmpty })
+    }
+
+    @Test("a reset that is under way when a pass begins holds, too")
+    func resetBefore() async throws {
+        let resets = ScriptedOperation<Void, Void>(fallback: .success(()))
+        let sets = Locked(0)
+        let hooked = HookedStore(inner: store) { step in
+            guard step == .before("set") else { return }
+            let isFirst = sets.withLock { sets in
+                sets += 1
+                return sets == 2
+            }
+            if isFirst { try await resets() }
+        }
+        let queue = SyncQueue(store: hooked, pipeline: Pipeline(timeBase: fixture.clock) {}) { _ in }
+        let pass = SyncPass(queue) {
+            SyncPage("", cursor: 100)
+        } increment: { [resetting] cursor in
+            resets.release()
+            _ = await resetting.value?.result
+            return SyncPage("", cursor: cursor + 1)
+        } apply: { _, _ in
+        }
+        _ = try await pass.run()
+        resets.hold()
+        resetting.value = Task { try await pass.reset() }
+        await resets.waitForCalls(1)
+        #expect(try await pass.run().end == .pulled(cursor: 0))
+        #expect(try await pass.cursor() == 0)
+    }
+
+    @Test("what comes after the flush's last look, with a pass of its own, is sent (B12)")
+    func askedForAtTheLastLook() async throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let (second, box) = (Box<Task<SyncPass.Report, any Error>>(), Box<SyncPass>())
+        let queues = Box<SyncQueue>()
+        let hooked = HookedStore(inner: store) { step in
+            guard step == .after("heads", rows: 0), second.value == nil, let pass = box.value else { return }
+            try await queues.value?.enqueue(Mutation("a1"))
+            second.value = Task.immediate { try await pass.run() }
+        }
+        let queue = SyncQueue(store: hooked, pipeline: Pipeline(timeBase: fixture.clock) {}) { [self] _ in
+            try ask("send")
+        }
+        queues.value = queue
+        let pass = SyncPass(queue) {
+            SyncPage("", cursor: 100)
+        } increment: {
+            SyncPage("", cursor: $0)
+        } apply: { _, _ in
+        }
+        box.value = pass
+        _ = try await pass.run()
+        _ = try await second.value?.value
+        #expect(try await queue.drain().end == .drained)
+        #expect(questions == ["send"])
+        box.value = nil
+    }
+
+    @Test("a queue that was stopped asks nothing more, not even the next page")
+    func stopped() async throws {
+        let (queue, pass) = make()
+        pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true)] }
+        applying.value = { _ in await queue.stop() }
+        await #expect(throws: SyncQueueError.stopped) { try await pass.run() }
+        #expect(questions == ["check", "bootstrap"])
+        await #expect(throws: SyncQueueError.stopped) { try await pass.run() }
+        #expect(questions.count == 2)
+    }
+
+    @Test("a pass that gets through ends a row of 429s")
+    func throttledInTurns() async throws {
+        let (queue, pass) = make()
+        for _ in 0..<3 {
+            answer("check", Refusal.throttled)
+            let start = fixture.clock.now
+            #expect(try await pass.run().end == .paused(until: start + .seconds(1)))
+            #expect(queue.pausedUntil == start + .seconds(1))
+            fixture.clock.advance(by: .seconds(3600))
+            answer("check", nil)
+            _ = try await pass.run()
+        }
     }
 
     @Test("pages: each is one request, and is kept once it was applied")

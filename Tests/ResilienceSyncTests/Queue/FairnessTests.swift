@@ -96,6 +96,24 @@ import Testing
         #expect(next.map { $0 < 150 } ?? false, "\(String(describing: next))")
     }
 
+    @Test("with all but a few held back, the store is read twice as often as its heads make pages", arguments: [1, 50])
+    func reads(one good: Int) throws {
+        let reads = Locked(0)
+        let store = HookedStore(inner: MemoryStore()) { if $0 == .before("heads") { reads.withLock { $0 += 1 } } }
+        let queue = SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(failedBackoff: .constant(.seconds(3600)))
+        ) { mutation in
+            if !(Int(mutation.entity) ?? 0).isMultiple(of: good) { throw Refusal.unavailable }
+        }
+        try clock.run {
+            for page in 0..<5 { try await queue.enqueue((0..<1_000).map { self.mutation("\(page * 1_000 + $0)") }) }
+            _ = try await queue.flush()
+            await queue.stop()
+        }
+        #expect(reads.withLock { $0 } < 160)
+    }
+
     @Test("ten that always fail are set aside, though others arrive as fast as the server takes them")
     func poison() throws {
         let server = Locked(TokenBucketServer(oneIn: .milliseconds(200), burst: 5))

@@ -140,13 +140,13 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 
     private mutating func end(_ index: Int, _ outcome: Outcome) {
         let request = requests.remove(at: index)
-        machine.ended(request.map(\.lane))
+        machine.ended(request.map(\.head))
         for item in request {
             switch outcome {
             case .failed:
                 for index in items.indices where items[index].position == item.position { items[index].failures += 1 }
                 holds[item.lane] = now + 2
-                machine.hold(item.lane, until: Instant(nanoseconds: now + 2))
+                machine.hold(item.head, until: Instant(nanoseconds: now + 2))
             case .refused:
                 for index in items.indices where items[index].position == item.position { items[index].refusals += 1 }
                 machine.refused(item.head)
@@ -220,7 +220,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         if !endsWhileReading {
             try require(heads.count == 1 || sent.allSatisfy { $0.failures == 0 }, "others go with one that has failed")
         }
-        machine.ended(Set(heads.map(\.entity)).subtracting(sent.map(\.lane)))
+        machine.cameToNothing(heads.filter { head in !sent.contains { $0.position == head.position } })
         if !sent.isEmpty { requests.append(sent) }
     }
 

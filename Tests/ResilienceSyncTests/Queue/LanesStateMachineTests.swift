@@ -342,7 +342,7 @@ import Testing
         #expect(next(at: 0, answer) == .look(after: .min))
         find(expired)
         #expect(next(at: 0, answer) == .park(expired, .expired))
-        #expect(next(at: 0, answer) == .look(after: .min))
+        #expect(next(at: 0, answer) == .look(after: 0))
         machine.found([])
         #expect(next(at: 0, answer) == .done)
     }
@@ -356,7 +356,7 @@ import Testing
         #expect(next() == .park(unknown, .noHandler))
         #expect(machine.busy == [])
         #expect(next() == .send([b]))
-        #expect(next() == .look(after: .min))
+        #expect(next() == .look(after: 0))
         find(LaneHead(4, "a"))
         #expect(next() == .send([LaneHead(4, "a")]))
     }
@@ -379,7 +379,7 @@ import Testing
         let head = LaneHead(1, "a", queuedAt: queuedAt)
         find(head)
         #expect(next() == (isExpired ? .park(head, .expired) : .send([head])))
-        #expect(next() == (isExpired ? .look(after: .min) : Self.wait()))
+        #expect(next() == (isExpired ? .look(after: 0) : Self.wait()))
     }
 
     @Test("a lane held back or in flight is not parked from")
@@ -486,5 +486,14 @@ import Testing
         #expect(next() == .look(after: .min))
         find(LaneHead(1, "a", "many"), LaneHead(3, "b", "many"))
         #expect(next() == .send([LaneHead(3, "b", "many")]))
+    }
+}
+
+/// Of lanes whose next head may be anywhere.
+extension LanesStateMachine {
+    fileprivate mutating func ended(_ lanes: [String]) { ended(lanes.map { LaneHead(.min, $0) }) }
+
+    fileprivate mutating func hold(_ lane: String, until instant: Instant) {
+        hold(LaneHead(.min, lane), until: instant)
     }
 }
