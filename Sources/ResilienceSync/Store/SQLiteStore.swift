@@ -22,7 +22,8 @@
     /// moved or replaced while it was open.
     ///
     /// ``removePending(through:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a file of the
-    /// store's own, if that costs no more than was removed. A reader, or a full disk, can delay that until the next time.
+    /// store's own, if that costs no more than was removed. A reader, or a full disk, can delay that until the next time:
+    /// nobody is waited for. With a busy callback of the program's own the log is written back, and not emptied.
     public final class SQLiteStore: MutationStore {
         /// How closely a file is looked at before it is used.
         public enum Check: Sendable, Hashable {
@@ -120,7 +121,7 @@
         /// - Throws: as ``init(in:)``.
         public static func createTables(in db: Database) throws {
             let path = try file(of: db)
-            do { try SQLiteSchema.open(in: db, path: path) } catch let error as DatabaseError {
+            do { try db.isolated { try SQLiteSchema.open(in: db, path: path) } } catch let error as DatabaseError {
                 throw failure(to: .open, path, error)
             }
         }

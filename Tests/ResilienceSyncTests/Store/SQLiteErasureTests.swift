@@ -1,6 +1,7 @@
 #if SQLite
     import Foundation
     import GRDB
+    import Resilience
     import ResilienceSync
     import Testing
 
@@ -38,6 +39,34 @@
             _ = try await store.removePending()
             #expect(try size() < 1_500_000)
             #expect(try await store.dead(after: .min, limit: 1).first?.mutation.payload == Data("kept".utf8))
+        }
+
+        @Test(
+            "whoever reads is not waited for, however long the program's own statements would wait",
+            arguments: [true, false])
+        func reader(hasCallback: Bool) async throws {
+            let isAsked = Locked(false)
+            var configuration = Configuration()
+            configuration.busyMode =
+                hasCallback
+                ? .callback { _ in
+                    isAsked.withLock { $0 = true }
+                    return false
+                } : .timeout(3_600)
+            let database = try DatabasePool(path: path, configuration: configuration)
+            let store = try SQLiteStore(in: database)
+            try await store.append([Mutation("a1"), Mutation("b1")])
+            let snapshot = try database.makeSnapshot()
+            #expect(
+                try await snapshot.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM resilience_mutation") } == 2)
+            _ = try await store.apply([.parked(1, error: "410", rest: .skip)], claiming: [])
+            #expect(try await store.discard([1]) == 1)
+            #expect(try await store.removePending() == 1)
+            #expect(!isAsked.withLock { $0 })
+            let timeout = try await database.writeWithoutTransaction {
+                try Int.fetchOne($0, sql: "PRAGMA busy_timeout")
+            }
+            #expect(timeout == (hasCallback ? 0 : 3_600_000))
         }
 
         @Test(
