@@ -112,6 +112,28 @@ import Testing
         #expect(gate.state == .open)
     }
 
+    @Test("where nobody is refused, it says of each failure whether it would have shut")
+    mutating func observed() {
+        func end(_ verdict: Verdict) -> CallEnd { CallEnd(verdict, at: .second(0)) }
+        #expect(
+            [Verdict.throttled, .throttled, .transient, .throttled].map { gate.observe(end($0)) } == [
+                false, false, false, true,
+            ])
+        #expect(gate.state == .closed && !gate.observe(end(.success)) && gate.isAtRest)
+    }
+
+    @Test("it wants to hear of successes once it has counted a failure, and as long as a trip is not made up for")
+    mutating func wantsSuccesses() {
+        #expect(!gate.needs.contains(.successes))
+        throttle(1, at: .second(0))
+        #expect(gate.needs.contains(.successes))
+        throttle(2, at: .second(0))
+        gate.reset(keepingGrowth: true)
+        #expect(gate.needs.contains(.successes))
+        gate.reset(keepingGrowth: false)
+        #expect(!gate.needs.contains(.successes))
+    }
+
     @Test("a rule with a window counts each failure, of a volley too", arguments: [true, false])
     func volleyInAWindow(isRatio: Bool) {
         var gate =
