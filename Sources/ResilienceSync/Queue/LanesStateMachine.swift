@@ -47,8 +47,9 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var busy: Set<String> = []
     /// Until when.
     private(set) var held: [String: Instant] = [:]
-    /// Where the heads of these are.
-    private var heldAt: [String: Int64] = [:]
+    /// Of lanes that are busy or held: the first place where a head was seen that could not be sent. An older one may have been
+    /// revived before the one in flight.
+    private var seen: [String: Int64] = [:]
     /// Failures since somebody got through; more than a page of them is all the same.
     private var fruitless = 0
 
@@ -145,6 +146,8 @@ struct LanesStateMachine: Sendable, Hashable {
         }
     }
 
+    private mutating func see(_ head: LaneHead) { seen[head.entity] = min(seen[head.entity] ?? .max, head.position) }
+
     private mutating func appear(at position: Int64) { appeared = min(appeared ?? .max, position) }
 
     private mutating func isOver(_ index: Int) -> Bool {
@@ -155,6 +158,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// They are found again when their lanes are free.
     private mutating func dropTaken(_ index: Int) {
         let free = walks[index].heads.firstIndex { !isTaken($0.entity) } ?? walks[index].heads.count
+        walks[index].heads.prefix(free).forEach { see($0) }
         walks[index].heads.removeFirst(free)
     }
 
@@ -204,7 +208,9 @@ struct LanesStateMachine: Sendable, Hashable {
             walks[index].isAtEnd = true
         }
         // Those of lanes that are taken are found again when these are free, and as they are then.
-        let heads = page.filter { $0.position <= end ?? .max && !isTaken($0.entity) }
+        let own = page.filter { $0.position <= end ?? .max }
+        let heads = own.filter { !isTaken($0.entity) }
+        own.filter { isTaken($0.entity) }.forEach { see($0) }
         walks[index].heads += heads
         if heads.isEmpty, walks.count > 1 { turn = 1 - index }
     }
@@ -219,7 +225,8 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func ended(_ heads: some Sequence<LaneHead>) {
         for head in heads {
             busy.remove(head.entity)
-            appear(at: head.position)
+            see(head)
+            appear(at: seen.removeValue(forKey: head.entity) ?? head.position)
         }
     }
 
@@ -229,7 +236,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// The head's lane is not sent from before this instant.
     mutating func hold(_ head: LaneHead, until instant: Instant) {
         held[head.entity] = instant
-        heldAt[head.entity] = head.position
+        see(head)
         fruitless = min(fruitless + 1, pageSize)
     }
 
@@ -238,6 +245,9 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// Heads may have appeared anywhere.
     mutating func lookAgain() { mustLookAgain = true }
+
+    /// Heads have appeared that may be as old as any.
+    mutating func revived() { appear(at: .min) }
 
     /// A flush begins: what was found may have changed since. It goes on where the one before it was, or what fails at the
     /// start of each would keep all others away; and first with what was refused, but not with the same twice in a row, since
@@ -262,7 +272,7 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     mutating func releaseAll() {
-        (held, heldAt, fruitless) = ([:], [:], 0)
+        (held, seen, fruitless) = ([:], [:], 0)
         mustLookAgain = true
         appear(at: .min)
     }
@@ -272,7 +282,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func release(at now: Instant) {
         for (lane, until) in held where until <= now {
             held[lane] = nil
-            appear(at: heldAt.removeValue(forKey: lane) ?? .min)
+            appear(at: seen.removeValue(forKey: lane) ?? .min)
         }
     }
 }

@@ -6,8 +6,8 @@ extension SyncQueue {
     /// and resets the pipeline's circuit breakers. Nothing of it can come back, whatever answer arrives late. No flush begins
     /// meanwhile; one begins afterwards, for what was enqueued since the call, of which nothing is removed.
     ///
-    /// If the store fails, nothing pending was removed, and the queue sends nothing by itself: call it again, or ``trigger()``. If
-    /// `markFailed` throws, nothing was removed, and the queue goes on.
+    /// If the store fails, call it again: until then the queue sends nothing by itself, but a ``flush()`` that waits for the clear
+    /// goes on. If `markFailed` throws, nothing was removed, and the queue goes on.
     ///
     /// - Parameters:
     ///   - discardsDead: whether what was set aside goes too, as it should when a user signs out.
@@ -35,7 +35,9 @@ extension SyncQueue {
         let last = try sealed.get()
         if let markFailed {
             var position = Int64.min
-            while let page = try await nextPage(after: position, through: last) {
+            while let page = try await uncancelled({ [position] in
+                try await self.nextPage(after: position, through: last)
+            }) {
                 do {
                     try await markFailed(page.map(\.mutation))
                 } catch {

@@ -61,7 +61,8 @@ extension SyncStateMachine {
     }
 
     /// A request that carried no mutation was answered, and not refused.
-    mutating func answered() { throttles = 0 }
+    /// For mutations there may be another limit.
+    mutating func answered() { if throttledWithout { throttles = 0 } }
 
     /// - Parameter failure: nil if the other side is well.
     mutating func checked(_ failure: Failure?, sentAt: Instant, at now: Instant) {
@@ -120,6 +121,7 @@ extension SyncStateMachine {
         let failure = note.failure
         // It is meant for all, whoever was cancelled.
         if case .throttled(let named) = failure.verdict {
+            throttledWithout = note.mutations.isEmpty
             return pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
         }
         if !note.mutations.isEmpty { pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt) }

@@ -123,6 +123,8 @@ struct SyncStateMachine: Sendable, Equatable {
     var pauseToTell: Duration?
     /// Pauses in a row that 429s have asked for, and policies of ours without naming a wait.
     var throttles = 0
+    /// Whether the last of these was the answer to a request that carried no mutation.
+    var throttledWithout = false
     /// Flights in a row that ended because the other side, or the store, could not be reached.
     var outages = 0
 
@@ -204,6 +206,9 @@ struct SyncStateMachine: Sendable, Equatable {
         lanes.releaseAll()
         if !keepingGrowth { (throttles, outages) = (0, 0) }
     }
+
+    /// What was set aside is pending again, or no longer blocks its lane.
+    mutating func revived() { lanes.revived() }
 
     mutating func clearingBegan() { flush.clearingBegan() }
 

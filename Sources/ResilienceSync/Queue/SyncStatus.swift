@@ -73,10 +73,15 @@ extension SyncQueue {
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.statusReaders.removeValue(forKey: number) }
         }
+        let retry = StatusRetry()
         return AsyncStream { [self] in
             for await _ in changes {
                 if let status = try? await status() { return status }
-                _ = pipeline.timeBase.schedule(at: now + .seconds(1)) { continuation.yield() }
+                if retry.plan() { continue }
+                _ = pipeline.timeBase.schedule(at: now + .seconds(1)) {
+                    retry.isPlanned.withLock { $0 = false }
+                    continuation.yield()
+                }
             }
             return nil
         }
@@ -93,5 +98,18 @@ extension SyncQueue {
         }
         continuation.onTermination = { _ in subscription.cancel() }
         return stream
+    }
+}
+
+/// One at a time for each reader.
+private final class StatusRetry: Sendable {
+    let isPlanned = Locked(false)
+
+    /// - Returns: whether one was planned already.
+    func plan() -> Bool {
+        isPlanned.withLock { isPlanned in
+            defer { isPlanned = true }
+            return isPlanned
+        }
     }
 }

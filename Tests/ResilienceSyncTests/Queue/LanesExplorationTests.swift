@@ -16,6 +16,8 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         case read, found
         case ended(request: Int, Outcome)
         case trigger, begin, releaseAll, tick
+        /// What was parked is there again, at its place.
+        case revive
     }
 
     enum Outcome: Hashable, CaseIterable { case acknowledged, failed, parked, refused }
@@ -26,6 +28,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         let kind: String
         var failures = 0
         var refusals = 0
+        var isRevived = false
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
@@ -45,6 +48,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     /// In order; with what is in flight.
     private var items: [Item] = []
     private var requests: [[Item]] = []
+    private var parked: [Item] = []
     private var holds: [String: Int64] = [:]
     private var wanted: Int64?
     private var page: [LaneHead]?
@@ -62,6 +66,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         var inputs: [Input] = [.trigger, .releaseAll]
         inputs += appended.indices.filter { appended[$0] < Self.kinds[$0].count }.map { .append(lane: $0) }
         if now < 6 { inputs.append(.tick) }
+        if parked.contains(where: { !$0.isRevived }) { inputs.append(.revive) }
         if wanted == nil {
             inputs += [.next, .nextAtLimitedPace]
             if requests.isEmpty { inputs.append(.begin) }
@@ -109,6 +114,13 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             holds = [:]
         case .tick:
             now += 1
+        case .revive:
+            guard let index = parked.firstIndex(where: { !$0.isRevived }) else { break }
+            var item = parked.remove(at: index)
+            item.isRevived = true
+            items.insert(item, at: items.firstIndex { $0.position > item.position } ?? items.count)
+            machine.revived()
+            trigger()
         }
         try require(machine.busy, is: Set(requests.joined().map(\.lane)), "what is in flight")
         try drain()
@@ -151,6 +163,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
                 for index in items.indices where items[index].position == item.position { items[index].refusals += 1 }
                 machine.refused(item.head)
             case .acknowledged, .parked:
+                if outcome == .parked { parked.append(item) }
                 items.removeAll { $0.position == item.position }
             }
         }
@@ -211,7 +224,9 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             if let first, first.position == head.position {
                 sent.append(first)
             } else {
-                try require(endsWhileReading && first.map { $0.position > head.position } ?? true, "out of order")
+                // The store lets nobody claim it.
+                let isStale = endsWhileReading && first.map { $0.position > head.position } ?? true
+                try require(isStale || first?.isRevived == true, "out of order")
             }
         }
         try require(Set(heads.map(\.entity)).count == heads.count, "two of one lane go together")

@@ -177,6 +177,27 @@ import Testing
         #expect(sent == ["a", "b", "a", "c", "a"])
     }
 
+    @Test(
+        "an older head that was seen while its lane was busy or held back is looked for when it is free",
+        arguments: [true, false])
+    mutating func seenMeanwhile(isHeld: Bool) {
+        let (old, new) = (LaneHead(4, "a"), LaneHead(7, "a"))
+        find(new)
+        #expect(next() == .send([new]))
+        if isHeld {
+            machine.ended([new])
+            machine.hold(new, until: Self.instant(5))
+        }
+        machine.lookAgain()
+        #expect(next() == .look(after: .min))
+        find(old)
+        #expect(next() == Self.wait(isHeld ? 5 : .max) || next() == Self.stalled(5))
+        if !isHeld { machine.ended([new]) }
+        #expect(next(at: 5) == .look(after: 3))
+        find(old)
+        #expect(next(at: 5) == .send([old]))
+    }
+
     // MARK: One at a time
 
     @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")

@@ -62,6 +62,22 @@ import Testing
         #expect(fixture.server.ids == [] && fixture.breaker.isTripped)
     }
 
+    @Test("that it gets through makes no 429 to a mutation the first of a row")
+    func rows() async throws {
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(healthCheck: {})
+        ) { _ in throw Refusal.throttled }
+        try await queue.enqueue(Mutation("a1"))
+        for pause in [1, 2, 4] {
+            let until = fixture.clock.now + .seconds(pause)
+            let end = pause == 1 ? try await queue.flush().end : nil
+            if end == nil { await fixture.clock.waitForSleepers(1) }
+            #expect(queue.pausedUntil == until)
+            fixture.clock.advance(to: until)
+        }
+    }
+
     @Test("while the breaker is open it is not asked")
     func open() async throws {
         let queue = make()
