@@ -79,6 +79,22 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await stage.requirePending(["a2", "c1"], "what came after the sealing")
                 try await stage.requireHeads(["a2", "c1"], "what came after the sealing")
             },
+            StoreTrial("the sending lock") { stage in
+                let (one, other) = (UUID(), UUID())
+                for (queue, expected) in [(one, SendingLock.taken), (one, .takenAgain), (other, .denied)] {
+                    let lock = try await stage.store.lock(for: queue)
+                    stage.require(lock == expected, "the lock is \(lock) instead of \(expected)")
+                }
+                await stage.store.unlock(for: other)
+                let still = try await stage.store.lock(for: other)
+                stage.require(still == .denied, "a queue gives back another's lock")
+                for (queue, expected) in [(one, SendingLock.takenAgain), (other, .taken), (one, .taken)] {
+                    let lock = try await stage.store.lock(for: queue)
+                    stage.require(lock == expected, "the lock given back is \(lock) instead of \(expected)")
+                    await stage.store.unlock(for: queue)
+                    await stage.store.unlock(for: queue)
+                }
+            },
             StoreTrial("pages") { stage in
                 try await stage.append((0..<5).map { Mutation.trial("\(["a", "b", "c", "d", "e"][$0])1") })
                 let positions = try await stage.pending().map(\.position)

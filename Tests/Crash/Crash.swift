@@ -4,7 +4,8 @@
     import ResilienceTesting
 
     /// Kills a program that fills and flushes a queue, with SIGKILL at a random moment, again and again over one database, and
-    /// checks what its server has seen: nothing lost, no effect doubled, the order of every entity kept.
+    /// checks what its server has seen: nothing lost, no effect doubled, the order of every entity kept. Every other time two of
+    /// them run at once; of those that nobody kills, none may send what the other has sent.
     ///
     /// `crash 500 7` kills 500 times, by seed 7. The server is this process, and pipes are the network: they too break at
     /// any byte.
@@ -32,10 +33,13 @@
             var generator = SeededGenerator(seed: seed)
             for life in 0..<kills {
                 // From before the database is open to well into the flush.
-                let moment = Duration.milliseconds(Int.random(in: 0...120, using: &generator))
-                try await server.serve(database, life: life, killedAfter: moment)
+                let moments = (0...life % 2).map { _ in
+                    Duration.milliseconds(Int.random(in: 0...120, using: &generator))
+                }
+                try await server.serve(database, killedAfter: moments)
+                if life % 10 == 5 { try await server.serve(database, killedAfter: [nil, nil]) }
             }
-            try await server.serve(database, life: kills, killedAfter: nil)
+            try await server.serve(database, killedAfter: [nil, nil])
             let verdict = server.verdict()
             print("\(kills) kills: \(verdict)")
             if !verdict.isFine { exit(1) }

@@ -13,6 +13,11 @@
             var order: [String: [Int]] = [:]
             var requests = 0
             var repeated = 0
+            /// Of programs, in the order they were started.
+            var programs = 0
+            /// What was done since these programs were started, if nobody is going to be killed.
+            var fresh: Set<String>?
+            var sentTwice = 0
         }
 
         struct Verdict: CustomStringConvertible {
@@ -22,11 +27,15 @@
             let outOfOrder: [String]
             let requests: Int
             let repeated: Int
+            let sentTwice: Int
 
-            var isFine: Bool { lost.isEmpty && doubled.isEmpty && outOfOrder.isEmpty && stored > 0 }
+            var isFine: Bool {
+                lost.isEmpty && doubled.isEmpty && outOfOrder.isEmpty && sentTwice == 0 && stored > 0
+            }
             var description: String {
                 "\(stored) mutations stored, \(lost.count) lost, \(doubled.count) doubled, "
-                    + "\(outOfOrder.count) entities out of order; \(requests) requests, \(repeated) under a known key"
+                    + "\(outOfOrder.count) entities out of order; \(requests) requests, \(repeated) under a known key, "
+                    + "\(sentTwice) without a kill"
             }
         }
 
@@ -34,12 +43,35 @@
 
         init(seed: UInt64) { state = Locked(State(generator: SeededGenerator(seed: seed))) }
 
-        /// Runs the program for one life.
-        /// - Parameter killedAfter: nil lets it live until its queue is empty.
-        func serve(_ database: String, life: Int, killedAfter moment: Duration?) async throws {
+        /// Runs as many programs at once as there are moments: one or two.
+        /// - Parameter moments: when each is killed; nil lets it live until its queue is empty.
+        func serve(_ database: String, killedAfter moments: [Duration?]) async throws {
+            let first = state.withLock { state in
+                state.fresh = moments.allSatisfy { $0 == nil } ? [] : nil
+                defer { state.programs += 2 }
+                return state.programs
+            }
+            try await withThrowingDiscardingTaskGroup { group in
+                for (index, moment) in moments.enumerated() {
+                    group.addTask {
+                        try await withCheckedThrowingContinuation { continuation in
+                            Thread.detachNewThread {
+                                continuation.resume(
+                                    with: Result {
+                                        try self.serve(database, number: first + index, killedAfter: moment)
+                                    })
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        /// Blocks its thread.
+        private func serve(_ database: String, number: Int, killedAfter moment: Duration?) throws {
             let program = Process()
             program.executableURL = URL(filePath: CommandLine.arguments[0])
-            program.arguments = ["live", database, "\(life)"]
+            program.arguments = ["live", database, "\(number)"]
             let (input, output) = (Pipe(), Pipe())
             program.standardInput = input
             program.standardOutput = output
@@ -47,7 +79,6 @@
             let pid = program.processIdentifier
             let base = SystemTimeBase.shared
             let killing = moment.map { base.schedule(at: base.now + $0) { kill(pid, SIGKILL) } }
-            // Blocks this task's thread, which nobody else wants.
             var rest = Data()
             while true {
                 let data = output.fileHandleForReading.availableData
@@ -88,6 +119,13 @@
             }
         }
 
+        /// What two programs enqueued at the same time is in no order but each one's own.
+        private static func isInOrder(_ effects: [Int]) -> Bool {
+            let rounds = effects.map { $0 / (2 * Life.count) }
+            let programs = Dictionary(grouping: effects) { $0 / Life.count }.values
+            return rounds == rounds.sorted() && programs.allSatisfy { $0 == $0.sorted() }
+        }
+
         func verdict() -> Verdict {
             state.withLock { state in
                 let effects = state.order.values.joined()
@@ -95,8 +133,8 @@
                 return Verdict(
                     stored: state.stored.count, lost: state.stored.filter { counts[$0] == nil }.sorted(),
                     doubled: counts.filter { $0.value > 1 }.keys.sorted(),
-                    outOfOrder: state.order.filter { $0.value != $0.value.sorted() }.keys.sorted(),
-                    requests: state.requests, repeated: state.repeated)
+                    outOfOrder: state.order.filter { !Self.isInOrder($0.value) }.keys.sorted(),
+                    requests: state.requests, repeated: state.repeated, sentTwice: state.sentTwice)
             }
         }
     }
@@ -111,8 +149,10 @@
             }
             if effects.updateValue(id, forKey: key) == nil {
                 order[entity, default: []].append(id)
+                fresh?.insert(key)
             } else {
                 repeated += 1
+                if fresh?.contains(key) == true { sentTwice += 1 }
             }
             return 201
         }

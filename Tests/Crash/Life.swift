@@ -9,7 +9,7 @@
     /// parent answers `<key> <status>`.
     struct Life: Sendable {
         /// Mutations enqueued in each life.
-        private static let count = 30
+        static let count = 30
 
         let database: String
         let number: Int
@@ -26,7 +26,7 @@
             }
             queue.trigger()
             for index in 0..<Self.count {
-                // Numbers grow from one mutation to the next, over all lives.
+                // Numbers grow from one mutation of a program to its next, and from one round of programs to the next.
                 let id = number * Self.count + index
                 try await queue.enqueue(
                     Mutation(id: "\(id)", entity: "lane-\(id % 7)", kind: "note", payload: Data("\(id)".utf8)))

@@ -143,6 +143,12 @@ struct HookedStore: MutationStore {
 
     let inner: any MutationStore
     let hook: @Sendable (Step) async throws -> Void
+    /// A lock of its own: one that is killed leaves none behind.
+    private let locks = MemoryStore()
+
+    init(inner: any MutationStore, hook: @escaping @Sendable (Step) async throws -> Void) {
+        (self.inner, self.hook) = (inner, hook)
+    }
 
     private func hooked<R>(_ name: String, _ body: () async throws -> R) async throws -> R {
         try await hook(.before(name))
@@ -186,6 +192,10 @@ struct HookedStore: MutationStore {
     func removePending(through position: Int64) async throws -> Int {
         try await hooked("removePending") { try await inner.removePending(through: position) }
     }
+    func lock(for queue: UUID) async throws -> SendingLock {
+        try await hooked("lock") { locks.lock(for: queue) }
+    }
+    func unlock(for queue: UUID) async { locks.unlock(for: queue) }
     func totals() async throws -> QueueTotals { try await hooked("totals") { try await inner.totals() } }
     func setting(_ name: String) async throws -> String? {
         try await hooked("setting") { try await inner.setting(name) }

@@ -161,7 +161,7 @@ public final class SyncPass: Sendable {
             switch flush.end {
             case .drained, .blocked, .stalled:
                 try await pull(&report)
-            case .paused, .offline, .cancelled:
+            case .paused, .offline, .lockedOut, .cancelled:
                 try Task.checkCancellation()
             }
         } catch let pause as SyncQueue.Paused {

@@ -14,12 +14,14 @@ public struct FlushReport: Sendable {
         case stalled(retryAt: Instant)
         /// The other side could not be reached; the queue tries again by itself at this instant, or when triggered.
         case offline(retryAt: Instant)
+        /// Another queue sends what is in this store; this one asks again by itself at this instant.
+        case lockedOut(retryAt: Instant)
         case cancelled
 
         /// When the queue goes on by itself; nil if it waits for a trigger.
         var goesOnAt: Instant? {
             switch self {
-            case .paused(let instant), .stalled(let instant), .offline(let instant): instant
+            case .paused(let instant), .stalled(let instant), .offline(let instant), .lockedOut(let instant): instant
             case .drained, .blocked, .cancelled: nil
             }
         }
@@ -32,7 +34,7 @@ public struct FlushReport: Sendable {
         /// Whether waiting will get the rest through.
         var goesOn: Bool {
             switch self {
-            case .paused, .stalled: true
+            case .paused, .stalled, .lockedOut: true
             case .offline, .drained, .blocked, .cancelled: false
             }
         }

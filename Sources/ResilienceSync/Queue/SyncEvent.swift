@@ -17,6 +17,8 @@ public enum SyncEvent: PolicyEvent, Equatable {
     /// Nothing is sent for this long.
     case paused(for: Duration)
     case offline(error: String)
+    /// Another queue sends what is in this store, so this one waits.
+    case lockedOut
     case drained
     case cleared(Int)
     /// So many that had been set aside are pending again.
@@ -37,6 +39,7 @@ public enum SyncEvent: PolicyEvent, Equatable {
         case .died: "died"
         case .paused: "paused"
         case .offline: "offline"
+        case .lockedOut: "lockedOut"
         case .drained: "drained"
         case .cleared: "cleared"
         case .revived: "revived"
@@ -57,6 +60,7 @@ public enum SyncEvent: PolicyEvent, Equatable {
         case .died(let id, let error): "\(id) set aside: \(error)"
         case .paused(let length): "paused for \(length)"
         case .offline(let error): "offline: \(error)"
+        case .lockedOut: "another queue sends what is in this store"
         case .drained: "drained"
         case .cleared(let count): "\(count) cleared"
         case .revived(let count): "\(count) pending again"

@@ -53,6 +53,12 @@ extension SyncQueue {
             let (action, waker) = nextAction()
             do {
                 switch action {
+                case .lock:
+                    let lock = try await uncancelled { try await self.store.lock(for: self.id) }
+                    change { $0.machine.locked(lock, at: $1) }
+                case .unlock:
+                    await store.unlock(for: id)
+                    change { state, _ in state.machine.unlocked() }
                 case .readPause:
                     try await readPause()
                 case .keepPause(let length):

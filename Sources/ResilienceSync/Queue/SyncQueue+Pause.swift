@@ -49,15 +49,18 @@ extension SyncQueue {
             // A store may hold any date, and a duration can't be any number of seconds.
             return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
         }
-        change { $0.machine.pauseRead(left: left, at: $1) }
+        change { state, now in
+            state.machine.pauseRead(left: left, isOurs: text != nil && text == state.keptPause, at: now)
+        }
     }
 
     /// - Parameter length: nil for no pause.
     func keepPause(_ length: Duration?) async throws {
-        let until = length.map { wallClock().addingTimeInterval($0 / .seconds(1)) }
-        try await uncancelled {
-            try await self.store.set(Self.pauseName, to: until.map { "\($0.timeIntervalSince1970)" })
+        let text = length.map { "\(wallClock().addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
+        try await uncancelled { try await self.store.set(Self.pauseName, to: text) }
+        change { state, _ in
+            state.keptPause = text
+            state.machine.pauseKept(length != nil)
         }
-        change { state, _ in state.machine.pauseKept(length != nil) }
     }
 }

@@ -31,6 +31,8 @@ public final class SyncQueue: Sendable {
         var machine: SyncStateMachine
         var flight: Task<FlushReport, any Error>?
         var alarm: Alarm?
+        /// The pause that this queue has stored last, as it is stored.
+        var keptPause: String?
         /// What the flight waits on.
         var waker: Waiter?
         /// The last error of this round.
@@ -101,6 +103,8 @@ public final class SyncQueue: Sendable {
     public let observers: Observers
     public let configuration: SyncQueueConfiguration
     let store: any MutationStore
+    /// Among all queues on the store.
+    let id = UUID()
     let wallClock: @Sendable () -> Date
     let handlers: [String?: SyncHandler]
     let state: Locked<State>

@@ -20,13 +20,13 @@ extension SyncStateMachine {
         case .sending:
             return send(at: now, oldest)
         case .ending(let end):
-            return .end(end)
+            return hasLock ? .unlock : .end(latest(end, at: now))
         case .failing(let error):
             guard requests.isEmpty else { return .wait(until: .distantFuture) }
             events.append(.storeFailed(error: error))
             return draw(.failure)
         case .failed:
-            return .fail
+            return hasLock ? .unlock : .fail
         }
     }
 
@@ -35,8 +35,9 @@ extension SyncStateMachine {
         // Of a flight before this one, which could not tell it: a crash in the pause would send it again.
         if !unsettled.isEmpty { return apply() }
         if let until = pace.pausedUntil(at: now) {
-            return storedPause == .isThere ? .end(.paused(until: until)) : .keepPause(now.duration(to: until))
+            return storedPause == .isThere ? end(with: .paused(until: until)) : .keepPause(now.duration(to: until))
         }
+        if !hasLock { return .lock }
         switch storedPause {
         case .unknown:
             return .readPause
@@ -58,13 +59,24 @@ extension SyncStateMachine {
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is going to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
-        if let end { return requests.isEmpty ? .end(end) : .wait(until: .distantFuture) }
+        if let end { return requests.isEmpty ? self.end(with: end) : .wait(until: .distantFuture) }
         switch step {
         case .look(let position): return .look(after: position)
         case .wait(let instant): return .wait(until: instant)
-        case .stalled(let instant): return .end(.stalled(retryAt: instant))
-        case .done, .send, .park, nil: return settings.laneRule == .block ? .countPending : .end(.drained)
+        case .stalled(let instant): return self.end(with: .stalled(retryAt: instant))
+        case .done, .send, .park, nil: return settings.laneRule == .block ? .countPending : self.end(with: .drained)
         }
+    }
+
+    private mutating func end(with end: FlushReport.End) -> Action {
+        phase = .ending(end)
+        return hasLock ? .unlock : .end(end)
+    }
+
+    /// A pause may have been prolonged, or ended by hand, since it was decided to end with it.
+    private func latest(_ end: FlushReport.End, at now: Instant) -> FlushReport.End {
+        guard case .paused(let until) = end else { return end }
+        return .paused(until: pace.pausedUntil(at: now) ?? min(until, now))
     }
 
     private mutating func apply() -> Action {
@@ -110,12 +122,35 @@ extension SyncStateMachine {
 
     // MARK: Answers
 
-    /// - Parameter left: how long the stored pause lasts, zero if it is over; nil if there is none.
-    mutating func pauseRead(left: Duration?, at now: Instant) {
+    mutating func locked(_ lock: SendingLock, at now: Instant) {
+        guard lock != .denied else {
+            if !isLockedOut { events.append(.lockedOut) }
+            isLockedOut = true
+            phase = .ending(.lockedOut(retryAt: now + Self.lockRetry))
+            return
+        }
+        (hasLock, isLockedOut) = (true, false)
+        // Another may have been told to pause.
+        if lock == .taken { storedPause = .unknown }
+    }
+
+    /// To ask for the lock costs next to nothing.
+    private static let lockRetry = Duration.seconds(1)
+
+    mutating func unlocked() { hasLock = false }
+
+    /// - Parameters:
+    ///   - left: how long the stored pause lasts, zero if it is over; nil if there is none.
+    ///   - isOurs: whether it is the one that was kept last: when that ends is known better.
+    mutating func pauseRead(left: Duration?, isOurs: Bool = false, at now: Instant) {
         // Somebody else may have asked, too.
         guard storedPause == .unknown else { return }
         guard let left else {
             storedPause = .none
+            return
+        }
+        if isOurs {
+            storedPause = .isThere
             return
         }
         // A clock set back must not make it longer than any pause may be, not even over further restarts.

@@ -23,6 +23,10 @@ struct SyncStateMachine: Sendable, Equatable {
     }
 
     enum Action: Sendable, Hashable {
+        /// Become the one who sends what is in the store → ``locked(_:at:)``
+        case lock
+        /// Let others → ``unlocked()``
+        case unlock
         /// Look for a pause in the store → ``pauseRead(left:at:)``
         case readPause
         /// Store a pause that ends so long from now; nil removes the one stored → ``pauseKept(_:)``
@@ -119,6 +123,10 @@ struct SyncStateMachine: Sendable, Equatable {
     var lastEnd = FlushReport.End.drained
 
     var storedPause = StoredPause.unknown
+    /// Whether this flight has the sending lock.
+    var hasLock = false
+    /// Whether it was last denied, and that was told.
+    var isLockedOut = false
     /// A pause that is to be stored, and then told.
     var pauseToTell: Duration?
     /// Pauses in a row that 429s have asked for, and policies of ours without naming a wait.

@@ -11,6 +11,7 @@ public final class MemoryStore: MutationStore {
     private struct State {
         var table = MemoryTable()
         var settings: [ExactText: String] = [:]
+        var sender = SenderStateMachine()
     }
 
     private let state = Locked(State())
@@ -91,6 +92,10 @@ public final class MemoryStore: MutationStore {
     public func totals() -> QueueTotals { state.withLock { $0.table.totals } }
 
     public func setting(_ name: String) -> String? { state.withLock { $0.settings[ExactText(name)] } }
+
+    public func lock(for queue: UUID) -> SendingLock { state.withLock { $0.sender.lock(for: queue) } }
+
+    public func unlock(for queue: UUID) { state.withLock { _ = $0.sender.unlock(for: queue) } }
 
     public func set(_ name: String, to value: String?) { state.withLock { $0.settings[ExactText(name)] = value } }
 }

@@ -11,7 +11,7 @@ import Resilience
 /// is blocked while it holds a dead mutation that was parked to block it. The *head* of a lane that is not blocked is its
 /// first pending mutation.
 ///
-/// One queue works on a store at a time. Every method may be called on any task, several at once, and takes effect whole or
+/// Several queues may share a store, of one process or of several; the one that has the sending lock sends. Every method may be called on any task, several at once, and takes effect whole or
 /// not at all. Texts are told apart by their code units: two ids or entities that look alike and are encoded differently are
 /// two. `StoreContract` in ResilienceSyncTesting tries a store for all of this.
 public protocol MutationStore: Sendable {
@@ -64,6 +64,14 @@ public protocol MutationStore: Sendable {
     /// How much there is.
     func totals() async throws -> QueueTotals
 
+    /// Takes the sending lock, which one queue has at a time, among all on what is stored here, in whatever process. It is
+    /// free again after ``unlock(for:)``, or when the process ends, however it ends; not before.
+    /// - Parameter queue: another for each queue.
+    func lock(for queue: UUID) async throws -> SendingLock
+
+    /// Gives the sending lock back, if this queue has it.
+    func unlock(for queue: UUID) async
+
     /// A value kept beside the mutations; nil if there is none.
     func setting(_ name: String) async throws -> String?
 
@@ -101,6 +109,16 @@ public struct LaneHead: Sendable, Hashable {
             position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
             kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures)
     }
+}
+
+/// What ``MutationStore/lock(for:)`` came to.
+public enum SendingLock: Sendable, Hashable {
+    /// Another queue has it.
+    case denied
+    /// The queue has it, and another may have had it since: a pause may be stored that it does not know of.
+    case taken
+    /// The queue has it, and no other has had it since.
+    case takenAgain
 }
 
 /// Something that became of a pending mutation.

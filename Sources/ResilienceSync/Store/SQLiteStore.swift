@@ -18,6 +18,10 @@
     /// A file of its own is marked as ours (`application_id`) and carries its schema's version (`user_version`). One that is
     /// something else, damaged, or newer than this package is refused and left as it is.
     ///
+    /// Several queues, of one process or of several, may use a database: one sends at a time, while it flushes, and the others
+    /// wait for it. An empty file beside the database, its name ending in `-sender`, is locked meanwhile; the system frees it when
+    /// the process ends.
+    ///
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
     /// moved or replaced while it was open.
     ///
@@ -45,6 +49,7 @@
         /// Whether the file is the store's own.
         let isOwn: Bool
         private let removesFile: Bool
+        private let sender: SenderFile
 
         /// Opens a file, or makes it.
         /// - Parameters:
@@ -89,6 +94,7 @@
                         return (database, ObjectIdentifier(db), file)
                     }
                 }
+                sender = SenderFile(database: file)
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
             }
@@ -110,6 +116,7 @@
                     try db.isolated { try SQLiteSchema.open(in: db, path: path) }
                     return (ObjectIdentifier(db), try Self.file(of: db))
                 }
+                sender = SenderFile(database: file)
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
             }
@@ -136,7 +143,9 @@
         deinit {
             guard removesFile else { return }
             try? database.close()
-            for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+            for suffix in ["", "-wal", "-shm", SenderFile.suffix] {
+                try? FileManager.default.removeItem(atPath: path + suffix)
+            }
         }
 
         // MARK: The store
@@ -246,6 +255,10 @@
         }
 
         public func totals() async throws -> QueueTotals { try await read { try $0.totals() } }
+
+        public func lock(for queue: UUID) throws -> SendingLock { try sender.lock(for: queue) }
+
+        public func unlock(for queue: UUID) { sender.unlock(for: queue) }
 
         public func setting(_ name: String) async throws -> String? { try await read { try $0.setting(name) } }
 

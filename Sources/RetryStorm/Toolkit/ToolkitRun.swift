@@ -121,7 +121,8 @@
                 }
             case .failed(_, _, let error):
                 verdicts.note(error)
-            case .enqueued, .coalesced, .dropped, .attempted, .offline, .drained, .cleared, .revived, .discarded,
+            case .enqueued, .coalesced, .dropped, .attempted, .offline, .lockedOut, .drained, .cleared, .revived,
+                .discarded,
                 .storeFailed, nil:
                 break
             }

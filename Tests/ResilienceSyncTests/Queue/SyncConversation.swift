@@ -11,6 +11,8 @@ struct SyncConversation {
     var now = Instant(nanoseconds: 1_000_000_000_000)
     /// What is found by looking.
     var heads: [LaneHead] = []
+    /// What asking for the sending lock comes to next.
+    var lock = SendingLock.taken
     /// What was told, in order.
     var events: [SyncEvent] = []
 
@@ -29,11 +31,23 @@ struct SyncConversation {
             let action = machine.next(at: now)
             events += machine.takeEvents()
             switch action {
+            case .lock:
+                machine.locked(lock, at: now)
+                if lock == .taken { lock = .takenAgain }
+            case .unlock: machine.unlocked()
             case .readPause: machine.pauseRead(left: nil, at: now)
             case .look(let position): machine.found(heads.filter { $0.position > position })
             default: return action
             }
         }
+    }
+
+    /// A flight begins that has the sending lock, after another queue may have had it.
+    mutating func begin(pauseLeft: Duration?) {
+        _ = machine.triggered(at: now)
+        machine.locked(.taken, at: now)
+        lock = .takenAgain
+        machine.pauseRead(left: pauseLeft, at: now)
     }
 
     /// In one transaction, as it was asked for.

@@ -20,6 +20,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case cancel, resume, stop, restart
         /// The check fails so; a request that carries no mutation ends so, and its sender triggers.
         case unwell(Answer), elsewhere(Answer)
+        /// Another queue gets the sending lock, is told to be silent, and gives it back.
+        case otherLocks, otherPauses, otherUnlocks
         /// A clearing begins; what is pending is removed once no flight is under way.
         case clear, remove
     }
@@ -62,6 +64,7 @@ private struct QueueInAWorld: ExplorableMachine {
         /// With it, the other side is asked how it is.
         case unwell
         case refusedElsewhere
+        case anotherQueue
     }
 
     struct Item: Hashable {
@@ -77,6 +80,10 @@ private struct QueueInAWorld: ExplorableMachine {
         var head: LaneHead { LaneHead(position, lane, kind, failures: failures) }
     }
 
+    enum Lock: Hashable {
+        case free, ours, another
+    }
+
     struct World: Hashable {
         /// In nanoseconds.
         var now: Int64 = 0
@@ -88,6 +95,9 @@ private struct QueueInAWorld: ExplorableMachine {
         var items: [Item] = []
         var dead: [Item] = []
         var pause: Int64?
+        var keptPause: Int64?
+        var lock = Lock.free
+        var hadLockLast = false
 
         // The flight.
         var isFlying = false
@@ -173,7 +183,8 @@ private struct QueueInAWorld: ExplorableMachine {
             world: world,
             machine: [
                 machine.flush, machine.lanes, machine.pace, machine.phase, machine.halt, machine.storedPause,
-                machine.pauseToTell, machine.throttles, machine.outages, machine.claiming, machine.requests,
+                machine.hasLock, machine.isLockedOut, machine.pauseToTell, machine.throttles, machine.outages,
+                machine.claiming, machine.requests,
                 machine.unsettled.map(\.changes), machine.ended, machine.notes, machine.draws,
             ])
     }
@@ -190,6 +201,7 @@ private struct QueueInAWorld: ExplorableMachine {
         if !world.isStopped { inputs.append(.trigger) }
         if world.isFlying { inputs += Array(repeating: world.action == nil ? .ask : .act, count: 2 * weight - 1) }
         if world.isClearing, !world.isFlying { inputs.append(.remove) }
+        if world.lock == .another { inputs.append(.otherUnlocks) }
         for request in world.inFlight.keys.sorted() {
             inputs += answers(to: request).map { .answer(request: request, $0) }
             inputs += Array(repeating: .answer(request: request, .delivered), count: weight - 1)
@@ -208,6 +220,12 @@ private struct QueueInAWorld: ExplorableMachine {
         case .unwell:
             world.action == .check ? refusals.map { .unwell($0) } + [.unwell(.failed), .unwell(.offline)] : []
         case .refusedElsewhere: world.isStopped ? [] : refusals.map { .elsewhere($0) }
+        case .anotherQueue:
+            switch world.lock {
+            case .free: [.otherLocks]
+            case .ours: []
+            case .another: [.otherPauses]
+            }
         }
     }
 
@@ -215,8 +233,8 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private var asksTheStore: Bool {
         switch world.action {
-        case .readPause, .keepPause, .look, .apply, .countPending: true
-        case .draw, .check, .wait, .end, .fail, nil: false
+        case .lock, .readPause, .keepPause, .look, .apply, .countPending: true
+        case .unlock, .draw, .check, .wait, .end, .fail, nil: false
         }
     }
 
@@ -248,7 +266,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .act: try act()
         case .answer(let request, let answer): self.answer(request, answer)
         case .remove: try remove()
-        case .fail, .cancel, .resume, .stop, .restart, .clear, .unwell, .elsewhere:
+        case .otherUnlocks: world.lock = .free
+        case .fail, .cancel, .otherLocks, .otherPauses, .resume, .stop, .restart, .clear, .unwell, .elsewhere:
             world.troubles -= 1
             try trouble(input)
         }
@@ -264,6 +283,11 @@ private struct QueueInAWorld: ExplorableMachine {
             machine.storeFailed("full", at: now)
         case .cancel:
             cancel()
+        case .otherLocks:
+            (world.lock, world.hadLockLast) = (.another, false)
+        case .otherPauses:
+            world.pause = max(world.pause ?? 0, world.now + 3_000_000_000)
+            world.silentUntil = max(world.silentUntil, world.now + 3_000_000_000)
         case .resume:
             try endPause()
             try trigger()
@@ -339,6 +363,8 @@ private struct QueueInAWorld: ExplorableMachine {
         (next.now, next.appended, next.items, next.dead, next.pause) = (
             world.now, world.appended, world.items, world.dead, world.pause
         )
+        // The system gives back what a process had.
+        next.lock = world.lock == .another ? .another : .free
         for index in next.items.indices { next.items[index].isAnnounced = false }
         next.silentUntil = world.pause ?? 0
         world = next
@@ -416,7 +442,7 @@ private struct QueueInAWorld: ExplorableMachine {
         }
         if world.hasFailed {
             switch action {
-            case .keepPause(.some), .draw, .wait, .fail: break
+            case .keepPause(.some), .draw, .wait, .unlock, .fail: break
             default: try require(false, "after a failure of the store it goes on with \(action)")
             }
         }
@@ -427,10 +453,13 @@ private struct QueueInAWorld: ExplorableMachine {
         case .apply(let changes, let claims):
             try check(changes)
             if !claims.isEmpty { try check(claims) }
+        case .unlock:
+            if case .ending(.stalled(let instant)) = machine.phase {
+                try require(instant > now, "a stall that is over")
+            }
         case .end(let end):
             try require(world.inFlight.isEmpty, "a round ends while something is in flight")
             try require(world.unsettled.isEmpty, "a round ends before all is settled")
-            if case .stalled(let instant) = end { try require(instant > now, "a stall that is over") }
         default:
             break
         }
@@ -460,6 +489,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private func check(_ claims: [Int64]) throws {
         try require(!world.isStopped && !world.isCancelled, "it sends though it was stopped or cancelled")
+        try require(world.lock == .ours, "it sends without the lock")
         try require(world.isWell, "it sends before it has asked how the other side is")
         try require(world.now >= world.silentUntil, "it sends in a pause")
         try require(Set(claims).count == claims.count, "one is claimed twice")
@@ -472,10 +502,22 @@ private struct QueueInAWorld: ExplorableMachine {
         guard let action = world.action else { return }
         world.action = nil
         switch action {
+        case .lock:
+            try require(world.lock != .ours, "it asks for the lock that it has")
+            let lock: SendingLock = world.lock == .another ? .denied : world.hadLockLast ? .takenAgain : .taken
+            if lock != .denied { (world.lock, world.hadLockLast) = (.ours, true) }
+            machine.locked(lock, at: now)
+        case .unlock:
+            try require(world.lock == .ours, "it gives back what it does not have")
+            world.lock = .free
+            machine.unlocked()
         case .readPause:
-            machine.pauseRead(left: world.pause.map { .nanoseconds(max(0, $0 - world.now)) }, at: now)
+            machine.pauseRead(
+                left: world.pause.map { .nanoseconds(max(0, $0 - world.now)) },
+                isOurs: world.pause != nil && world.pause == world.keptPause, at: now)
         case .keepPause(let length):
             world.pause = length.map { (now + $0).nanoseconds }
+            world.keptPause = world.pause
             machine.pauseKept(length != nil)
         case .draw(let backoff, let retry):
             try require(retry >= 0, "a retry before the first")
@@ -567,6 +609,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .paused(let until):
             let isStored = world.pause.map { $0 >= until.nanoseconds } ?? false
             try require(world.wasResumed || isStored, "a pause that is not stored")
+        case .lockedOut:
+            try require(!world.hadLockLast, "it is locked out by nobody")
         case .offline, .stalled:
             break
         }
@@ -586,6 +630,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private mutating func rest() throws {
         try require(machine.lanes.busy.isEmpty && machine.inFlight == 0, "something is left in flight")
+        try require(world.lock != .ours, "it keeps the lock")
         if world.isStopped { return try require(machine.goesOnAt == nil, "once stopped it goes on by itself") }
         world.alarm = world.goesOnAt?.nanoseconds
         try pass(until: world.now)
@@ -611,6 +656,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     /// If all is well from now on, and nobody triggers, it comes to rest, and what was announced is sent.
     private mutating func comeToAnEnd() throws {
+        if world.lock == .another { world.lock = .free }
         for _ in 0..<2_000 {
             if world.isFlying {
                 if world.action != nil {

@@ -275,6 +275,8 @@ import Testing
     mutating func round() {
         #expect(talk.machine.next(at: talk.now) == .wait(until: .distantFuture))
         #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.machine.next(at: talk.now) == .lock)
+        talk.machine.locked(.taken, at: talk.now)
         #expect(talk.machine.next(at: talk.now) == .readPause)
         talk.machine.pauseRead(left: nil, at: talk.now)
         #expect(talk.machine.next(at: talk.now) == .look(after: .min))
@@ -343,8 +345,7 @@ import Testing
 
     @Test("what is too old is parked by the date that comes with the question")
     mutating func expired() {
-        _ = talk.machine.triggered(at: talk.now)
-        talk.machine.pauseRead(left: nil, at: talk.now)
+        talk.begin(pauseLeft: nil)
         _ = talk.machine.next(at: talk.now)
         talk.machine.found([a])
         let action = talk.machine.next(at: talk.now, oldest: a.queuedAt.addingTimeInterval(1))
@@ -379,15 +380,103 @@ import Testing
         #expect(talk.events.filter { $0 == .drained }.count == 1)
     }
 
+    // MARK: The sending lock
+
+    @Test("who is denied the lock sends nothing, says so once, and asks again in a second, or when triggered")
+    mutating func lockedOut() {
+        talk.heads = [a]
+        talk.lock = .denied
+        _ = talk.machine.triggered(at: talk.now)
+        let retryAt = talk.now + .seconds(1)
+        #expect(talk.next() == .end(.lockedOut(retryAt: retryAt)))
+        #expect(talk.finish()?.after == .rest(until: retryAt))
+        #expect(talk.machine.goesOnAt == retryAt)
+        #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.next() == .end(.lockedOut(retryAt: retryAt)))
+        _ = talk.finish()
+        #expect(talk.events == [.lockedOut])
+        talk.lock = .taken
+        #expect(talk.send(a).count == 1)
+        #expect(talk.events == [.lockedOut, .attempted(id: "m1")])
+    }
+
+    @Test("the lock is given back before a flight ends, however it ends")
+    mutating func unlocked() {
+        talk.begin(pauseLeft: nil)
+        talk.machine.found([])
+        #expect(talk.machine.next(at: talk.now) == .look(after: .min))
+        talk.machine.found([])
+        #expect(talk.machine.next(at: talk.now) == .unlock)
+        // The trigger that comes meanwhile is not lost.
+        #expect(talk.machine.triggered(at: talk.now) == .join)
+        talk.machine.unlocked()
+        #expect(talk.machine.next(at: talk.now) == .end(.drained))
+        #expect(talk.finish()?.after == .again)
+        #expect(talk.machine.next(at: talk.now) == .lock)
+        talk.machine.locked(.takenAgain, at: talk.now)
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.next() == .draw(.failed, retry: 0))
+        talk.machine.drawn(.seconds(1), at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .unlock)
+        talk.machine.unlocked()
+        #expect(talk.machine.next(at: talk.now) == .fail)
+    }
+
+    @Test(
+        "what another queue has stored of a pause is read again, when another may have had the lock",
+        arguments: [SendingLock.taken, .takenAgain])
+    mutating func pauseOfAnother(lock: SendingLock) {
+        talk.begin(pauseLeft: nil)
+        _ = (talk.next(), talk.finish())
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .lock)
+        talk.machine.locked(lock, at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == (lock == .taken ? .readPause : .look(after: .min)))
+    }
+
+    @Test("the pause that was kept by the queue itself is over when it knows it to be, whatever the wall clock says")
+    mutating func ownPauseReadAgain() {
+        let flight = talk.send(a)
+        talk.end(flight[0], SyncStateMachine.Failure(verdict: .throttled(retryAfter: .seconds(60)), error: "429"))
+        #expect(talk.next() == .keepPause(.seconds(60)))
+        talk.machine.pauseKept(true)
+        _ = (talk.next(), talk.finish())
+        pass(.seconds(60))
+        _ = talk.machine.triggered(at: talk.now)
+        talk.machine.locked(.taken, at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .readPause)
+        talk.machine.pauseRead(left: .seconds(500), isOurs: true, at: talk.now)
+        #expect(talk.next() == .keepPause(nil))
+    }
+
+    @Test("a pause that grows, or is over, while the lock is given back is the one that the flight ends with")
+    mutating func latestPause() {
+        talk.begin(pauseLeft: .seconds(40))
+        #expect(talk.machine.next(at: talk.now) == .unlock)
+        talk.machine.refused(
+            SyncStateMachine.Failure(verdict: .throttled(retryAfter: .seconds(90)), error: "429"), sentAt: talk.now,
+            at: talk.now)
+        talk.machine.unlocked()
+        guard case .keepPause(let length?) = talk.next() else { return #expect(Bool(false), "the pause is not kept") }
+        talk.machine.pauseKept(true)
+        #expect(length >= .seconds(90))
+        let until = talk.now + length
+        #expect(talk.next() == .end(.paused(until: until)))
+        #expect(talk.finish()?.after == .rest(until: until))
+
+        pass(length)
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .keepPause(nil))
+    }
+
     // MARK: The pause
 
     @Test("a stored pause is waited for, and one that is over, or that nobody can read, is removed")
     mutating func storedPause() {
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == .readPause)
-        talk.machine.pauseRead(left: .seconds(40), at: talk.now)
+        talk.begin(pauseLeft: .seconds(40))
         let until = talk.now + .seconds(40)
-        #expect(talk.machine.next(at: talk.now) == .end(.paused(until: until)))
+        #expect(talk.machine.next(at: talk.now) == .unlock)
+        #expect(talk.next() == .end(.paused(until: until)))
         #expect(talk.finish()?.after == .rest(until: until))
         #expect(talk.machine.triggered(at: talk.now) == .paused(until: until))
         #expect(talk.machine.pausedUntil(at: talk.now) == until && talk.machine.goesOnAt == until)
@@ -400,8 +489,7 @@ import Testing
 
     @Test("a stored pause that is over is removed")
     mutating func storedPauseOver() {
-        _ = talk.machine.triggered(at: talk.now)
-        talk.machine.pauseRead(left: .zero, at: talk.now)
+        talk.begin(pauseLeft: .zero)
         #expect(talk.next() == .keepPause(nil))
         talk.machine.pauseKept(false)
         #expect(talk.next() == .end(.drained))
@@ -411,8 +499,7 @@ import Testing
     @Test("after a restart in which a stored pause ran out, one request goes first, as after any pause")
     mutating func oneProbeAfterARestart() {
         talk.heads = [a, b]
-        _ = talk.machine.triggered(at: talk.now)
-        talk.machine.pauseRead(left: .zero, at: talk.now)
+        talk.begin(pauseLeft: .zero)
         #expect(talk.next() == .keepPause(nil))
         talk.machine.pauseKept(false)
         #expect(talk.next() == .apply([], claiming: [1]))

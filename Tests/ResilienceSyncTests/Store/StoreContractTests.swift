@@ -21,7 +21,11 @@ import Testing
 
     @Test("every fault that a single trial misses is caught by the walk, too", arguments: Fault.allCases)
     func walk(fault: Fault) async {
-        guard ![.changesTexts, .losesRaces, .ignoresNegativeLimits].contains(fault) else { return }
+        guard
+            ![
+                .changesTexts, .losesRaces, .ignoresNegativeLimits, .locksForAll, .unlocksForAll, .forgetsWhoLocked,
+            ].contains(fault)
+        else { return }
         let report = await StoreContract {
             FaultyStore(fault)
         } reopening: { store in
@@ -45,7 +49,7 @@ import Testing
             dropsTheNewest, claimsStale, claimsSilently, coalescesIntoAttempted, revivesWithFailures, revivesNothing,
             countsTheDead, keepsEmptySettings, forgetsSettings, reusesPositions, changesTexts, complainsOfWhatIsGone,
             ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
-            findsTheDead, neverSeals, removesTooMuch
+            findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked
 
         var trial: String {
             switch self {
@@ -69,6 +73,7 @@ import Testing
             case .ignoresNegativeLimits: "limits of a page that are huge, zero or negative"
             case .clearsTheDead: "clearing"
             case .neverSeals, .removesTooMuch: "sealing"
+            case .locksForAll, .unlocksForAll, .forgetsWhoLocked: "the sending lock"
             case .findsTheDead: "entities with something pending"
             case .losesRaces: "many tasks at the same time"
             }
@@ -80,6 +85,7 @@ import Testing
         private struct State {
             var inner = MemoryStore()
             var first: [Int64: StoredMutation] = [:]
+            var queues: Set<UUID> = []
         }
 
         private let fault: Fault
@@ -244,6 +250,21 @@ import Testing
                 return count
             }
             return inner.removePending(through: fault == .removesTooMuch ? .max : position)
+        }
+
+        func lock(for queue: UUID) async throws -> SendingLock {
+            let lock = inner.lock(for: queue)
+            state.withLock { _ = $0.queues.insert(queue) }
+            switch fault {
+            case .locksForAll: return lock == .denied ? .taken : lock
+            case .forgetsWhoLocked: return lock == .taken ? .takenAgain : lock
+            default: return lock
+            }
+        }
+
+        func unlock(for queue: UUID) async {
+            guard fault == .unlocksForAll else { return inner.unlock(for: queue) }
+            for holder in state.withLock({ $0.queues }) { inner.unlock(for: holder) }
         }
 
         func totals() async throws -> QueueTotals {

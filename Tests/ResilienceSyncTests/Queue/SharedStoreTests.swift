@@ -1,0 +1,98 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// Several queues on one store (P53).
+@Suite(.timeLimit(.minutes(5))) struct SharedStoreTests {
+    let one = Fixture()
+    let other = Fixture()
+    let store = MemoryStore()
+
+    /// Both flush at once, again and again, until nothing is pending.
+    private func flushTogether(_ queues: [SyncQueue]) async throws {
+        let mutations = Mutation.many(300)
+        for chunk in 0..<10 {
+            try await queues[chunk % 2].enqueue(Array(mutations[(chunk * 30)..<(chunk * 30 + 30)]))
+            async let report = queues[0].flush()
+            _ = try await (queues[1].flush(), report)
+        }
+        _ = try await queues[1].flush()
+        #expect(try await queues[0].pendingCount() == 0)
+        #expect((one.server.ids + other.server.ids).sorted() == mutations.map(\.id).sorted())
+    }
+
+    @Test("two queues that flush one store at the same time send each mutation once")
+    func together() async throws {
+        try await flushTogether([one.queue(store), other.queue(store)])
+    }
+
+    @Test("the second waits while the first sends, says so, and sends what comes when the first is done")
+    func second() async throws {
+        let (first, second) = (one.queue(store), other.queue(store))
+        one.server.hold()
+        try await first.enqueue(Mutation("a1"))
+        let flush = Task { try await first.flush() }
+        await one.server.waitForCalls(1)
+        try await second.enqueue(Mutation("b1"))
+        let report = try await second.flush()
+        #expect(report.end == .lockedOut(retryAt: other.clock.now + .seconds(1)) && report.requests == 0)
+        #expect(other.recorder.count(SyncEvent.self) { $0 == .lockedOut } == 1)
+
+        let drain = Task { try await second.drain() }
+        await other.clock.waitForSleepers(1)
+        one.server.release()
+        _ = try await flush.value
+        other.clock.advance(by: .seconds(1))
+        #expect(try await drain.value.end == .drained)
+        // The first may find it, too, before it ends.
+        #expect((one.server.ids + other.server.ids) == ["a1", "b1"])
+    }
+
+    @Test("one that is stopped, or cancelled, lets the other send", arguments: [true, false])
+    func givesBack(stops: Bool) async throws {
+        let (first, second) = (one.queue(store), other.queue(store))
+        one.server.hold()
+        try await first.enqueue(Mutation("a1"))
+        let flush = Task { try await first.flush() }
+        await one.server.waitForCalls(1)
+        if stops {
+            await first.stop()
+        } else {
+            flush.cancel()
+            _ = try await flush.value
+        }
+        #expect(try await second.flush().end == .drained)
+        #expect(other.server.ids == ["a1"])
+    }
+
+    @Test("a pause that one is told is kept by the other, and ends for both by hand")
+    func pause() async throws {
+        let (first, second) = (one.queue(store), other.queue(store))
+        // It has looked once, and knows of no pause.
+        #expect(try await second.flush().end == .drained)
+        one.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
+        try await first.enqueue(Mutation("a1"))
+        _ = try await first.flush()
+        guard case .paused(let until) = try await second.flush().end else {
+            Issue.record("the second knows of no pause")
+            return
+        }
+        #expect(until > other.clock.now + .seconds(59) && until <= other.clock.now + .seconds(60))
+        try await second.resume()
+        #expect(try await second.flush().end == .drained)
+        #expect(other.server.ids == ["a1"])
+    }
+
+    #if SQLite
+        @Test("two queues with stores of their own, on one file, send each mutation once")
+        func oneFile() async throws {
+            let folder = try TemporaryFolder()
+            let path = folder.path("queue.sqlite")
+            try await flushTogether([
+                one.queue(try SQLiteStore(path: path)), other.queue(try SQLiteStore(path: path)),
+            ])
+        }
+    #endif
+}
