@@ -57,10 +57,15 @@ public struct StoredMutation: Sendable, Hashable {
     /// What the last such failure said, or why it was set aside. The stores keep 1 000 Unicode scalars of it at most: of a
     /// longer text the first 999, and "…".
     public var lastError: String?
+    /// When it was set aside, by the wall clock; nil while it is pending.
+    public var diedAt: Date?
+    /// Whether the other side has got a later mutation of its entity since it was set aside: to send it now could put what is old
+    /// over what is new.
+    public var isOvertaken: Bool
 
     public init(
         position: Int64, mutation: Mutation, queuedAt: Date, isAttempted: Bool = false, failures: Int = 0,
-        lastError: String? = nil
+        lastError: String? = nil, diedAt: Date? = nil, isOvertaken: Bool = false
     ) {
         self.position = position
         self.mutation = mutation
@@ -68,6 +73,8 @@ public struct StoredMutation: Sendable, Hashable {
         self.isAttempted = isAttempted
         self.failures = failures
         self.lastError = lastError
+        self.diedAt = diedAt
+        self.isOvertaken = isOvertaken
     }
 
     /// What a store keeps of an error: a server's answer may be megabytes long.

@@ -11,7 +11,7 @@ public import ResilienceTesting
 /// ```
 ///
 /// It makes the store anew for each trial, and it must be empty then. The trials: order and pages; duplicates, and that
-/// appending is all or nothing; lanes, their heads and what blocks them; claims; the sending lock; coalescing; limits; reviving, discarding and
+/// appending is all or nothing; lanes, their heads and what blocks them; claims; the sending lock; coalescing; limits; reviving, discarding, limits of what is dead, and
 /// clearing; totals, settings, texts of any characters; many tasks at the same time; and a random walk beside a slow and
 /// obvious model, in which everything that can be read is compared after each step.
 public struct StoreContract<Store: MutationStore>: Sendable {

@@ -23,6 +23,8 @@ struct StoreModel {
     var dead: [StoredMutation] { rows.filter { $0.state != .pending }.map(\.stored) }
     var bytes: Int { pending.reduce(0) { $0 + $1.mutation.payload.count } }
 
+    private var deadBytes: Int { dead.reduce(0) { $0 + $1.mutation.payload.count } }
+
     var heads: [LaneHead] {
         let blocked = rows.filter { $0.state == .blocking }.map(\.stored.mutation.entity)
         var seen: [String] = blocked
@@ -35,7 +37,9 @@ struct StoreModel {
     }
 
     var totals: QueueTotals {
-        QueueTotals(pending: pending.count, bytes: bytes, dead: dead.count, oldest: pending.first?.queuedAt)
+        QueueTotals(
+            pending: pending.count, bytes: bytes, dead: dead.count, deadBytes: deadBytes,
+            oldest: pending.first?.queuedAt)
     }
 
     mutating func append(_ mutations: [Mutation], _ rules: AppendRules, _ date: Date) throws -> Appended {
@@ -84,12 +88,20 @@ struct StoreModel {
         return appended
     }
 
-    mutating func apply(_ changes: [MutationChange], claiming positions: [Int64]) -> [StoredMutation] {
+    mutating func apply(
+        _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, _ date: Date
+    ) -> Applied {
         for change in changes {
             guard let index = pendingIndex(change.position) else { continue }
             switch change {
-            case .acknowledged:
-                rows.remove(at: index)
+            case .acknowledged(let position):
+                let lane = rows.remove(at: index).stored.mutation.entity
+                for index in rows.indices
+                where rows[index].state != .pending && rows[index].stored.mutation.entity == lane
+                    && rows[index].stored.position < position
+                {
+                    rows[index].stored.isOvertaken = true
+                }
             case .failed(_, let error):
                 rows[index].stored.isAttempted = true
                 rows[index].stored.failures += 1
@@ -97,6 +109,7 @@ struct StoreModel {
             case .parked(_, let error, let rest):
                 rows[index].state = rest == .block ? .blocking : .dead
                 rows[index].stored.lastError = error
+                rows[index].stored.diedAt = date
                 guard rest == .parkRest else { continue }
                 for next in rows.indices[(index + 1)...]
                 where rows[next].state == .pending
@@ -104,21 +117,46 @@ struct StoreModel {
                 {
                     rows[next].state = .dead
                     rows[next].stored.lastError = error
+                    rows[next].stored.diedAt = date
                 }
             }
         }
+        let dropped = dropDead(beyond: limits, date)
         let heads = heads.map(\.position)
-        return positions.compactMap { position in
+        let claimed = positions.compactMap { position -> StoredMutation? in
             guard let index = pendingIndex(position), heads.contains(position) else { return nil }
             rows[index].stored.isAttempted = true
             return rows[index].stored
         }
+        return Applied(claimed: claimed, dropped: dropped)
     }
 
-    mutating func revive(_ positions: [Int64]?, _ date: Date) -> Int {
+    private mutating func dropDead(beyond limits: DeadLimits, _ date: Date) -> [String] {
+        var dropped: [Row] = []
+        if let maxAge = limits.maxAge {
+            let isTooOld = { (row: Row) in
+                row.state == .dead
+                    && row.stored.diedAt.map { date.timeIntervalSince($0) > maxAge / .seconds(1) } == true
+            }
+            dropped = rows.filter(isTooOld).sorted(by: Row.goesBefore)
+            rows.removeAll(where: isTooOld)
+        }
+        while !limits.allow(count: dead.count, bytes: deadBytes) {
+            guard let first = rows.filter({ $0.state != .pending }).min(by: Row.goesBefore) else { break }
+            dropped.append(first)
+            rows.removeAll { $0.stored.position == first.stored.position }
+        }
+        return dropped.map(\.stored.mutation.id)
+    }
+
+    mutating func revive(_ positions: [Int64]?, evenOvertaken: Bool, _ date: Date) -> Int {
         var count = 0
-        for index in rows.indices where rows[index].state != .pending && rows[index].isAmong(positions) {
+        for index in rows.indices
+        where rows[index].state != .pending && rows[index].isAmong(positions)
+            && (evenOvertaken || !rows[index].stored.isOvertaken)
+        {
             rows[index].state = .pending
+            rows[index].stored.diedAt = nil
             rows[index].stored.failures = 0
             rows[index].stored.lastError = nil
             rows[index].stored.queuedAt = date
@@ -149,5 +187,13 @@ struct StoreModel {
 }
 
 extension StoreModel.Row {
+    /// Of two dead ones, whether the one makes room before the other.
+    fileprivate static func goesBefore(_ one: Self, _ other: Self) -> Bool {
+        func order(_ row: Self) -> (Int, Date, Int64) {
+            (row.state == .blocking ? 1 : 0, row.stored.diedAt ?? .distantPast, row.stored.position)
+        }
+        return order(one) < order(other)
+    }
+
     fileprivate func isAmong(_ positions: [Int64]?) -> Bool { positions?.contains(stored.position) ?? true }
 }

@@ -61,7 +61,7 @@ final class StoreStage<Store: MutationStore>: Sendable {
 
     @discardableResult
     func apply(_ changes: [MutationChange] = [], claiming positions: [Int64] = []) async throws -> [StoredMutation] {
-        try await store.apply(changes, claiming: positions)
+        try await store.apply(changes, claiming: positions, at: now)
     }
 
     func pending() async throws -> [StoredMutation] {

@@ -203,13 +203,68 @@ extension StoreTrial {
                 try await stage.requireHeads(["a1", "b1", "c1"], "all are revived")
                 let stored = try await stage.pending()
                 stage.require(
-                    stored.allSatisfy { $0.failures == 0 && $0.lastError == nil }, "the revived keep their failures")
+                    stored.allSatisfy { $0.failures == 0 && $0.lastError == nil && $0.diedAt == nil },
+                    "the revived keep their failures")
                 stage.require(
                     stored.map { $0.queuedAt.timeIntervalSince(stage.now) } == [90, 60, 90, 0],
                     "the revived are queued since \(stored.map(\.queuedAt))")
                 stage.require(
                     stored.map(\.isAttempted) == [true, false, false, false], "what was attempted is not as it was")
                 try await stage.requireDead([], "all are revived")
+            },
+            StoreTrial("what is overtaken is told, and passed over") { stage in
+                try await stage.append(["a1", "a2", "b1", "b2", "a3"].map { .trial($0) })
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply([positions[0], positions[2]].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.apply([.acknowledged(positions[1])])
+                try await stage.reopen()
+                let overtaken = try await stage.dead().map(\.isOvertaken)
+                stage.require(overtaken == [true, false], "overtaken are \(overtaken)")
+                let all = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
+                stage.require(all == 1, "\(all) are revived instead of the one that is not overtaken")
+                let one = try await stage.store.revive([positions[0]], evenOvertaken: false, at: stage.now)
+                stage.require(one == 0, "one that is overtaken is revived")
+                try await stage.requireHeads(["b1", "a3"], "one is revived")
+                let even = try await stage.store.revive([positions[0]], evenOvertaken: true, at: stage.now)
+                stage.require(even == 1, "\(even) are revived, even overtaken")
+                try await stage.requireHeads(["a1", "b1"], "both are revived")
+                // It has not become any younger.
+                try await stage.apply([.parked(positions[0], error: "x", rest: .skip)])
+                let still = try await stage.dead().map(\.isOvertaken)
+                stage.require(still == [true], "what was overtaken before is no more")
+            },
+            StoreTrial("limits of what is dead") { stage in
+                func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)
+                    async throws -> [String]
+                {
+                    try await stage.append(ids.map { .trial($0, payload: "four") })
+                    var changes: [MutationChange] = []
+                    for id in ids {
+                        changes.append(.parked(try await stage.position(of: id), error: "x", rest: rest))
+                    }
+                    return try await stage.store.apply(
+                        changes, claiming: [], keeping: limits, at: stage.now + seconds
+                    ).dropped
+                }
+                func require(_ dropped: [String], _ expected: [String]) {
+                    stage.require(dropped == expected, "dropped are \(dropped) instead of \(expected)")
+                }
+                require(try await die(["a1", "b1"], DeadLimits(maxCount: 2), after: 0, rest: .block), [])
+                require(try await die(["c1", "d1"], DeadLimits(maxCount: 3), after: 2), ["c1"])
+                try await stage.reopen()
+                let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
+                stage.require(died == [0, 0, 2], "they died at \(died)")
+                // Blocking ones when no other is left; the clock may have been set back.
+                require(try await die(["e1"], DeadLimits(maxBytes: 15), after: 1), ["e1"])
+                require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 12), [])
+                require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 13), ["d1"])
+                try await stage.append([.trial("a2")])
+                try await stage.requireHeads([], "a lane is blocked")
+                require(try await die([], DeadLimits(maxBytes: 4), after: 20), ["a1"])
+                try await stage.requireHeads(["a2"], "what blocked the lane made room")
+                require(try await die(["f1"], DeadLimits(maxCount: 0), after: 0), ["f1", "b1"])
+                let totals = try await stage.store.totals()
+                stage.require(totals.dead == 0 && totals.deadBytes == 0, "the totals are \(totals)")
             },
             StoreTrial("discarding") { stage in
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })

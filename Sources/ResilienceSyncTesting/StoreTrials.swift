@@ -246,7 +246,8 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     .acknowledged(positions[0]), .parked(positions[1], error: "x", rest: .block),
                 ])
                 try await expect(
-                    QueueTotals(pending: 1, bytes: 2, dead: 1, oldest: stage.now + 60), "after one is dead")
+                    QueueTotals(pending: 1, bytes: 2, dead: 1, deadBytes: 4, oldest: stage.now + 60),
+                    "after one is dead")
                 _ = try await stage.store.revive(nil, at: stage.now + 90)
                 try await expect(
                     QueueTotals(pending: 2, bytes: 6, dead: 0, oldest: stage.now + 90), "after it is revived")

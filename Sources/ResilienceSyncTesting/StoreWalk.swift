@@ -108,11 +108,18 @@ struct StoreWalk<Store: MutationStore> {
             let claim = target()
             if !claims.contains(claim) { claims.append(claim) }
         }
-        history.append("apply \(zip(changes, targets).map { $0($1) }) claiming \(claims)")
-        let expected = model.apply(zip(changes, targets).map { $0($1) }, claiming: claims).map(translated)
+        let limits = DeadLimits(
+            maxCount: chance(4) ? Int.random(in: 0...6, using: &random) : nil,
+            maxBytes: chance(4) ? Int.random(in: 0...12, using: &random) : nil,
+            maxAge: chance(4) ? .seconds(Int.random(in: 0...30, using: &random)) : nil)
+        // A wall clock may be set back.
+        let date = chance(8) ? date - 20 : date
+        history.append("apply \(zip(changes, targets).map { $0($1) }) claiming \(claims) keeping \(limits) at \(date)")
+        var expected = model.apply(zip(changes, targets).map { $0($1) }, claiming: claims, keeping: limits, date)
+        expected.claimed = expected.claimed.map(translated)
         let found = try await stage.store.apply(
-            zip(changes, targets).map { $0(theirs($1)) }, claiming: claims.map(theirs))
-        return found == expected ? nil : "claimed are \(found) instead of \(expected)"
+            zip(changes, targets).map { $0(theirs($1)) }, claiming: claims.map(theirs), keeping: limits, at: date)
+        return found == expected ? nil : "applied is \(found) instead of \(expected)"
     }
 
     /// A position of the model's, most likely a head's.
@@ -122,16 +129,19 @@ struct StoreWalk<Store: MutationStore> {
         return Int64.random(in: 0...model.lastPosition + 1, using: &random)
     }
 
+    /// One in so many times.
+    private mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
+
     private mutating func deadOnes() -> [Int64]? {
         if Int.random(in: 0..<3, using: &random) == 0 { return nil }
         return Array(Set((0..<3).map { _ in model.dead.randomElement(using: &random)?.position ?? target() }))
     }
 
     private mutating func revive() async throws -> String? {
-        let chosen = deadOnes()
-        history.append("revive \(chosen.map { "\($0)" } ?? "all")")
-        let expected = model.revive(chosen, date)
-        let found = try await stage.store.revive(chosen?.map(theirs), at: date)
+        let (chosen, even) = (deadOnes(), Bool.random(using: &random))
+        history.append("revive \(chosen.map { "\($0)" } ?? "all")\(even ? ", even overtaken" : "")")
+        let expected = model.revive(chosen, evenOvertaken: even, date)
+        let found = try await stage.store.revive(chosen?.map(theirs), evenOvertaken: even, at: date)
         return found == expected ? nil : "\(found) are revived instead of \(expected)"
     }
 
@@ -220,7 +230,8 @@ struct StoreWalk<Store: MutationStore> {
     private func translated(_ stored: StoredMutation) -> StoredMutation {
         StoredMutation(
             position: theirs(stored.position), mutation: stored.mutation, queuedAt: stored.queuedAt,
-            isAttempted: stored.isAttempted, failures: stored.failures, lastError: stored.lastError)
+            isAttempted: stored.isAttempted, failures: stored.failures, lastError: stored.lastError,
+            diedAt: stored.diedAt, isOvertaken: stored.isOvertaken)
     }
 
     private enum Ending: Equatable {

@@ -153,7 +153,9 @@ struct HookedStore: MutationStore {
     private func hooked<R>(_ name: String, _ body: () async throws -> R) async throws -> R {
         try await hook(.before(name))
         let result = try await body()
-        let rows = (result as? [StoredMutation])?.count ?? (result as? [LaneHead])?.count
+        let rows =
+            (result as? [StoredMutation])?.count ?? (result as? [LaneHead])?.count
+            ?? (result as? Applied)?.claimed.count
         try await hook(.after(name, rows: rows ?? 0))
         return result
     }
@@ -168,7 +170,9 @@ struct HookedStore: MutationStore {
         try await inner.pendingEntities(among: entities)
     }
     /// Its step is named by what it changes first: "remove", "fail", "park", or "claim".
-    func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation] {
+    func apply(
+        _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+    ) async throws -> Applied {
         let name =
             switch changes.first {
             case .acknowledged: "remove"
@@ -176,7 +180,9 @@ struct HookedStore: MutationStore {
             case .parked: "park"
             case nil: "claim"
             }
-        return try await hooked(name) { try await inner.apply(changes, claiming: positions) }
+        return try await hooked(name) {
+            try await inner.apply(changes, claiming: positions, keeping: limits, at: date)
+        }
     }
     func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await hooked("pending") { try await inner.pending(after: position, limit: limit) }
@@ -184,8 +190,8 @@ struct HookedStore: MutationStore {
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await inner.dead(after: position, limit: limit)
     }
-    func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
-        try await inner.revive(positions, at: date)
+    func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
+        try await inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
     }
     func discard(_ positions: [Int64]?) async throws -> Int { try await inner.discard(positions) }
     func seal() async throws -> Int64 { try await hooked("seal") { try await inner.seal() } }

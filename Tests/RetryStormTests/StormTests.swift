@@ -101,8 +101,8 @@
 
         @Test("a server that is not there loses nothing")
         func aServerThatIsNotThereLosesNothing() async throws {
-            // A port that was free a moment ago.
-            let url = try await StormServer.serve(TokenBucket(rate: 1, burst: 1)) { $0.url }
+            let port = try #require(DeafPort())
+            let url = try #require(URL(string: "http://127.0.0.1:\(port.number)"))
             let path = FileManager.default.temporaryDirectory
                 .appendingPathComponent("storm-test-\(UUID().uuidString).sqlite").path
             defer { for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
@@ -186,5 +186,33 @@
             let trouble = ServerTrouble(status: 301, verdict: .success, location: "https://new/", at: url)
             #expect(trouble?.description.contains("redirects to https://new/ (HTTP status 301)") == true)
         }
+    }
+
+    /// A port of this machine that nobody listens at, and that nobody else gets meanwhile.
+    private final class DeafPort: Sendable {
+        let number: UInt16
+        private let descriptor: CInt
+
+        init?() {
+            #if canImport(Darwin)
+                descriptor = socket(AF_INET, SOCK_STREAM, 0)
+            #else
+                descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+            #endif
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let descriptor = descriptor
+            let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &size) == 0
+                }
+            }
+            number = UInt16(bigEndian: address.sin_port)
+            guard isBound else { return nil }
+        }
+
+        deinit { close(descriptor) }
     }
 #endif

@@ -5,7 +5,7 @@ public enum SyncEvent: PolicyEvent, Equatable {
     case enqueued(Int)
     /// A mutation was taken up by the one before it in its lane; with `cancelsOut` nothing is left of both.
     case coalesced(id: String, into: String, cancelsOut: Bool)
-    /// It made room for newer ones, and is gone.
+    /// It made room for newer ones, or was dead for too long, and is gone.
     case dropped(id: String)
     /// It is being sent.
     case attempted(id: String)

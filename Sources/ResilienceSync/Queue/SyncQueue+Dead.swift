@@ -10,11 +10,14 @@ extension SyncQueue {
 
     /// Makes what was set aside pending again, at its old place, as if it had never failed, and triggers. Its idempotency key
     /// stays.
-    /// - Parameter positions: ``StoredMutation/position``; nil for all.
+    /// - Parameters:
+    ///   - positions: ``StoredMutation/position``; nil for all.
+    ///   - evenOvertaken: whether those, too, whose entity has been changed on the other side since, by a later mutation that was
+    ///     delivered: see ``StoredMutation/isOvertaken``. They are passed over otherwise.
     /// - Returns: how many.
     @discardableResult
-    public func retryDead(_ positions: [Int64]? = nil) async throws -> Int {
-        let count = try await store.revive(positions, at: wallClock())
+    public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
+        let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: wallClock())
         if count > 0 { tell(.revived(count)) }
         change { state, _ in state.machine.revived() }
         trigger()

@@ -72,8 +72,17 @@ extension SyncQueue {
                     }
                     change { state, _ in state.machine.found(page) }
                 case .apply(let changes, let positions):
-                    let claimed = try await uncancelled { try await self.store.apply(changes, claiming: positions) }
-                    let requests = change { $0.machine.applied(claimed.map { LaneHead($0) }, at: $1) }
+                    let (limits, date) = (configuration.dead, wallClock())
+                    let applied = try await uncancelled {
+                        try await self.store.apply(changes, claiming: positions, keeping: limits, at: date)
+                    }
+                    let claimed = applied.claimed
+                    let requests = change { state, now in
+                        // One that made room may have blocked its lane.
+                        if !applied.dropped.isEmpty { state.machine.revived() }
+                        return state.machine.applied(claimed.map { LaneHead($0) }, at: now)
+                    }
+                    for id in applied.dropped { tell(.dropped(id: id)) }
                     let mutations = Dictionary(claimed.map { ($0.position, $0.mutation) }) { first, _ in first }
                     for request in requests { send(request, of: mutations, in: &group) }
                 case .check:

@@ -32,6 +32,8 @@ public struct SyncQueueConfiguration: Sendable {
     public var maxAge: Duration?
     /// How much may be pending, and what is coalesced.
     public var appending: AppendRules
+    /// How much of what was set aside is kept. What is beyond that is dropped whenever the queue sends; by default nothing is.
+    public var dead: DeadLimits
     /// Heads of lanes read from the store at a time; and, while nobody gets through, entities that may be waiting to be tried
     /// again before the queue stops trying others; 1 or more.
     public var pageSize: Int
@@ -59,6 +61,7 @@ public struct SyncQueueConfiguration: Sendable {
         laneRule: LaneRule = .skip,
         maxAge: Duration? = nil,
         appending: AppendRules = AppendRules(),
+        dead: DeadLimits = DeadLimits(),
         pageSize: Int = 100,
         throttledBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         failedBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
@@ -73,6 +76,7 @@ public struct SyncQueueConfiguration: Sendable {
         self.laneRule = laneRule
         self.maxAge = maxAge
         self.appending = appending
+        self.dead = dead
         self.pageSize = pageSize
         self.throttledBackoff = throttledBackoff
         self.failedBackoff = failedBackoff

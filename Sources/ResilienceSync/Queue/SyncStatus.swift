@@ -14,6 +14,8 @@ public struct SyncStatus: Sendable, Hashable {
     public let bytes: Int
     /// Mutations set aside.
     public let dead: Int
+    /// Bytes of their payloads.
+    public let deadBytes: Int
     /// Mutations whose answer is being waited for.
     public let inFlight: Int
     public let isFlushing: Bool
@@ -40,8 +42,9 @@ extension SyncQueue {
         let wallNow = wallClock()
         return state.withLock { state in
             SyncStatus(
-                pending: totals.pending, bytes: totals.bytes, dead: totals.dead, inFlight: state.machine.inFlight,
-                isFlushing: state.flight != nil, pausedUntil: pausedUntil, rate: state.machine.pace.rate,
+                pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
+                inFlight: state.machine.inFlight, isFlushing: state.flight != nil, pausedUntil: pausedUntil,
+                rate: state.machine.pace.rate,
                 // A store may hold any date, and a duration can't be any number of seconds.
                 oldestAge: totals.oldest.map { .seconds(min(max(0, wallNow.timeIntervalSince($0)), 1e12)) },
                 estimatedTimeLeft: Self.timeLeft(

@@ -32,10 +32,13 @@ public final class MemoryStore: MutationStore {
         state.withLock { state in entities.filter { state.table.isPending($0) } }
     }
 
-    public func apply(_ changes: [MutationChange], claiming positions: [Int64]) -> [StoredMutation] {
+    public func apply(
+        _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+    ) -> Applied {
         state.withLock { state in
-            for change in changes { state.table.make(change.withBoundedError) }
-            return positions.compactMap { state.table.claim($0) }
+            for change in changes { state.table.make(change.withBoundedError, at: date) }
+            let dropped = state.table.dropDead(beyond: limits, at: date)
+            return Applied(claimed: positions.compactMap { state.table.claim($0) }, dropped: dropped)
         }
     }
 
@@ -47,26 +50,27 @@ public final class MemoryStore: MutationStore {
         state.withLock { $0.table.page($0.table.dead.page(after: position, limit: limit)) }
     }
 
-    public func revive(_ positions: [Int64]?, at date: Date) -> Int {
-        forEachDead(positions) { entry in
+    public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) -> Int {
+        forEachDead(positions, where: { evenOvertaken || !$0.stored.isOvertaken }) { entry in
             entry.status = .pending
             entry.stored.queuedAt = date
             entry.stored.failures = 0
-            entry.stored.lastError = nil
+            (entry.stored.lastError, entry.stored.diedAt) = (nil, nil)
             return entry
         }
     }
 
-    public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions) { _ in nil } }
+    public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions, where: { _ in true }) { _ in nil } }
 
     /// - Returns: how many there were.
     private func forEachDead(
-        _ positions: [Int64]?, _ change: (inout MemoryTable.Entry) -> MemoryTable.Entry?
+        _ positions: [Int64]?, where isMeant: (MemoryTable.Entry) -> Bool,
+        _ change: (inout MemoryTable.Entry) -> MemoryTable.Entry?
     ) -> Int {
         state.withLock { state in
             var count = 0
             for position in positions ?? state.table.dead.page(after: .min, limit: .max) {
-                guard var entry = state.table.dead(position) else { continue }
+                guard var entry = state.table.dead(position), isMeant(entry) else { continue }
                 state.table.put(change(&entry), at: position)
                 count += 1
             }
@@ -101,30 +105,47 @@ public final class MemoryStore: MutationStore {
 }
 
 extension MemoryTable {
-    fileprivate mutating func make(_ change: MutationChange) {
+    fileprivate mutating func make(_ change: MutationChange, at date: Date) {
         guard var entry = pending(change.position) else { return }
         switch change {
         case .acknowledged(let position):
             put(nil, at: position)
+            overtake(entry.stored.mutation.entity, before: position)
         case .failed(let position, let error):
             entry.stored.isAttempted = true
             entry.stored.failures = entry.stored.failures.saturatingAdding(1)
             entry.stored.lastError = error
             put(entry, at: position)
         case .parked(let position, let error, let rest):
-            park(entry, error: error, as: rest == .block ? .blocking : .dead)
+            park(entry, error: error, as: rest == .block ? .blocking : .dead, at: date)
             guard rest == .parkRest else { return }
             for next in self.rest(of: entry.stored.mutation.entity, after: position) {
-                if let entry = pending(next) { park(entry, error: error, as: .dead) }
+                if let entry = pending(next) { park(entry, error: error, as: .dead, at: date) }
             }
         }
     }
 
-    private mutating func park(_ entry: Entry, error: String, as status: Status) {
+    private mutating func park(_ entry: Entry, error: String, as status: Status, at date: Date) {
         var entry = entry
         entry.status = status
-        entry.stored.lastError = error
+        (entry.stored.lastError, entry.stored.diedAt) = (error, date)
         put(entry, at: entry.stored.position)
+    }
+
+    /// - Returns: ids of those that made room.
+    fileprivate mutating func dropDead(beyond limits: DeadLimits, at date: Date) -> [String] {
+        var dropped: [String] = []
+        func isTooOld(_ entry: Entry) -> Bool {
+            guard entry.status == .dead, let oldest = limits.oldest(at: date) else { return false }
+            return entry.stored.diedAt ?? date < oldest
+        }
+        while let first = firstDead,
+            isTooOld(first) || !limits.allow(count: totals.dead, bytes: totals.deadBytes)
+        {
+            put(nil, at: first.stored.position)
+            dropped.append(first.stored.mutation.id)
+        }
+        return dropped
     }
 
     fileprivate mutating func attempt(_ position: Int64) {

@@ -17,9 +17,27 @@ struct MemoryTable {
 
     private struct Lane {
         var pending = SortedPositions()
+        var dead = SortedPositions()
         /// Dead ones that block it.
         var blockers = 0
         var head: Int64?
+    }
+
+    /// Which dead one makes room first.
+    private struct Death: Comparable {
+        let blocks: Bool
+        let diedAt: Date
+        let position: Int64
+
+        init?(_ entry: Entry?) {
+            guard let entry, entry.status != .pending else { return nil }
+            (blocks, position) = (entry.status == .blocking, entry.stored.position)
+            diedAt = entry.stored.diedAt ?? .distantPast
+        }
+
+        static func < (lhs: Self, rhs: Self) -> Bool {
+            (lhs.blocks ? 1 : 0, lhs.diedAt, lhs.position) < (rhs.blocks ? 1 : 0, rhs.diedAt, rhs.position)
+        }
     }
 
     private var entries: [Int64: Entry] = [:]
@@ -29,8 +47,11 @@ struct MemoryTable {
     private(set) var fresh = SortedPositions()
     private(set) var heads = SortedPositions()
     private(set) var dead = SortedPositions()
+    /// In order.
+    private var deaths: [Death] = []
     private var pendingCount = 0
     private var bytes = 0
+    private var deadBytes = 0
     private(set) var lastPosition: Int64 = 0
     /// What was there before ``atomically(_:)`` began; nil when nobody asks.
     private var before: [Int64: Entry?]?
@@ -52,9 +73,19 @@ struct MemoryTable {
         lanes[ExactText(entity)]?.pending.page(after: position, limit: .max) ?? []
     }
 
+    /// The dead one that makes room first.
+    var firstDead: Entry? { deaths.first.flatMap { entries[$0.position] } }
+
+    /// The other side has got a mutation of this lane: dead ones before it are older than what it knows.
+    mutating func overtake(_ entity: String, before later: Int64) {
+        for position in lanes[ExactText(entity)]?.dead.page(after: .min, limit: .max) ?? [] where position < later {
+            entries[position]?.stored.isOvertaken = true
+        }
+    }
+
     var totals: QueueTotals {
         QueueTotals(
-            pending: pendingCount, bytes: bytes, dead: entries.count - pendingCount,
+            pending: pendingCount, bytes: bytes, dead: entries.count - pendingCount, deadBytes: deadBytes,
             oldest: pending.first.flatMap { entries[$0] }?.stored.queuedAt)
     }
 
@@ -77,16 +108,26 @@ struct MemoryTable {
             pendingCount += 1
             bytes += stored.mutation.payload.count
         }
+        let (oldDeath, death) = (Death(old), Death(entry))
+        if let oldDeath, let old {
+            deaths.remove(at: index(of: oldDeath))
+            deadBytes -= old.stored.mutation.payload.count
+        }
+        if let death {
+            deaths.insert(death, at: index(of: death))
+            deadBytes += stored.mutation.payload.count
+        }
         pending.update(position, from: wasPending, to: isPending)
         fresh.update(position, from: old?.isFresh == true, to: entry?.isFresh == true)
-        dead.update(position, from: old != nil && !wasPending, to: entry != nil && !isPending)
+        dead.update(position, from: oldDeath != nil, to: death != nil)
         let blockers = (entry?.status == .blocking ? 1 : 0) - (old?.status == .blocking ? 1 : 0)
-        if wasPending == isPending, blockers == 0 { return }
+        if wasPending == isPending, (oldDeath == nil) == (death == nil), blockers == 0 { return }
 
         let name = ExactText(stored.mutation.entity)
         // Taken out, so that its positions are changed in place.
         var lane = lanes.removeValue(forKey: name) ?? Lane()
         lane.pending.update(position, from: wasPending, to: isPending)
+        lane.dead.update(position, from: oldDeath != nil, to: death != nil)
         lane.blockers += blockers
         let head = lane.blockers == 0 ? lane.pending.first : nil
         if head != lane.head {
@@ -94,7 +135,17 @@ struct MemoryTable {
             if let head { heads.insert(head) }
             lane.head = head
         }
-        if !lane.pending.isEmpty || lane.blockers > 0 { lanes[name] = lane }
+        if !lane.pending.isEmpty || !lane.dead.isEmpty { lanes[name] = lane }
+    }
+
+    /// Where a death is in their order, or belongs.
+    private func index(of death: Death) -> Int {
+        var (low, high) = (0, deaths.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if deaths[middle] < death { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Undoes everything if the body throws.

@@ -29,11 +29,14 @@ public protocol MutationStore: Sendable {
     /// Which of these entities have pending mutations, in the order asked for.
     func pendingEntities(among entities: [String]) async throws -> [String]
 
-    /// Makes these changes, in order, and then claims these mutations, to be sent: all of it or nothing. A change to a
-    /// mutation that is no longer pending does nothing.
+    /// Makes these changes, in order, drops what is dead beyond the limits, and then claims these mutations, to be sent: all
+    /// of it or nothing. A change to a mutation that is no longer pending does nothing.
+    /// - Parameter date: now, by the wall clock.
     /// - Returns: those claimed, as they are now, in the order asked for; without those that are no heads, as one behind which an
-    ///   older one was revived. They are attempted from now on.
-    func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation]
+    ///   older one was revived. They are attempted from now on. And what was dropped.
+    func apply(
+        _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+    ) async throws -> Applied
 
     /// The next pending mutations after a position, in order. Large payloads may make it fewer than the limit, but there is
     /// one if there are any.
@@ -44,9 +47,11 @@ public protocol MutationStore: Sendable {
 
     /// Makes dead mutations pending again, at their old place, with no failures, no error and a new
     /// ``StoredMutation/queuedAt``. What was attempted stays so. Positions that are not dead are passed over.
-    /// - Parameter positions: nil for all.
+    /// - Parameters:
+    ///   - positions: nil for all.
+    ///   - evenOvertaken: whether those that are ``StoredMutation/isOvertaken``, too.
     /// - Returns: how many.
-    func revive(_ positions: [Int64]?, at date: Date) async throws -> Int
+    func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int
 
     /// Removes dead mutations. Positions that are not dead are passed over.
     /// - Parameter positions: nil for all.
@@ -83,6 +88,18 @@ extension MutationStore {
     /// Removes everything that is pending.
     /// - Returns: how many there were.
     public func removePending() async throws -> Int { try await removePending(through: .max) }
+
+    /// With everything kept that is dead.
+    package func apply(
+        _ changes: [MutationChange], claiming positions: [Int64], at date: Date = Date()
+    ) async throws -> [StoredMutation] {
+        try await apply(changes, claiming: positions, keeping: DeadLimits(), at: date).claimed
+    }
+
+    /// Those that are overtaken, too.
+    package func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
+        try await revive(positions, evenOvertaken: true, at: date)
+    }
 }
 
 /// The first pending mutation of a lane, without what it carries: that may change until it is claimed.
@@ -123,7 +140,7 @@ public enum SendingLock: Sendable, Hashable {
 
 /// Something that became of a pending mutation.
 public enum MutationChange: Sendable, Hashable {
-    /// The other side has it: it is removed.
+    /// The other side has it: it is removed. Dead mutations of its lane that came before it are overtaken.
     case acknowledged(Int64)
     /// An attempt failed by the mutation's own fault: it is counted.
     case failed(Int64, error: String)
@@ -190,6 +207,44 @@ public struct AppendRules: Sendable {
     public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 }
 
+/// How much of what is dead is kept; more of it makes room.
+///
+/// The one that died first goes first, and those that block their lanes when no other is left; a lane goes on then. An age
+/// ends none that blocks its lane.
+public struct DeadLimits: Sendable, Hashable {
+    /// How many, at most; nil for no limit.
+    public var maxCount: Int?
+    /// Bytes of their payloads, at most; nil for no limit.
+    public var maxBytes: Int?
+    /// How long, at most; nil for no limit.
+    public var maxAge: Duration?
+
+    public init(maxCount: Int? = nil, maxBytes: Int? = nil, maxAge: Duration? = nil) {
+        let checks = SettingChecks("DeadLimits")
+        self.maxCount = maxCount.map { checks.atLeast(0, $0, "maxCount") }
+        self.maxBytes = maxBytes.map { checks.atLeast(0, $0, "maxBytes") }
+        self.maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
+    }
+
+    /// Whether so much may be kept.
+    public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
+
+    /// What died before this is too old; nil if nothing is.
+    public func oldest(at date: Date) -> Date? { maxAge.map { date.addingTimeInterval(-($0 / .seconds(1))) } }
+}
+
+/// What ``MutationStore/apply(_:claiming:keeping:at:)`` came to.
+public struct Applied: Sendable, Hashable {
+    public var claimed: [StoredMutation]
+    /// Ids of dead ones that made room, in the order they went.
+    public var dropped: [String]
+
+    public init(claimed: [StoredMutation] = [], dropped: [String] = []) {
+        self.claimed = claimed
+        self.dropped = dropped
+    }
+}
+
 /// What became of mutations that were appended.
 public struct Appended: Sendable, Hashable {
     public struct Merge: Sendable, Hashable {
@@ -224,13 +279,16 @@ public struct QueueTotals: Sendable, Hashable {
     public var bytes: Int
     /// Set aside.
     public var dead: Int
+    /// Bytes of their payloads.
+    public var deadBytes: Int
     /// Since when the first pending one is in the queue.
     public var oldest: Date?
 
-    public init(pending: Int = 0, bytes: Int = 0, dead: Int = 0, oldest: Date? = nil) {
+    public init(pending: Int = 0, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, oldest: Date? = nil) {
         self.pending = pending
         self.bytes = bytes
         self.dead = dead
+        self.deadBytes = deadBytes
         self.oldest = oldest
     }
 }

@@ -4,7 +4,7 @@
 
     /// The queue's tables, in whichever database they are.
     package enum SQLiteSchema {
-        package static let version = 2
+        package static let version = 3
         static let mutations = "resilience_mutation"
         /// Where the version is kept in a database that is not ours alone, and so has no `user_version` for us.
         static let versionSetting = "resilience_schema"
@@ -28,6 +28,8 @@
                 last_error TEXT,
                 state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1, 2)), -- pending, dead, dead and blocking its lane
                 head INTEGER NOT NULL DEFAULT 0 CHECK (head IN (0, 1)),
+                died_at REAL,
+                overtaken INTEGER NOT NULL DEFAULT 0,
                 payload BLOB NOT NULL
             )
             """,
@@ -36,11 +38,14 @@
             "CREATE INDEX resilience_head ON resilience_mutation (position) WHERE head = 1",
             "CREATE INDEX resilience_lane ON resilience_mutation (entity, position) WHERE state = 0",
             "CREATE INDEX resilience_block ON resilience_mutation (entity) WHERE state = 2",
+            "CREATE INDEX resilience_died ON resilience_mutation (state, died_at) WHERE state > 0",
+            "CREATE INDEX resilience_not_overtaken ON resilience_mutation (entity) WHERE state > 0 AND overtaken = 0",
             """
             CREATE TABLE resilience_totals (
                 pending INTEGER NOT NULL,
                 bytes INTEGER NOT NULL,
-                dead INTEGER NOT NULL
+                dead INTEGER NOT NULL,
+                dead_bytes INTEGER NOT NULL
             )
             """,
             """
@@ -48,7 +53,8 @@
                 UPDATE resilience_totals SET
                     pending = pending + (NEW.state = 0),
                     bytes = bytes + (NEW.state = 0) * length(NEW.payload),
-                    dead = dead + (NEW.state > 0);
+                    dead = dead + (NEW.state > 0),
+                    dead_bytes = dead_bytes + (NEW.state > 0) * length(NEW.payload);
             END
             """,
             """
@@ -56,7 +62,9 @@
                 UPDATE resilience_totals SET
                     pending = pending + (NEW.state = 0) - (OLD.state = 0),
                     bytes = bytes + (NEW.state = 0) * length(NEW.payload) - (OLD.state = 0) * length(OLD.payload),
-                    dead = dead + (NEW.state > 0) - (OLD.state > 0);
+                    dead = dead + (NEW.state > 0) - (OLD.state > 0),
+                    dead_bytes =
+                        dead_bytes + (NEW.state > 0) * length(NEW.payload) - (OLD.state > 0) * length(OLD.payload);
             END
             """,
             """
@@ -64,17 +72,21 @@
                 UPDATE resilience_totals SET
                     pending = pending - (OLD.state = 0),
                     bytes = bytes - (OLD.state = 0) * length(OLD.payload),
-                    dead = dead - (OLD.state > 0);
+                    dead = dead - (OLD.state > 0),
+                    dead_bytes = dead_bytes - (OLD.state > 0) * length(OLD.payload);
             END
             """,
-            "CREATE TABLE resilience_setting (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)",
+            settings,
         ]
+
+        private static let settings =
+            "CREATE TABLE resilience_setting (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)"
 
         static func create(_ db: Database) throws {
             for statement in schema { try db.execute(sql: statement) }
             try db.execute(
                 sql: """
-                    INSERT INTO resilience_totals VALUES (0, 0, 0);
+                    INSERT INTO resilience_totals VALUES (0, 0, 0, 0);
                     INSERT INTO resilience_setting VALUES ('\(versionSetting)', '\(version)');
                     """)
         }
@@ -88,6 +100,7 @@
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
             }
             guard version <= Self.version else { throw SyncQueueError.newerSchema(path: path, version: version) }
+            if version == 2 { try migrateVersion2(db) }
             try check(db, path: path)
         }
 
@@ -116,22 +129,78 @@
                 db,
                 sql: """
                     SELECT COUNT(*) FILTER (WHERE state = 0), IFNULL(SUM(length(payload)) FILTER (WHERE state = 0), 0),
-                    COUNT(*) FILTER (WHERE state > 0) FROM resilience_mutation
+                    COUNT(*) FILTER (WHERE state > 0), IFNULL(SUM(length(payload)) FILTER (WHERE state > 0), 0)
+                    FROM resilience_mutation
                     """)
-            let kept = try Row.fetchAll(db, sql: "SELECT pending, bytes, dead FROM resilience_totals")
+            let kept = try Row.fetchAll(db, sql: "SELECT pending, bytes, dead, dead_bytes FROM resilience_totals")
             func values(_ rows: [Row]) -> [[DatabaseValue]] { rows.map { Array($0.databaseValues) } }
             if values(kept) == values(counted) { return }
             try db.execute(sql: "DELETE FROM resilience_totals")
             for row in counted {
                 try db.execute(
-                    sql: "INSERT INTO resilience_totals VALUES (?, ?, ?)",
+                    sql: "INSERT INTO resilience_totals VALUES (?, ?, ?, ?)",
                     arguments: StatementArguments(row.databaseValues))
             }
         }
 
-        // MARK: Version 1
+        // MARK: Earlier versions
 
-        static func checkVersion1(_ db: Database) throws {
+        /// That a file of this version can be read as one.
+        static func check(_ db: Database, version: Int) throws {
+            version == 1 ? try checkVersion1(db) : try checkVersion2(db)
+        }
+
+        static func migrate(_ db: Database, from version: Int) throws {
+            version == 1 ? try migrateVersion1(db) : try migrateVersion2(db)
+        }
+
+        private static func checkVersion2(_ db: Database) throws {
+            _ = try db.makeStatement(sql: version2Mutations("resilience_mutation"))
+            _ = try db.makeStatement(sql: "SELECT name, value FROM resilience_setting")
+        }
+
+        /// It did not note when a mutation died, so that counts as now; nor whether one was overtaken.
+        private static func version2Mutations(_ table: String) -> String {
+            """
+            SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
+            last_error, state, head, iif(state > 0, :now, NULL), 0, payload FROM \(table) ORDER BY position
+            """
+        }
+
+        /// Within a transaction.
+        package static func migrateVersion2(_ db: Database) throws {
+            let old = "resilience_mutation_2"
+            try db.execute(
+                sql: """
+                    DROP TRIGGER resilience_inserted; DROP TRIGGER resilience_updated; DROP TRIGGER resilience_deleted;
+                    DROP INDEX resilience_pending; DROP INDEX resilience_dead; DROP INDEX resilience_head;
+                    DROP INDEX resilience_lane; DROP INDEX resilience_block; DROP TABLE resilience_totals;
+                    ALTER TABLE resilience_mutation RENAME TO \(old);
+                    """)
+            for statement in schema where statement != settings { try db.execute(sql: statement) }
+            try db.execute(
+                sql: "INSERT INTO resilience_mutation \(version2Mutations(old))",
+                arguments: ["now": Date().timeIntervalSinceReferenceDate])
+            try moveSequence(db, from: old)
+            try db.execute(
+                sql: """
+                    DROP TABLE \(old);
+                    UPDATE resilience_setting SET value = '\(version)' WHERE name = '\(versionSetting)';
+                    """)
+            try recount(db)
+        }
+
+        /// So that no position is given again.
+        private static func moveSequence(_ db: Database, from table: String) throws {
+            try db.execute(
+                sql: """
+                    DELETE FROM sqlite_sequence WHERE name = 'resilience_mutation';
+                    INSERT INTO sqlite_sequence (name, seq)
+                    SELECT 'resilience_mutation', seq FROM sqlite_sequence WHERE name = '\(table)';
+                    """)
+        }
+
+        private static func checkVersion1(_ db: Database) throws {
             _ = try db.makeStatement(sql: version1Mutations)
             _ = try db.makeStatement(sql: "SELECT name, value FROM setting")
         }
@@ -139,19 +208,16 @@
         /// It knew no operations, and didn't note what was attempted: any may have been.
         private static let version1Mutations = """
             SELECT position, id, entity, kind, NULL, idempotency_key, created_at, created_at, 1, failures, last_error,
-            dead <> 0, 0, payload FROM mutation ORDER BY position
+            dead <> 0, 0, iif(dead <> 0, :now, NULL), 0, payload FROM mutation ORDER BY position
             """
 
         /// Within a transaction.
         package static func migrateVersion1(_ db: Database) throws {
             try create(db)
             try db.execute(
-                sql: """
-                    INSERT INTO resilience_mutation \(version1Mutations);
-                    DELETE FROM sqlite_sequence WHERE name = 'resilience_mutation';
-                    INSERT INTO sqlite_sequence (name, seq)
-                    SELECT 'resilience_mutation', seq FROM sqlite_sequence WHERE name = 'mutation';
-                    """)
+                sql: "INSERT INTO resilience_mutation \(version1Mutations)",
+                arguments: ["now": Date().timeIntervalSinceReferenceDate])
+            try moveSequence(db, from: "mutation")
             // As text: SQLite's own conversion would round it.
             let pause = try Double.fetchOne(db, sql: "SELECT value FROM setting WHERE name = 'paused_until'")
             if let pause {

@@ -46,7 +46,7 @@
                 case SQLiteSchema.version:
                     if check == .full { try SQLiteSchema.recount(db) }
                     return .commit
-                default: try SQLiteSchema.migrateVersion1(db)
+                case let older?: try SQLiteSchema.migrate(db, from: older)
                 }
                 try db.execute(
                     sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
@@ -73,7 +73,7 @@
                 }
             }
             if version < SQLiteSchema.version {
-                try SQLiteSchema.checkVersion1(db)
+                try SQLiteSchema.check(db, version: version)
             } else {
                 try SQLiteSchema.check(db, path: path)
             }

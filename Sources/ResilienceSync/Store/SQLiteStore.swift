@@ -210,11 +210,12 @@
         }
 
         public func apply(
-            _ changes: [MutationChange], claiming positions: [Int64]
-        ) async throws -> [StoredMutation] {
+            _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+        ) async throws -> Applied {
             try await write { table in
-                for change in changes { try table.make(change.withBoundedError) }
-                return try positions.compactMap { try table.claim($0) }
+                for change in changes { try table.make(change.withBoundedError, at: date) }
+                let dropped = try table.dropDead(beyond: limits, at: date)
+                return Applied(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)
             }
         }
 
@@ -226,15 +227,17 @@
             try await read { try $0.page(.dead, after: position, limit: limit) }
         }
 
-        public func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
+        public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
             try await write { table in
-                try table.forEachDead(positions) { try table.revive($0, in: $1, at: date) }
+                try table.forEachDead(positions, evenOvertaken: evenOvertaken) {
+                    try table.revive($0, in: $1, at: date)
+                }
             }
         }
 
         public func discard(_ positions: [Int64]?) async throws -> Int {
             try await erase { table in
-                try table.forEachDead(positions) { try table.discard($0, in: $1) }
+                try table.forEachDead(positions) { try table.remove($0, of: $1) }
             }
         }
 

@@ -9,7 +9,7 @@
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
             case last = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                last_error, died_at, overtaken, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
             case hasPending = """
@@ -32,25 +32,37 @@
                 WHERE position = ?
                 """
             case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
-            case deadEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state > 0"
+            case deadEntity = "SELECT entity, overtaken FROM resilience_mutation WHERE position = ? AND state > 0"
+            case overtake = """
+                UPDATE resilience_mutation INDEXED BY resilience_not_overtaken SET overtaken = 1
+                WHERE entity = ? AND state > 0 AND overtaken = 0 AND position < ?
+                """
+            /// The dead one that makes room first.
+            case firstDead = """
+                SELECT position, entity, id, state, died_at FROM resilience_mutation INDEXED BY resilience_died
+                WHERE state > 0 ORDER BY state, died_at, position LIMIT 1
+                """
             case delete = "DELETE FROM resilience_mutation WHERE position = ?"
             case fail = """
                 UPDATE resilience_mutation SET attempted = 1, failures = MIN(failures, 9223372036854775806) + 1, last_error = ?
                 WHERE position = ? AND state = 0
                 """
-            case park = "UPDATE resilience_mutation SET state = ?, head = 0, last_error = ? WHERE position = ?"
+            case park =
+                "UPDATE resilience_mutation SET state = ?, head = 0, last_error = ?, died_at = ? WHERE position = ?"
             case parkRest = """
-                UPDATE resilience_mutation INDEXED BY resilience_lane SET state = 1, head = 0, last_error = ?
+                UPDATE resilience_mutation INDEXED BY resilience_lane
+                SET state = 1, head = 0, last_error = ?, died_at = ?
                 WHERE entity = ? AND state = 0 AND position > ?
                 """
             case revive = """
-                UPDATE resilience_mutation SET state = 0, failures = 0, last_error = NULL, queued_at = ? WHERE position = ?
+                UPDATE resilience_mutation SET state = 0, failures = 0, last_error = NULL, died_at = NULL, queued_at = ?
+                WHERE position = ?
                 """
             case claim =
                 "UPDATE resilience_mutation SET attempted = 1 WHERE position = ? AND head = 1 AND attempted = 0"
             case claimed = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, payload FROM resilience_mutation WHERE position = ? AND head = 1
+                last_error, died_at, overtaken, payload FROM resilience_mutation WHERE position = ? AND head = 1
                 """
             /// The first pending one of a lane is no head until ``settle`` says so.
             case behead = """
@@ -70,12 +82,12 @@
                 """
             case pending = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, payload FROM resilience_mutation INDEXED BY resilience_pending
+                last_error, died_at, overtaken, payload FROM resilience_mutation INDEXED BY resilience_pending
                 WHERE state = 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case dead = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, payload FROM resilience_mutation INDEXED BY resilience_dead
+                last_error, died_at, overtaken, payload FROM resilience_mutation INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case deadPositions = """
@@ -97,7 +109,7 @@
                 AND NOT EXISTS (SELECT 1 FROM resilience_mutation AS other INDEXED BY resilience_block
                 WHERE other.entity = resilience_mutation.entity AND other.state = 2)
                 """
-            case counts = "SELECT pending, bytes, dead FROM resilience_totals"
+            case counts = "SELECT pending, bytes, dead, dead_bytes FROM resilience_totals"
             case oldest = """
                 SELECT queued_at FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0
                 ORDER BY position LIMIT 1
@@ -150,16 +162,20 @@
             return page
         }
 
-        func make(_ change: MutationChange) throws {
+        func make(_ change: MutationChange, at date: Date) throws {
             switch change {
             case .acknowledged(let position):
-                try removePending(position)
+                guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
+                try remove(position, of: entity)
+                try execute(.overtake, [entity, position])
             case .failed(let position, let error):
                 try execute(.fail, [Self.column(error), position])
             case .parked(let position, let error, let rest):
                 guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
-                try execute(.park, [rest == .block ? 2 : 1, Self.column(error), position])
-                if rest == .parkRest { try execute(.parkRest, [Self.column(error), entity, position]) }
+                try execute(.park, [rest == .block ? 2 : 1, Self.column(error), Self.column(date), position])
+                if rest == .parkRest {
+                    try execute(.parkRest, [Self.column(error), Self.column(date), entity, position])
+                }
                 try execute(.settle, [entity])
             }
         }
@@ -175,22 +191,43 @@
             try execute(.settle, [entity])
         }
 
-        func discard(_ position: Int64, in entity: DatabaseValue) throws {
+        /// Takes a mutation out of its lane, pending or dead.
+        func remove(_ position: Int64, of entity: DatabaseValue) throws {
             try execute(.delete, [position])
             try execute(.settle, [entity])
         }
 
+        /// - Returns: ids of those that made room.
+        func dropDead(beyond limits: DeadLimits, at date: Date) throws -> [String] {
+            guard limits != DeadLimits() else { return [] }
+            let oldest = limits.oldest(at: date)
+            var dropped: [String] = []
+            while let first = try row(.firstDead) {
+                let diedAt = first.optionalDate("died_at") ?? .distantPast
+                let isTooOld = first.integer("state") == 1 && oldest.map { diedAt < $0 } == true
+                let totals = try totals()
+                guard isTooOld || !limits.allow(count: totals.dead, bytes: totals.deadBytes) else { break }
+                try remove(Int64.fromDatabaseValue(first["position"]) ?? 0, of: first["entity"])
+                dropped.append(first.text("id") ?? "")
+            }
+            return dropped
+        }
+
         /// - Parameter positions: nil for all.
         /// - Returns: how many there were.
-        func forEachDead(_ positions: [Int64]?, _ body: (Int64, _ entity: DatabaseValue) throws -> Void) throws -> Int {
+        func forEachDead(
+            _ positions: [Int64]?, evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
+        ) throws -> Int {
             var count = 0
             var last = Int64.min
             while true {
                 let page =
                     try positions ?? Int64.fetchAll(statement(.deadPositions), arguments: StatementArguments([last]))
                 for position in page {
-                    guard let entity = try row(.deadEntity, [position])?.databaseValue(at: 0) else { continue }
-                    try body(position, entity)
+                    guard let dead = try row(.deadEntity, [position]),
+                        evenOvertaken || dead.integer("overtaken") == 0
+                    else { continue }
+                    try body(position, dead["entity"])
                     count += 1
                 }
                 guard positions == nil, let end = page.last else { return count }
@@ -203,7 +240,7 @@
             guard let counts = try row(.counts) else { return QueueTotals() }
             return QueueTotals(
                 pending: counts.integer("pending"), bytes: counts.integer("bytes"), dead: counts.integer("dead"),
-                oldest: oldest.map(Date.init(timeIntervalSinceReferenceDate:)))
+                deadBytes: counts.integer("dead_bytes"), oldest: oldest.map(Date.init(timeIntervalSinceReferenceDate:)))
         }
 
         func setting(_ name: String) throws -> String? { try row(.setting, [Self.column(name)])?.text("value") }
@@ -254,8 +291,7 @@
 
         func removePending(_ position: Int64) throws {
             guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
-            try execute(.delete, [position])
-            try execute(.settle, [entity])
+            try remove(position, of: entity)
         }
     }
 
@@ -275,7 +311,11 @@
         }
 
         fileprivate func date(_ column: String) -> Date {
-            Date(timeIntervalSinceReferenceDate: Double.fromDatabaseValue(self[column]) ?? 0)
+            optionalDate(column) ?? Date(timeIntervalSinceReferenceDate: 0)
+        }
+
+        fileprivate func optionalDate(_ column: String) -> Date? {
+            Double.fromDatabaseValue(self[column]).map(Date.init(timeIntervalSinceReferenceDate:))
         }
     }
 
@@ -291,7 +331,7 @@
     extension StoredMutation {
         package static let columns = [
             "position", "id", "entity", "kind", "operation", "idempotency_key", "created_at", "queued_at", "attempted",
-            "failures", "last_error", "payload",
+            "failures", "last_error", "died_at", "overtaken", "payload",
         ]
 
         /// Of a row with these columns.
@@ -304,7 +344,8 @@
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
                 queuedAt: row.date("queued_at"), isAttempted: row.integer("attempted") != 0,
-                failures: row.integer("failures"), lastError: row.text("last_error"))
+                failures: row.integer("failures"), lastError: row.text("last_error"),
+                diedAt: row.optionalDate("died_at"), isOvertaken: row.integer("overtaken") != 0)
         }
     }
 #endif

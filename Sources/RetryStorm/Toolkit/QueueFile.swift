@@ -23,7 +23,7 @@
             in store: SQLiteStore, _ source: () throws -> [Mutation]
         ) async throws -> (mutations: [Mutation], isResumed: Bool) {
             // Else nobody could try them again: their ids are taken.
-            _ = try await store.revive(nil, at: Date())
+            _ = try await store.revive(nil, evenOvertaken: true, at: Date())
             var pending: [Mutation] = []
             var position = Int64.min
             while true {

@@ -9,7 +9,9 @@
         /// - Returns: whether every column has the type that the store writes.
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
-            let names = StoredMutation.columns
+            // The order of the corpus: later columns last.
+            let added = ["died_at", "overtaken"]
+            let names = StoredMutation.columns.filter { !added.contains($0) } + added
             let values = names.map { _ in Value(&rest) }
             let read = try row(of: values, names: names).map(StoredMutation.init(row:))
             guard let read else { throw Finding("there is no row") }
@@ -28,6 +30,8 @@
                 "created_at: \(read)")
             try expect(
                 read.queuedAt.timeIntervalSinceReferenceDate == value["queued_at"]?.number ?? 0, "queued_at: \(read)")
+            try expect(read.diedAt?.timeIntervalSinceReferenceDate == value["died_at"]?.number, "died_at: \(read)")
+            try expect(read.isOvertaken == ((value["overtaken"]?.integer ?? 0) != 0), "overtaken: \(read)")
             try expect(read.isAttempted == ((value["attempted"]?.integer ?? 0) != 0), "attempted: \(read)")
             try expect(
                 read.mutation.operation?.rawValue
@@ -128,8 +132,9 @@
 
             func isAsWritten(in column: String) -> Bool {
                 switch (column, self) {
-                case ("position", .integer), ("failures", .integer), ("attempted", .integer), ("created_at", .real),
-                    ("queued_at", .real), ("last_error", .null), ("operation", .null), ("payload", .blob):
+                case ("position", .integer), ("failures", .integer), ("attempted", .integer), ("overtaken", .integer),
+                    ("created_at", .real), ("queued_at", .real), ("died_at", .real), ("died_at", .null),
+                    ("last_error", .null), ("operation", .null), ("payload", .blob):
                     true
                 case ("id", _), ("entity", _), ("kind", _), ("idempotency_key", _), ("last_error", _),
                     ("operation", _):

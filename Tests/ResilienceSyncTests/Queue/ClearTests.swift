@@ -132,7 +132,7 @@ import Testing
         let old = store.pending(after: 0, limit: 1)[0].position
         #expect(store.removePending(through: .max) == 1)
         try await store.append([Mutation("a1")])
-        _ = store.apply([.acknowledged(old)], claiming: [])
+        _ = store.apply([.acknowledged(old)], claiming: [], keeping: DeadLimits(), at: Date())
         #expect(store.pendingCount() == 1)
     }
 

@@ -39,6 +39,71 @@ import Testing
         #expect(!fixture.events.contains { [.revived(0), .discarded(0)].contains($0) })
     }
 
+    @Test("what the other side has changed since is not retried unless that is wanted (P51)")
+    func overtaken() async throws {
+        fixture.server.enqueue(.refused(.gone), .refused(.gone), .ok)
+        let queue = queue(rule: .skip)
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1")])
+        _ = try await queue.flush()
+        #expect(try await queue.dead().map(\.isOvertaken) == [true, false])
+        #expect(try await queue.retryDead() == 1)
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids == ["a1", "b1", "a2", "b1"])
+        #expect(try await queue.retryDead(evenOvertaken: true) == 1)
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids.last == "a1")
+    }
+
+    @Test("what is dead is bounded, however much dies, and what makes room is told (P52)")
+    func bounded() async throws {
+        for _ in 0..<100 { fixture.server.enqueue(.refused(.gone)) }
+        var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always)
+        configuration.dead = DeadLimits(maxCount: 10, maxBytes: 70)
+        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        try await queue.enqueue((10..<110).map { Mutation("\($0)", payload: "ten bytes!") })
+        #expect(try await queue.flush().died == 100)
+        #expect(try await queue.dead().map(\.mutation.id) == (103..<110).map { "\($0)" })
+        let status = try await queue.status()
+        #expect(status.dead == 7 && status.deadBytes == 70)
+        #expect(
+            fixture.events.filter { if case .dropped = $0 { true } else { false } }
+                == (10..<103).map { .dropped(id: "\($0)") })
+    }
+
+    @Test("a lane goes on when what blocked it makes room")
+    func blockerMakesRoom() async throws {
+        fixture.server.enqueue(.refused(.gone), .refused(.gone))
+        var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block)
+        configuration.dead = DeadLimits(maxCount: 1)
+        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("b2")])
+        #expect(try await queue.flush().end == .blocked)
+        #expect(fixture.server.ids == ["a1", "b1", "a2"])
+        #expect(try await queue.dead().map(\.mutation.id) == ["b1"])
+    }
+
+    @Test("what has been dead for too long goes when the queue sends next")
+    func tooLongDead() async throws {
+        let wallClock = WallClock()
+        let (clock, server) = (fixture.clock, fixture.server)
+        server.enqueue(.refused(.gone))
+        var configuration = SyncQueueConfiguration()
+        configuration.dead.maxAge = .seconds(60)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {}, configuration: configuration,
+            wallClock: { wallClock.now }
+        ) { try await server($0) }
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        #expect(try await queue.dead().map(\.diedAt) == [wallClock.now])
+        for (seconds, left) in [(60.0, 1), (1, 0)] {
+            wallClock.set(wallClock.now.addingTimeInterval(seconds))
+            try await queue.enqueue(Mutation("b\(left)"))
+            _ = try await queue.flush()
+            #expect(try await queue.deadCount() == left)
+        }
+    }
+
     @Test("a lane that a dead mutation blocks waits, others go on, and the flush says so", arguments: [true, false])
     func block(byDiscarding: Bool) async throws {
         fixture.server.enqueue(.refused(.gone))

@@ -32,7 +32,9 @@
                 #expect(dead.map(\.failures) == [1] && dead.map(\.lastError) == ["410"])
                 #expect(try await store.heads(after: .min, limit: 9).map(\.position) == [1, 5])
                 let totals = try await store.totals()
-                #expect(totals == QueueTotals(pending: 3, bytes: 18, dead: 1, oldest: pending.first?.queuedAt))
+                #expect(
+                    totals == QueueTotals(pending: 3, bytes: 18, dead: 1, deadBytes: 5, oldest: pending.first?.queuedAt)
+                )
             }
         }
 
@@ -112,6 +114,48 @@
             let before = try folder.contents()
             #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
             #expect(try folder.contents() == before)
+        }
+
+        @Test(
+            "every mutation of a version 2 file is there: its place, failures, key and texts, pending or dead",
+            arguments: [true, false])
+        func version2(isOwn: Bool) async throws {
+            try Version2File.make(path, isOwn: isOwn)
+            let before = Date()
+            for _ in 0..<2 {
+                let store = isOwn ? try SQLiteStore(path: path) : try SQLiteStore(in: try DatabaseQueue(path: path))
+                let pending = try await store.pending(after: .min, limit: 9)
+                #expect(pending.map(\.position) == [1, 3, 5] && pending.map(\.isAttempted) == [true, false, false])
+                #expect(
+                    pending.map(\.mutation) == [(1, "a1", "a"), (3, "a2", "a"), (5, "b\0two", "b\0")].map(mutation))
+                #expect(pending.map(\.failures) == [2, 0, 0] && pending.map(\.lastError) == ["503", nil, nil])
+                #expect(pending.allSatisfy { $0.diedAt == nil && !$0.isOvertaken })
+                let dead = try await store.dead(after: .min, limit: 9)
+                #expect(dead.map(\.mutation) == [mutation(4, "b1", "b")] && dead.map(\.lastError) == ["410"])
+                // Nobody noted when; its age begins now.
+                #expect(try #require(dead[0].diedAt).timeIntervalSince(before) >= 0 && !dead[0].isOvertaken)
+                #expect(try await store.heads(after: .min, limit: 9).map(\.position) == [1, 5])
+                let totals = try await store.totals()
+                let oldest = pending.first?.queuedAt
+                #expect(totals == QueueTotals(pending: 3, bytes: 18, dead: 1, deadBytes: 5, oldest: oldest))
+                #expect(try await store.setting("pausedUntil") == "1800000000.5")
+            }
+            let store = isOwn ? try SQLiteStore(path: path) : try SQLiteStore(in: try DatabaseQueue(path: path))
+            try await store.append([Mutation("z1")])
+            #expect(try await store.pending(after: .min, limit: 9).last?.position == 7)
+        }
+
+        @Test(
+            "a damaged version 2 file is refused, and nothing in it is lost",
+            arguments: [
+                "ALTER TABLE resilience_mutation RENAME COLUMN kind TO sort", "DROP TRIGGER resilience_updated",
+            ])
+        func damagedVersion2(damage: String) throws {
+            try Version2File.make(path, isOwn: true)
+            try Stranger.execute(damage, at: path)
+            let before = try Version2File.contents(of: path)
+            #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
+            #expect(try Version2File.contents(of: path) == before)
         }
 
         private func mutation(_ position: Int, _ id: String, _ entity: String) -> Mutation {

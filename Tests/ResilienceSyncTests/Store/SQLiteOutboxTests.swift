@@ -207,11 +207,11 @@
                     try $0.execute(sql: "UPDATE resilience_setting SET value = ?", arguments: [value])
                 }
             }
-            try await setVersion("3")
-            #expect(throws: SyncQueueError.newerSchema(path: path, version: 3)) { try SQLiteStore(in: database) }
+            try await setVersion("4")
+            #expect(throws: SyncQueueError.newerSchema(path: path, version: 4)) { try SQLiteStore(in: database) }
             try await setVersion("x")
             #expect(throws: SyncQueueError.self) { try SQLiteStore(in: database) }
-            try await setVersion("2")
+            try await setVersion("3")
             _ = try SQLiteStore(in: database)
             try await database.write { try $0.execute(sql: "DROP INDEX resilience_head") }
             #expect(throws: SyncQueueError.self) { try SQLiteStore(in: database) }

@@ -110,10 +110,10 @@
         @Test("a queue of a newer version is refused by that name and left as it is")
         func newer() async throws {
             _ = try await filledFile()
-            try Stranger.execute("PRAGMA user_version = 3", at: path)
+            try Stranger.execute("PRAGMA user_version = 4", at: path)
             let before = try folder.contents()
             let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
-            #expect(error == .newerSchema(path: path, version: 3))
+            #expect(error == .newerSchema(path: path, version: 4))
             #expect(error?.description.contains(path) == true)
             #expect(try folder.contents() == before)
         }
@@ -122,7 +122,7 @@
         func newerAfterCrash() async throws {
             _ = try await filledFile()
             let writer = try Stranger.open(path)
-            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 3", with: writer)
+            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 4", with: writer)
             let copy = try TemporaryFolder()
             for (name, bytes) in try folder.contents() where !name.hasSuffix("-shm") {
                 try bytes.write(to: copy.url.appendingPathComponent(name))
@@ -130,9 +130,9 @@
             try writer.close()
             let name = copy.path("queue.sqlite")
             for _ in 0..<2 {
-                #expect(throws: SyncQueueError.newerSchema(path: name, version: 3)) { try SQLiteStore(path: name) }
+                #expect(throws: SyncQueueError.newerSchema(path: name, version: 4)) { try SQLiteStore(path: name) }
             }
-            try Stranger.execute("PRAGMA user_version = 2", at: name)
+            try Stranger.execute("PRAGMA user_version = 3", at: name)
             #expect(try await SQLiteStore(path: name).totals().pending == 500)
         }
 

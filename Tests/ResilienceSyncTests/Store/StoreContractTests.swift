@@ -49,7 +49,8 @@ import Testing
             dropsTheNewest, claimsStale, claimsSilently, coalescesIntoAttempted, revivesWithFailures, revivesNothing,
             countsTheDead, keepsEmptySettings, forgetsSettings, reusesPositions, changesTexts, complainsOfWhatIsGone,
             ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
-            findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked
+            findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked,
+            keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken
 
         var trial: String {
             switch self {
@@ -74,6 +75,8 @@ import Testing
             case .clearsTheDead: "clearing"
             case .neverSeals, .removesTooMuch: "sealing"
             case .locksForAll, .unlocksForAll, .forgetsWhoLocked: "the sending lock"
+            case .keepsAllTheDead, .neverTooOld, .dropsSilently: "limits of what is dead"
+            case .neverOvertaken, .revivesTheOvertaken: "what is overtaken is told, and passed over"
             case .findsTheDead: "entities with something pending"
             case .losesRaces: "many tasks at the same time"
             }
@@ -130,7 +133,7 @@ import Testing
             case .dropsTheNewest where rules.overflow == .dropOldest:
                 let last = inner.pending(after: .min, limit: .max).last { !$0.isAttempted }
                 if let last, inner.totals().pending == rules.maxCount {
-                    _ = inner.apply([.acknowledged(last.position)], claiming: [])
+                    _ = inner.apply([.acknowledged(last.position)], claiming: [], keeping: DeadLimits(), at: date)
                     var appended = try inner.append(mutations, under: rules, at: date)
                     appended.dropped.append(last.mutation.id)
                     return appended
@@ -174,7 +177,15 @@ import Testing
             }
         }
 
-        func apply(_ changes: [MutationChange], claiming positions: [Int64]) async throws -> [StoredMutation] {
+        func apply(
+            _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+        ) async throws -> Applied {
+            let limits =
+                switch fault {
+                case .keepsAllTheDead: DeadLimits(maxAge: limits.maxAge)
+                case .neverTooOld: DeadLimits(maxCount: limits.maxCount, maxBytes: limits.maxBytes)
+                default: limits
+                }
             var all: [MutationChange] = []
             for change in changes {
                 let isPending = inner.pending(after: change.position &- 1, limit: 1).first?.position == change.position
@@ -193,24 +204,27 @@ import Testing
                 }
             }
             if fault == .claimsSilently {
-                _ = inner.apply(all, claiming: [])
-                return positions.compactMap { position in
+                var applied = inner.apply(all, claiming: [], keeping: limits, at: date)
+                applied.claimed = positions.compactMap { position in
                     inner.pending(after: position &- 1, limit: 1).first { $0.position == position }
                 }
+                return applied
             }
             if fault == .losesRaces, !positions.isEmpty {
                 // Gives way to others between finding and claiming.
                 let before = inner.totals().pending
                 await Task.detached {}.value
-                if inner.totals().pending != before { return [] }
+                if inner.totals().pending != before { return Applied() }
             }
-            let claimed = inner.apply(all, claiming: positions)
-            guard fault == .claimsStale else { return claimed }
-            return claimed.map { stored in
+            var applied = inner.apply(all, claiming: positions, keeping: limits, at: date)
+            if fault == .dropsSilently { applied.dropped = [] }
+            guard fault == .claimsStale else { return applied }
+            applied.claimed = applied.claimed.map { stored in
                 var stored = stored
                 if let first = state.withLock({ $0.first[stored.position] }) { stored.mutation = first.mutation }
                 return stored
             }
+            return applied
         }
 
         func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
@@ -220,18 +234,24 @@ import Testing
         }
 
         func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
-            inner.dead(after: position, limit: size(limit))
+            inner.dead(after: position, limit: size(limit)).map { stored in
+                var stored = stored
+                if fault == .neverOvertaken { stored.isOvertaken = false }
+                return stored
+            }
         }
 
         private func size(_ limit: Int) -> Int { fault == .ignoresNegativeLimits && limit < 0 ? .max : limit }
 
-        func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
+        func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
+            let evenOvertaken = evenOvertaken || fault == .revivesTheOvertaken
             if fault == .revivesNothing { return 0 }
             let dead = inner.dead(after: .min, limit: .max)
-            let count = inner.revive(positions, at: date)
+            let count = inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
             if fault == .revivesWithFailures {
                 let revived = dead.filter { positions?.contains($0.position) ?? true }
-                _ = inner.apply(revived.map { .failed($0.position, error: "old") }, claiming: [])
+                let changes = revived.map { MutationChange.failed($0.position, error: "old") }
+                _ = inner.apply(changes, claiming: [], keeping: DeadLimits(), at: date)
             }
             return count
         }
