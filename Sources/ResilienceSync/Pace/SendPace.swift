@@ -30,6 +30,7 @@ struct SendPace: Sendable, Hashable {
     /// How many may be in flight, and acknowledgements since that last grew.
     private var width = 2
     private var acknowledgements = 0
+    private var widthSearch = WidthSearch()
     private var lastSentAt = Instant.distantPast
 
     /// The probe of this run. What was sent before belongs to an earlier one.
@@ -47,6 +48,9 @@ struct SendPace: Sendable, Hashable {
     private var creditAt = Instant.distantPast
     /// Whether it was the pace that the latest request waited for.
     private var isHeldBack = false
+
+    /// How long to be silent where the server doesn't say, once its rate is known: half as long as was enough before.
+    private var quiet = Duration.zero
 
     /// - Parameters:
     ///   - maxInFlight: at least 1.
@@ -84,7 +88,7 @@ struct SendPace: Sendable, Hashable {
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
         case .flowing:
-            guard inFlight < width else { return .afterAnEnd }
+            guard inFlight < min(width, widthSearch.limit ?? .max) else { return .afterAnEnd }
             guard let speed else { return .now }
             let missing = 1 - credit(at: now, speed)
             // Less than a rounding error is missing.
@@ -94,7 +98,8 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// A request goes out.
-    mutating func sent(at now: Instant) {
+    /// - Parameter inFlight: how many others are in flight.
+    mutating func sent(at now: Instant, beside inFlight: Int = 0) {
         switch phase {
         case .flowing:
             if isIdle(from: lastSentAt, to: now) { exhaustedAt = nil }
@@ -110,11 +115,13 @@ struct SendPace: Sendable, Hashable {
             startRun(at: now)
         }
         lastSentAt = now
+        widthSearch.sent(inFlight: inFlight + 1)
     }
 
     private mutating func startRun(at now: Instant) {
         phase = .probing(sentAt: now)
         (resumedAt, admitted) = (now, 0)
+        widthSearch.runBegan()
     }
 
     mutating func acknowledged(sentAt: Instant, at now: Instant) {
@@ -125,6 +132,7 @@ struct SendPace: Sendable, Hashable {
             ended?.admitted += 1
         case .probing:
             phase = .flowing
+            quiet = quiet / 2
             width = 1
             learn()
             flowed(sentAt: sentAt, at: now)
@@ -137,6 +145,7 @@ struct SendPace: Sendable, Hashable {
 
     private mutating func flowed(sentAt: Instant, at now: Instant) {
         admitted += 1
+        widthSearch.acknowledgedOne()
         acknowledgements += 1
         // Twice as many with each round of answers; between the first 429 and the second, one more.
         if search != nil || exhaustedAt == nil || acknowledgements >= width {
@@ -147,30 +156,49 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// - Parameters:
-    ///   - retryAfter: how long the server wants silence; nil if it doesn't say.
-    ///   - backoff: how long to be silent if it doesn't say.
+    ///   - retryAfter: how long the server wants silence at least; nil if it doesn't say.
+    ///   - backoff: how long to be silent if it doesn't say, or if what it said before was of no use; less, once it is known
+    ///     how soon there will be something again. nil: what it says is enough.
     /// - Returns: until when nothing is sent.
-    mutating func throttled(sentAt: Instant, retryAfter: Duration?, backoff: Duration, at now: Instant) -> Instant {
+    mutating func throttled(sentAt: Instant, retryAfter: Duration?, backoff: Duration?, at now: Instant) -> Instant {
         // Never none at all, so that the probe is later than all before it.
-        var until = now + max(.milliseconds(1), retryAfter ?? backoff)
+        let wait = max(.milliseconds(1), retryAfter ?? .zero, ownWait(sentAt: sentAt, atMost: backoff))
+        var until = now + wait
         switch phase {
         case .flowing where sentAt >= resumedAt:
-            exhausted(at: sentAt + sentAt.duration(to: now) / 2)
+            exhausted(at: sentAt + sentAt.duration(to: now) / 2, named: retryAfter ?? .zero)
+            quiet = wait
         case .paused(let earlier):
             until = max(until, earlier)
-        case .flowing, .probing:
-            // Of an earlier run, or the probe: the server is as empty as it was.
-            break
+        case .probing(let probe):
+            if sentAt >= probe { widthSearch.refuted() }
+            quiet = wait
+        case .flowing:
+            // Of an earlier run: the server is as empty as it was.
+            quiet = wait
         }
         phase = .paused(until: until)
         return until
     }
 
-    private mutating func exhausted(at instant: Instant) {
+    private func ownWait(sentAt: Instant, atMost backoff: Duration?) -> Duration {
+        guard let backoff else { return .zero }
+        // What is known of the server doesn't hold if not even a probe gets through.
+        if case .probing(let probe) = phase, sentAt >= probe { return backoff }
+        guard let search else { return backoff }
+        // Its bucket is empty: one is there after this time.
+        return min(backoff, max(quiet, .nanoseconds(Int64(saturating: 1e9 / search.limit))))
+    }
+
+    private mutating func exhausted(at instant: Instant, named: Duration) {
+        if widthSearch.runEnded(isRateKnown: search != nil) {
+            exhaustedAt = nil
+            return
+        }
         if let exhaustedAt {
             ended = RateSearch.Run(
                 admitted: admitted, silence: exhaustedAt.duration(to: resumedAt).inSeconds,
-                activity: resumedAt.duration(to: instant).inSeconds, catchUp: catchUp)
+                activity: resumedAt.duration(to: instant).inSeconds, catchUp: catchUp, named: named.inSeconds)
         }
         exhaustedAt = instant
     }

@@ -37,8 +37,8 @@ public struct SyncQueueConfiguration: Sendable {
     /// Heads of lanes read from the store at a time; and, while nobody gets through, entities that may be waiting to be tried
     /// again before the queue stops trying others; 1 or more.
     public var pageSize: Int
-    /// How long to pause for the nth 429 in a row that names no wait; and at least how long for one that names a wait when
-    /// the pause before it was of no use.
+    /// How long to pause for the nth 429 in a row that names no wait, or less for the first one once the server's rate is
+    /// known; and at least how long for one that names a wait when the pause before it was of no use.
     public var throttledBackoff: Backoff
     /// How long to wait with an entity after the nth failure of its mutation; and how long until the queue tries
     /// again by itself after the nth failure in a row to reach the other side, or the store.

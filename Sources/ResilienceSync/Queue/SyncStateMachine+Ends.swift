@@ -38,8 +38,8 @@ extension SyncStateMachine {
     /// What a delay is for.
     enum Draw: Sendable, Hashable {
         case hold(LaneHead, failures: Int)
-        /// - Parameter least: the wait that was named, which did not help before.
-        case pause(sentAt: Instant, isOurOwn: Bool, least: Duration)
+        /// - Parameter named: a wait that did not help before.
+        case pause(sentAt: Instant, isOurOwn: Bool, named: Duration?)
         case outage
         /// The store's.
         case failure
@@ -186,24 +186,30 @@ extension SyncStateMachine {
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if halt == .pause {
             // Those that were in flight with the first one say the same again.
-            beSilent(for: named ?? .zero, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+            beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else if let named, isOurOwn || throttles == 0 {
             if !isOurOwn { throttles = 1 }
-            beSilent(for: named, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+            beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
             // Whoever names a wait, and refuses after it again, has named too short a one.
-            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, least: named ?? .zero))
+            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named))
         }
     }
 
-    private mutating func beSilent(for length: Duration, sentAt: Instant, isOurOwn: Bool, at now: Instant) {
-        let length = max(min(length, settings.maxPause), Self.shortestWait)
+    /// - Parameters:
+    ///   - named: the least.
+    ///   - backoff: the most, if nothing was named or that did not help; less if the pace knows better.
+    private mutating func beSilent(
+        for named: Duration?, backoff: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant
+    ) {
+        let named = named.map { min($0, settings.maxPause) }
+        let backoff = backoff.map { min($0, settings.maxPause) }
         let before = pace.pausedUntil(at: now)
-        var until = now + length
+        var until = now + max(named ?? .zero, backoff ?? .zero, Self.shortestWait)
         if isOurOwn {
             pace.paused(until: until)
         } else {
-            until = pace.throttled(sentAt: sentAt, retryAfter: length, backoff: length, at: now)
+            until = pace.throttled(sentAt: sentAt, retryAfter: named, backoff: backoff, at: now)
         }
         halt = .pause
         guard until > before ?? .distantPast else { return }
@@ -232,9 +238,9 @@ extension SyncStateMachine {
         switch draws.isEmpty ? nil : draws.removeFirst() {
         case .hold(let head, _):
             lanes.hold(head, until: until)
-        case .pause(let sentAt, let isOurOwn, let least):
+        case .pause(let sentAt, let isOurOwn, let named):
             throttles += 1
-            beSilent(for: max(delay, least), sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+            beSilent(for: named, backoff: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         case .outage:
             outages += 1
             halt = .outage(retryAt: until)

@@ -106,12 +106,13 @@ extension SyncStateMachine {
         rules.oldest = oldest
         if flush.takeTrigger() { lanes.lookAgain() }
         while true {
-            let answer = pace.answer(at: now, inFlight: requests.count + claiming.count)
+            let inFlight = requests.count + claiming.count
+            let answer = pace.answer(at: now, inFlight: inFlight)
             switch lanes.next(at: now, pace: answer, rules: rules) {
             case .send(let heads):
                 lastRequest += 1
                 claiming.append(Request(id: lastRequest, mutations: heads, sentAt: now))
-                pace.sent(at: now)
+                pace.sent(at: now, beside: inFlight)
             case .park(let head, let reason):
                 park(head, reason.rawValue)
             case let step:

@@ -8,9 +8,14 @@ protocol LimitedServer: Sendable {
     /// A request comes.
     /// - Returns: whether it is admitted.
     mutating func admits(at now: Instant) -> Bool
+
+    /// What it admitted leaves it.
+    mutating func answered(at now: Instant)
 }
 
 extension LimitedServer {
+    mutating func answered(at now: Instant) {}
+
     /// The shortest time in which it can admit so many requests from zero on.
     func best(for requests: Int) -> Duration {
         var server = self
@@ -31,6 +36,7 @@ enum RetryAfter: Sendable {
     case exact
     case twiceTheWholeSeconds
     case missing
+    case always(Int64)
 
     func named(for wait: Duration) -> Duration? {
         let seconds = max(1, wait.wholeSecondsRoundedUp)
@@ -39,6 +45,7 @@ enum RetryAfter: Sendable {
         case .exact: wait
         case .twiceTheWholeSeconds: .seconds(2 * seconds)
         case .missing: nil
+        case .always(let seconds): .seconds(seconds)
         }
     }
 }
@@ -145,4 +152,23 @@ struct SlidingLogServer: LimitedServer {
         latest.append(now)
         return isAdmitted
     }
+}
+
+/// So many at once.
+struct ConcurrencyServer: LimitedServer {
+    let limit: Int
+    private var inside = 0
+
+    init(_ limit: Int) { self.limit = limit }
+
+    /// When one leaves nobody knows.
+    func nextAdmission(from now: Instant) -> Instant { now }
+
+    mutating func admits(at now: Instant) -> Bool {
+        guard inside < limit else { return false }
+        inside += 1
+        return true
+    }
+
+    mutating func answered(at now: Instant) { inside -= 1 }
 }

@@ -78,9 +78,16 @@ private struct RecordedPace: ExplorableMachine {
         case .throttle(let place, let retryAfter):
             let flight = flights.remove(at: place)
             let until = machine.throttled(
-                sentAt: flight.sentAt, retryAfter: retryAfter, backoff: .seconds(1), at: now)
-            pause(until: max(now + max(.milliseconds(1), retryAfter ?? .seconds(1)), silentUntil ?? now))
-            try require(until, is: pausedUntil ?? until, "the end of the pause")
+                sentAt: flight.sentAt, retryAfter: retryAfter, backoff: retryAfter == nil ? .seconds(1) : nil, at: now)
+            let expected = max(now + max(.milliseconds(1), retryAfter ?? .seconds(1)), silentUntil ?? now)
+            if retryAfter == nil, machine.rate != nil {
+                // Who knows the rate may be silent for less than the backoff.
+                let least = max(now + .milliseconds(1), silentUntil ?? now)
+                try require(until >= least && until <= expected, "the end of the pause is \(until)")
+            } else {
+                try require(until, is: expected, "the end of the pause")
+            }
+            pause(until: until)
         case .fail(let place):
             let flight = flights.remove(at: place)
             machine.endedOtherwise(sentAt: flight.sentAt, at: now)

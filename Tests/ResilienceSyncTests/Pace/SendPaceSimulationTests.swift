@@ -6,7 +6,38 @@ import Testing
 
 @testable import ResilienceSync
 
-/// A sender with a backlog and a server, in simulated time.
+/// A queue as far as its pace goes: a backlog, and pauses that grow while 429s follow one another.
+private struct Sender {
+    var pace: SendPace
+    var left: Int
+    var inFlight = 0
+    /// Until when it waits.
+    var wake = Instant(nanoseconds: 0)
+    private var throttles = 0
+
+    init(maxInFlight: Int, left: Int) {
+        pace = SendPace(maxInFlight: maxInFlight)
+        self.left = left
+    }
+
+    mutating func acknowledged(sentAt: Instant, at now: Instant) {
+        (left, throttles) = (left - 1, 0)
+        pace.acknowledged(sentAt: sentAt, at: now)
+    }
+
+    /// Like the machine of the queue: what was in flight with the first 429 asks for nothing more, and whoever names a wait
+    /// of no use is not believed again.
+    mutating func throttled(sentAt: Instant, named: Duration?, at now: Instant) {
+        var backoff: Duration?
+        if pace.pausedUntil(at: now) == nil {
+            if named == nil || throttles > 0 { backoff = .seconds(min(60, 1 << min(throttles, 10))) }
+            throttles += 1
+        }
+        _ = pace.throttled(sentAt: sentAt, retryAfter: named, backoff: backoff, at: now)
+    }
+}
+
+/// Senders with a backlog, and a server, in simulated time.
 private struct Simulation {
     struct Figures {
         var requests = 0
@@ -14,68 +45,80 @@ private struct Simulation {
     }
 
     private struct Flight {
+        let sender: Int
         let sentAt: Instant
         let arrivesAt: Instant
-        let endsAt: Instant
+        var endsAt: Instant
         /// What the server said: nil until it arrives.
         var answer: (isAdmitted: Bool, wait: Duration)?
+
+        var next: Instant { answer == nil ? arrivesAt : endsAt }
     }
 
     var server: any LimitedServer
     var retryAfter = RetryAfter.wholeSeconds
     var latency = Int64(20)...80
     var maxInFlight = 8
+    var senders = 1
 
     func run(_ mutations: Int, seed: UInt64, isPaced: Bool = true) throws -> Figures {
         var server = server
+        let isBusyWithEach = server is ConcurrencyServer
         var random = SeededGenerator(seed: seed)
-        var pace = SendPace(maxInFlight: maxInFlight)
+        let share = mutations / senders
+        var senders = (0..<senders).map { _ in Sender(maxInFlight: maxInFlight, left: share) }
         var flights: [Flight] = []
         var now = Instant(nanoseconds: 0)
-        var pausedUntil = now
-        var (left, requests, refusedEpisodes) = (mutations, 0, 0)
+        var requests = 0
 
-        while left > 0 {
-            var wake = Instant.distantFuture
-            sending: while flights.count < left {
-                if isPaced {
-                    switch pace.answer(at: now, inFlight: flights.count) {
-                    case .now: break
-                    case .afterAnEnd:
-                        try #require(!flights.isEmpty)
-                        break sending
-                    case .notBefore(let instant):
-                        try #require(instant > now)
-                        wake = instant
+        while senders.contains(where: { $0.left > 0 }) {
+            for index in senders.indices where senders[index].wake <= now {
+                senders[index].wake = .distantFuture
+                sending: while senders[index].inFlight < senders[index].left {
+                    if isPaced {
+                        switch senders[index].pace.answer(at: now, inFlight: senders[index].inFlight) {
+                        case .now: break
+                        case .afterAnEnd:
+                            try #require(senders[index].inFlight > 0)
+                            break sending
+                        case .notBefore(let instant):
+                            try #require(instant > now)
+                            senders[index].wake = instant
+                            break sending
+                        }
+                    } else if senders[index].inFlight == maxInFlight {
                         break sending
                     }
-                } else if flights.count == maxInFlight {
-                    break sending
+                    senders[index].pace.sent(at: now, beside: senders[index].inFlight)
+                    senders[index].inFlight += 1
+                    requests += 1
+                    try #require(requests < 20 * mutations)
+                    let latency = Duration.milliseconds(Int64.random(in: latency, using: &random))
+                    // A server that is busy with each is near.
+                    let way = isBusyWithEach ? .milliseconds(1) : latency / 2
+                    flights.append(
+                        Flight(sender: index, sentAt: now, arrivesAt: now + way, endsAt: now + max(latency, way + way)))
                 }
-                pace.sent(at: now)
-                requests += 1
-                try #require(requests < 20 * mutations)
-                let half = Duration.milliseconds(Int64.random(in: latency, using: &random)) / 2
-                flights.append(Flight(sentAt: now, arrivesAt: now + half, endsAt: now + half + half))
             }
 
-            now = flights.reduce(wake) { min($0, $1.answer == nil ? $1.arrivesAt : $1.endsAt) }
+            now = flights.reduce(senders.reduce(Instant.distantFuture) { min($0, $1.wake) }) { min($0, $1.next) }
             for index in flights.indices where flights[index].answer == nil && flights[index].arrivesAt <= now {
                 let isAdmitted = server.admits(at: now)
                 flights[index].answer = (isAdmitted, now.duration(to: server.nextAdmission(from: now)))
+                if !isAdmitted { flights[index].endsAt = now + flights[index].sentAt.duration(to: now) }
             }
             let ends = flights.filter { $0.answer != nil && $0.endsAt <= now }
             flights.removeAll { $0.answer != nil && $0.endsAt <= now }
             for flight in ends {
-                guard let answer = flight.answer, !answer.isAdmitted else {
-                    (left, refusedEpisodes) = (left - 1, 0)
-                    pace.acknowledged(sentAt: flight.sentAt, at: now)
-                    continue
+                senders[flight.sender].inFlight -= 1
+                senders[flight.sender].wake = now
+                if let answer = flight.answer, !answer.isAdmitted {
+                    let named = retryAfter.named(for: answer.wait)
+                    senders[flight.sender].throttled(sentAt: flight.sentAt, named: named, at: now)
+                } else {
+                    server.answered(at: now)
+                    senders[flight.sender].acknowledged(sentAt: flight.sentAt, at: now)
                 }
-                if flight.sentAt >= pausedUntil { refusedEpisodes += 1 }
-                pausedUntil = pace.throttled(
-                    sentAt: flight.sentAt, retryAfter: retryAfter.named(for: answer.wait),
-                    backoff: .seconds(1 << min(refusedEpisodes - 1, 10)), at: now)
             }
         }
         return Figures(requests: requests, time: Instant(nanoseconds: 0).duration(to: now))
@@ -84,8 +127,10 @@ private struct Simulation {
     /// Requests for each mutation, and the time for each second of the best possible.
     func ratios(_ mutations: Int, seed: UInt64) throws -> (requests: Double, time: Double) {
         let figures = try run(mutations, seed: seed)
-        let unlimited = Simulation(server: UnlimitedServer(), latency: latency, maxInFlight: maxInFlight)
-        let best = max(server.best(for: mutations), try unlimited.run(mutations, seed: seed, isPaced: false).time)
+        let width = (server as? ConcurrencyServer)?.limit ?? maxInFlight
+        let unlimited = Simulation(server: UnlimitedServer(), latency: latency, maxInFlight: width, senders: senders)
+        let unpaced = try unlimited.run(mutations, seed: seed, isPaced: false).time
+        let best = server is ConcurrencyServer ? unpaced : max(server.best(for: mutations), unpaced)
         return (Double(figures.requests) / Double(mutations), figures.time / best)
     }
 }
@@ -98,11 +143,14 @@ private struct Simulation {
         var retryAfter = RetryAfter.wholeSeconds
         var latency = Int64(20)...80
         var maxInFlight = 8
+        /// How many share the server and the mutations, each for itself.
+        var queues = 1
         /// The most requests for each mutation, and the longest time, the best possible being 1.
         let most: (requests: Double, time: Double)
 
         fileprivate var simulation: Simulation {
-            Simulation(server: server, retryAfter: retryAfter, latency: latency, maxInFlight: maxInFlight)
+            Simulation(
+                server: server, retryAfter: retryAfter, latency: latency, maxInFlight: maxInFlight, senders: queues)
         }
     }
 
@@ -125,13 +173,13 @@ private struct Simulation {
         Case("2 a second, burst 10", TokenBucketServer(oneIn: .milliseconds(500), burst: 10), 200, most: (1.1, 1.05)),
         Case("50 a second, burst 50", TokenBucketServer(oneIn: .milliseconds(20), burst: 50), 5000, most: (1.02, 1.05)),
         Case("50 a second, burst 10", fifty, 5000, most: (1.02, 1.15)),
-        Case("10 in each second", tenInWindow, most: (1.05, 1.22)),
+        Case("10 in each second", tenInWindow, most: (1.05, 1.3)),
         Case("100 in each 10 s", hundredInWindow, most: (1.05, 1.16)),
         Case("600 in each 60 s", FixedWindowServer(600, per: .seconds(60)), 6000, most: (1.02, 1.1)),
         Case(
             "rejections cost a token", TokenBucketServer(oneIn: .milliseconds(100), burst: 10, rejectionsCost: true),
             most: (1.06, 1.13)),
-        Case("a log of 1 s, rejections too", SlidingLogServer(10, per: .seconds(1)), most: (1.05, 1.28)),
+        Case("a log of 1 s, rejections too", SlidingLogServer(10, per: .seconds(1)), most: (1.05, 1.3)),
         Case("a log of 10 s, rejections too", SlidingLogServer(100, per: .seconds(10)), most: (1.05, 1.3)),
         Case("no Retry-After, 10 a second", ten, retryAfter: .missing, most: (1.03, 1.05)),
         Case("no Retry-After, 50 a second", fifty, 5000, retryAfter: .missing, most: (1.02, 1.22)),
@@ -139,8 +187,8 @@ private struct Simulation {
         Case("no Retry-After, 100 in each 10 s", hundredInWindow, retryAfter: .missing, most: (1.1, 1.25)),
         Case("the limit doubles", changing(by: 2), most: (1.05, 1.3)),
         Case("the limit halves", changing(by: 0.5), most: (1.1, 1.05)),
-        Case("exact Retry-After, 10 a second", ten, retryAfter: .exact, most: (1.05, 1.03)),
-        Case("exact Retry-After, 50 a second", fifty, 5000, retryAfter: .exact, most: (1.03, 1.03)),
+        Case("exact Retry-After, 10 a second", ten, retryAfter: .exact, most: (1.05, 1.05)),
+        Case("exact Retry-After, 50 a second", fifty, 5000, retryAfter: .exact, most: (1.03, 1.1)),
         Case("twice the Retry-After", ten, retryAfter: .twiceTheWholeSeconds, most: (1.05, 1.17)),
         Case("answers at once", ten, latency: 0...0, most: (1.04, 1.05)),
         Case("answers after 500 ms", ten, latency: 500...500, most: (1.04, 1.17)),
@@ -152,7 +200,30 @@ private struct Simulation {
         Case("one an hour", TokenBucketServer(oneIn: .seconds(3600), burst: 1), 30, most: (1.25, 1.02)),
         Case("the limit rises a hundredfold", changing(by: 100), 2000, most: (1.03, 2.4)),
         Case("the limit falls a hundredfold", changing(by: 0.01), 600, most: (1.25, 1.05)),
+        Case(
+            "no Retry-After, 50 a second, burst 20", bucket(50, burst: 20), 5000, retryAfter: .missing,
+            most: (1.03, 1.05)),
+        Case(
+            "the same, 1000 mutations, answers after 2 to 10 ms", bucket(50, burst: 20), retryAfter: .missing,
+            latency: 2...10, most: (1.05, 1.1)),
+        Case("no Retry-After, 10 a second, burst 1", bucket(10, burst: 1), retryAfter: .missing, most: (1.03, 1.8)),
+        Case("two queues on 10 a second", ten, queues: 2, most: (1.1, 1.25)),
+        Case("five queues on 10 a second", ten, queues: 5, most: (1.1, 1.5)),
+        Case("twenty queues on 10 a second", ten, queues: 20, most: (1.3, 1.4)),
+        Case("200 queues on 100 a second", bucket(100, burst: 100), 10_000, queues: 200, most: (1.3, 1.4)),
+        Case("no Retry-After, five queues on 10 a second", ten, retryAfter: .missing, queues: 5, most: (1.15, 1.5)),
+        Case("no Retry-After, twenty queues on 10 a second", ten, retryAfter: .missing, queues: 20, most: (1.3, 1.4)),
+        Case("twenty queues with a longer backlog", ten, 10_000, queues: 20, most: (1.2, 1.05)),
+        Case("the limit rises tenfold", changing(by: 10), 2000, most: (1.03, 1.5)),
+        Case(
+            "no Retry-After, the limit rises tenfold", changing(by: 10), 2000, retryAfter: .missing, most: (1.03, 1.4)),
+        Case("2 at once, 5 s named", ConcurrencyServer(2), 4000, retryAfter: .always(5), most: (1.01, 3)),
+        Case("2 at once, no Retry-After", ConcurrencyServer(2), 4000, retryAfter: .missing, most: (1.01, 2)),
     ]
+
+    private static func bucket(_ rate: Int64, burst: Int64) -> TokenBucketServer {
+        TokenBucketServer(oneIn: .nanoseconds(1_000_000_000 / rate), burst: burst)
+    }
 
     private static func changing(by factor: Double) -> TokenBucketServer {
         TokenBucketServer(oneIn: .milliseconds(100), burst: 10, change: (500, factor))
@@ -176,10 +247,10 @@ extension SendPaceSimulationTests.Case {
     fileprivate init(
         _ description: String, _ server: any LimitedServer, _ mutations: Int = 1000,
         retryAfter: RetryAfter = .wholeSeconds, latency: ClosedRange<Int64> = 20...80, maxInFlight: Int = 8,
-        most: (requests: Double, time: Double)
+        queues: Int = 1, most: (requests: Double, time: Double)
     ) {
         self.init(
             testDescription: description, server: server, mutations: mutations, retryAfter: retryAfter,
-            latency: latency, maxInFlight: maxInFlight, most: most)
+            latency: latency, maxInFlight: maxInFlight, queues: queues, most: most)
     }
 }

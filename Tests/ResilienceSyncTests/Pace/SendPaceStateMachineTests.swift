@@ -14,7 +14,7 @@ extension SendPace {
 
     /// One 429 at 0 ms of a request sent then, whose second of silence is named.
     fileprivate mutating func pauseForASecond(at now: Int64 = 0) {
-        _ = throttled(sentAt: at(now), retryAfter: .seconds(1), backoff: .seconds(9), at: at(now))
+        _ = throttled(sentAt: at(now), retryAfter: .seconds(1), backoff: nil, at: at(now))
     }
 
     /// One request that is sent then, and acknowledged at once.
@@ -151,7 +151,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     func namedPause(seconds: Int64) {
         var pace = SendPace(maxInFlight: 4)
         pace.sent(at: at(0))
-        let until = pace.throttled(sentAt: at(0), retryAfter: .seconds(seconds), backoff: .seconds(99), at: at(10))
+        let until = pace.throttled(sentAt: at(0), retryAfter: .seconds(seconds), backoff: nil, at: at(10))
         #expect(until == at(seconds * 1000 + 10))
         #expect(pace.answer(at: at(10), inFlight: 1) == .notBefore(until))
         #expect(pace.answer(at: Instant(nanoseconds: until.nanoseconds - 1), inFlight: 0) == .notBefore(until))
@@ -164,8 +164,79 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.throttled(sentAt: at(0), retryAfter: nil, backoff: .seconds(4), at: at(10)) == at(4010))
         for wait in [Duration.zero, .seconds(-5)] {
             var pace = SendPace(maxInFlight: 4)
-            #expect(pace.throttled(sentAt: at(0), retryAfter: wait, backoff: .seconds(4), at: at(10)) == at(11))
+            #expect(pace.throttled(sentAt: at(0), retryAfter: wait, backoff: nil, at: at(10)) == at(11))
         }
+    }
+
+    @Test("whoever names a wait that was of no use is silent for the backoff, if that is longer", arguments: [1, 9])
+    func namedTooShort(named: Int64) {
+        var pace = SendPace(maxInFlight: 4)
+        pace.pauseForASecond()
+        pace.sent(at: at(1000))
+        let until = pace.throttled(sentAt: at(1000), retryAfter: .seconds(named), backoff: .seconds(4), at: at(1000))
+        #expect(until == at(1000 + 1000 * max(4, named)))
+    }
+
+    @Test("once the rate is known and no wait named, it is silent half as long after each probe that gets through")
+    func quiet() {
+        var pace = knowsTen()
+        var (now, silences) = (Int64(2000), [Int64]())
+        for _ in 0..<5 {
+            pace.sent(at: at(now))
+            let until = pace.throttled(sentAt: at(now), retryAfter: nil, backoff: .seconds(1), at: at(now))
+            silences.append(until.nanoseconds / 1_000_000 - now)
+            now = until.nanoseconds / 1_000_000 + 1
+            for _ in 0..<20 { pace.admit(at: now) }
+            now += 2000
+        }
+        // The last wait that was named was half a second, and one request takes a tenth of one.
+        #expect(silences[0] == 250 && silences == silences.sorted(by: >), "\(silences)")
+        #expect(silences.allSatisfy { $0 >= 100 } && silences[4] < 120, "\(silences)")
+    }
+
+    @Test("it is never silent for longer than the backoff, however slow the server")
+    func quietAtMost() {
+        var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
+        pace.sent(at: at(0))
+        #expect(pace.throttled(sentAt: at(0), retryAfter: nil, backoff: .seconds(1), at: at(0)) == at(1000))
+        #expect(pace.answer(at: at(999), inFlight: 0) == .notBefore(at(1000)))
+    }
+
+    @Test("after a probe that was refused the backoff counts, whatever is known, and whether a wait was named")
+    func quietNoMore() {
+        var pace = knowsTen()
+        pace.sent(at: at(2000))
+        _ = pace.throttled(sentAt: at(2000), retryAfter: nil, backoff: .seconds(1), at: at(2000))
+        pace.sent(at: at(2250))
+        #expect(pace.throttled(sentAt: at(2250), retryAfter: nil, backoff: .seconds(2), at: at(2250)) == at(4250))
+        pace.sent(at: at(4250))
+        let until = pace.throttled(sentAt: at(4250), retryAfter: .seconds(1), backoff: .seconds(4), at: at(4250))
+        #expect(until == at(8250))
+    }
+
+    @Test("a wait that was named is never shortened")
+    func namedIsKept() {
+        var pace = knowsTen()
+        pace.sent(at: at(2000))
+        let until = pace.throttled(sentAt: at(2000), retryAfter: .seconds(7), backoff: .seconds(9), at: at(2000))
+        #expect(until == at(9000))
+    }
+
+    @Test("two runs that end as the third goes out at once: two may be in flight then, until a probe is refused")
+    func width() {
+        var pace = SendPace(maxInFlight: 8)
+        for start in [Int64(0), 2000] {
+            pace.admit(at: start)
+            for inFlight in 0...2 { pace.sent(at: at(start + 1), beside: inFlight) }
+            pace.pauseForASecond(at: start + 1)
+        }
+        for _ in 0..<20 { pace.admit(at: 4000) }
+        #expect(pace.room(at: 4000) == 2 && pace.rate == nil)
+        pace.pauseForASecond(at: 4000)
+        pace.sent(at: at(5000))
+        pace.pauseForASecond(at: 5000)
+        for _ in 0..<40 { pace.admit(at: 6000) }
+        #expect(pace.room(at: 6000) > 2)
     }
 
     @Test("of several 429s the one that ends last counts")
@@ -311,11 +382,11 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
     }
 
     @Test(
-        "at a rate of less than one a second, the time of ten requests", arguments: [(99_999, true), (100_001, false)])
+        "at a rate of less than one a second, the time of ten requests", arguments: [(49_999, true), (50_001, false)])
     func idleAtASlowRate(gap: Int64, isMeasured: Bool) {
-        var pace = SendPace(maxInFlight: 8, startingRate: 0.1)
+        var pace = SendPace(maxInFlight: 8, startingRate: 0.2)
         pace.runThatEnds(after: gap)
-        #expect((pace.rate != 0.1) == isMeasured)
+        #expect((pace.rate != 0.2) == isMeasured)
     }
 
     // MARK: The rate

@@ -481,6 +481,13 @@ private struct QueueInAWorld: ExplorableMachine {
         try require(Set(acknowledged), is: world.unsettled, "what is acknowledged")
     }
 
+    /// Whether the pace, which knows the rate, may shorten the backoff: a server's, and not for a probe that was rejected.
+    private var knowsBetter: Bool {
+        guard case .pause(let sentAt, false, _) = machine.draws.first, machine.pace.rate != nil else { return false }
+        if case .probing(let probe) = machine.pace.phase { return sentAt < probe }
+        return true
+    }
+
     private func wasRefused(_ position: Int64) -> Bool {
         world.failed.contains(position) || world.maybeFailed.contains(position)
     }
@@ -521,7 +528,9 @@ private struct QueueInAWorld: ExplorableMachine {
             machine.pauseKept(length != nil)
         case .draw(let backoff, let retry):
             try require(retry >= 0, "a retry before the first")
-            if backoff == .throttled { world.nextSilence = max(world.nextSilence, world.now + 3_000_000_000) }
+            if backoff == .throttled, !knowsBetter {
+                world.nextSilence = max(world.nextSilence, world.now + 3_000_000_000)
+            }
             machine.drawn(.seconds(backoff == .throttled ? 3 : 2), at: now)
         case .look(let position):
             machine.found(heads.filter { $0.position > position }.prefix(2).map(\.head))

@@ -1,0 +1,59 @@
+/// How many requests at once a server takes, if that is what it limits.
+///
+/// Such a server rejects the first request beyond its limit, and none before it. So when two runs in a row end just as more
+/// are in flight than ever before in them, the same number in both, that number is one too many. A limit of the rate ends
+/// runs at any number.
+struct WidthSearch: Sendable, Hashable {
+    /// The most to have in flight; nil while nothing speaks for a limit.
+    private(set) var limit: Int?
+
+    /// The most that were in flight in this run, and how many were acknowledged since it was reached.
+    private var widest = 0
+    private var acknowledged = 0
+    /// The number at which the run before ended; 0 if it ended otherwise.
+    private var suspect = 0
+    /// After how many acknowledgements at the limit one more is tried, and how many there were.
+    private var patience = Self.leastPatience
+    private var held = 0
+
+    private static let leastPatience = 1_000
+    /// Two go out at first, and one in flight proves nothing: the third is the first that a limit can be told by.
+    private static let leastWidth = 3
+
+    /// A probe goes out, and after it one more with each acknowledgement.
+    mutating func runBegan() { (widest, acknowledged) = (0, 0) }
+
+    /// - Parameter inFlight: the request included.
+    mutating func sent(inFlight: Int) {
+        if inFlight > widest { (widest, acknowledged) = (inFlight, 0) }
+    }
+
+    mutating func acknowledgedOne() {
+        acknowledged += 1
+        guard let limit, widest >= limit else { return }
+        held += 1
+        guard held >= patience else { return }
+        self.limit = limit + 1
+        patience = min(2 * patience, 1_000_000)
+        (widest, held) = (0, 0)
+    }
+
+    /// A 429 ends the run.
+    /// - Returns: whether the width is to blame, and the run says nothing about the rate.
+    mutating func runEnded(isRateKnown: Bool) -> Bool {
+        // Those that were sent before it take up to two rounds of answers.
+        let isAtWidest = widest >= Self.leastWidth && acknowledged <= 2 * widest
+        let isTooWide = isAtWidest && (limit.map { widest == $0 } ?? (widest == suspect && !isRateKnown))
+        suspect = isAtWidest ? widest : 0
+        held = 0
+        if isTooWide {
+            limit = widest - 1
+        } else if limit != nil {
+            (limit, patience) = (nil, Self.leastPatience)
+        }
+        return isTooWide
+    }
+
+    /// A request that was alone was rejected: it is not the width.
+    mutating func refuted() { (limit, suspect, patience) = (nil, 0, Self.leastPatience) }
+}

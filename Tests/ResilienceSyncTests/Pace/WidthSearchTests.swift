@@ -1,0 +1,89 @@
+import Testing
+
+@testable import ResilienceSync
+
+extension WidthSearch {
+    /// A run in which more and more are in flight, up to so many, and that ends after so many more acknowledgements.
+    fileprivate mutating func run(upTo widest: Int, thenAcknowledged: Int = 0, isRateKnown: Bool = false) -> Bool {
+        runBegan()
+        for inFlight in 1...widest {
+            sent(inFlight: inFlight)
+            if inFlight < widest { acknowledgedOne() }
+        }
+        for _ in 0..<thenAcknowledged { acknowledgedOne() }
+        return runEnded(isRateKnown: isRateKnown)
+    }
+
+    fileprivate static func limited(to limit: Int) -> WidthSearch {
+        var search = WidthSearch()
+        _ = search.run(upTo: limit + 1)
+        _ = search.run(upTo: limit + 1)
+        return search
+    }
+}
+
+@Suite struct WidthSearchTests {
+    @Test("two runs in a row that end at the same width tell the limit, one below it")
+    func told() {
+        var search = WidthSearch()
+        let first = search.run(upTo: 4)
+        #expect(!first && search.limit == nil)
+        let second = search.run(upTo: 4)
+        #expect(second && search.limit == 3)
+    }
+
+    @Test(
+        "other widths, a width that was borne for long, two in flight, and a rate that is known tell nothing",
+        arguments: [([4, 5, 4, 3], 0, false), ([4, 4, 4], 9, false), ([2, 2, 2], 0, false), ([4, 4, 4], 0, true)]
+            as [([Int], Int, Bool)])
+    func notTold(widths: [Int], more: Int, isRateKnown: Bool) {
+        var search = WidthSearch()
+        for widest in widths {
+            let isTooWide = search.run(upTo: widest, thenAcknowledged: more, isRateKnown: isRateKnown)
+            #expect(!isTooWide && search.limit == nil)
+        }
+    }
+
+    @Test("those in flight may be acknowledged twice before the 429 comes")
+    func late() {
+        var search = WidthSearch()
+        for _ in 0..<2 { _ = search.run(upTo: 4, thenAcknowledged: 8) }
+        #expect(search.limit == 3)
+    }
+
+    @Test("after a thousand at the limit one more is tried, and after a failure two thousand")
+    func patience() {
+        var search = WidthSearch.limited(to: 2)
+        for patience in [1000, 2000] {
+            search.runBegan()
+            search.sent(inFlight: 2)
+            for _ in 1..<patience { search.acknowledgedOne() }
+            #expect(search.limit == 2)
+            search.acknowledgedOne()
+            #expect(search.limit == 3)
+            search.sent(inFlight: 3)
+            let isTooWide = search.runEnded(isRateKnown: false)
+            #expect(isTooWide && search.limit == 2)
+        }
+    }
+
+    @Test("what goes out below the limit does not count for one more")
+    func below() {
+        var search = WidthSearch.limited(to: 2)
+        search.runBegan()
+        search.sent(inFlight: 1)
+        for _ in 0..<3000 { search.acknowledgedOne() }
+        #expect(search.limit == 2)
+    }
+
+    @Test("a run that ends within the limit, or a lone request that is rejected, disproves it")
+    func disproved() {
+        var search = WidthSearch.limited(to: 3)
+        _ = search.run(upTo: 2)
+        #expect(search.limit == nil)
+        search = .limited(to: 3)
+        search.refuted()
+        _ = search.run(upTo: 4)
+        #expect(search.limit == nil, "nor does the run before count any more")
+    }
+}
