@@ -8,6 +8,10 @@
 
     @testable import RetryStorm
 
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
     /// Over real connections on loopback, in small.
     @Suite struct StormTests {
         @Test("the toolkit delivers everything once with few requests too many")
@@ -99,6 +103,13 @@
             }
         }
 
+        @Test("a server that can't be reached is told as that")
+        func unreachable() throws {
+            let url = try #require(URL(string: "http://127.0.0.1:9"))
+            let trouble = ServerTrouble(URLError(.cannotConnectToHost), at: url)
+            #expect(trouble.description.hasPrefix("cannot reach http://127.0.0.1:9: "))
+        }
+
         @Test("a server that is not there loses nothing")
         func aServerThatIsNotThereLosesNothing() async throws {
             let port = try #require(DeafPort())
@@ -112,7 +123,8 @@
             let failure = await #expect(throws: Storm.Failure.self) {
                 try await Storm(plan: plan, console: Console(standardError: true)).run()
             }
-            #expect(failure?.message.hasPrefix("cannot reach \(url.absoluteString)") == true)
+            // Or, on a machine that has no time for it, that there was no response in time.
+            #expect(failure?.message.contains(url.absoluteString) == true)
             #expect(failure?.message.contains("0 of 5 delivered") == true)
             #expect(failure?.exitCode == 1)
             #expect(try await SQLiteStore(path: path).totals().pending == 5)
