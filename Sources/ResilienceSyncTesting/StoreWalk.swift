@@ -196,7 +196,7 @@ struct StoreWalk<Store: MutationStore> {
         let heads = model.heads.filter { $0.position > start }.prefix(limit).map { head in
             LaneHead(
                 position: theirs(head.position), id: head.id, entity: head.entity, kind: head.kind,
-                queuedAt: head.queuedAt, failures: head.failures)
+                queuedAt: head.queuedAt, failures: head.failures, bytes: head.bytes)
         }
         // Of positions that the model has and the store never gave, the next lower that it gave.
         let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min

@@ -1,6 +1,6 @@
 import Foundation
 import Resilience
-import ResilienceSync
+@testable import ResilienceSync
 import ResilienceTesting
 
 /// What the other side can answer, other than "done".
@@ -35,11 +35,18 @@ enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
 
 extension LaneHead {
     /// - Parameter queuedAt: in seconds after the reference date.
-    init(_ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0) {
+    init(
+        _ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0,
+        bytes: Int = 0
+    ) {
         self.init(
             position: position, id: "m\(position)", entity: lane, kind: kind,
-            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures)
+            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures, bytes: bytes)
     }
+}
+
+extension BatchLimit: ExpressibleByIntegerLiteral {
+    public init(integerLiteral count: Int) { self.init(count: count) }
 }
 
 typealias Server = ScriptedOperation<Mutation, Void>

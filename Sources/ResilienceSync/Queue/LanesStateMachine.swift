@@ -63,14 +63,14 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// What may be sent together.
     struct Rules: Sendable, Hashable {
-        /// Mutations in one request, by kind.
-        var batchLimits: [String: Int]
+        /// How much goes in one request, by kind.
+        var batchLimits: [String: BatchLimit]
         /// For all other kinds; nil if nobody sends them.
-        var otherKinds: Int?
+        var otherKinds: BatchLimit?
         /// What was queued before this is too old to be sent.
         var oldest: Date?
 
-        func batchLimit(for kind: String) -> Int? { batchLimits[kind] ?? otherKinds }
+        func batchLimit(for kind: String) -> BatchLimit? { batchLimits[kind] ?? otherKinds }
 
         func isExpired(_ head: LaneHead) -> Bool { oldest.map { head.queuedAt < $0 } ?? false }
     }
@@ -121,7 +121,7 @@ struct LanesStateMachine: Sendable, Hashable {
         guard let head = walks[index].heads.first else { return walks[index].isAtEnd ? nil : look(index) }
         guard let limit = rules.batchLimit(for: head.kind) else { return park(index, .noHandler) }
         if rules.isExpired(head) { return park(index, .expired) }
-        if limit > walks[index].heads.count, !walks[index].isAtEnd { return look(index) }
+        if limit.count > walks[index].heads.count, !walks[index].isAtEnd { return look(index) }
         switch pace {
         case .now:
             if walks.count > 1 { turn = 1 - index }
@@ -175,17 +175,18 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// The first head, and those that go with it.
-    private mutating func take(upTo limit: Int, of index: Int, _ rules: Rules) -> [LaneHead] {
+    private mutating func take(upTo limit: BatchLimit, of index: Int, _ rules: Rules) -> [LaneHead] {
         let first = walks[index].heads[0]
         var taken: [LaneHead] = []
         var rest: [LaneHead] = []
+        var filled = (count: 0, bytes: 0)
         for head in walks[index].heads {
             // One that has failed goes alone: else it could fail for all that go with it, for ever.
             let goes =
                 taken.isEmpty
-                || taken.count < limit && first.failures == 0 && head.failures == 0 && head.kind == first.kind
-                    && !isTaken(head.entity) && !rules.isExpired(head)
-            if goes {
+                || first.failures == 0 && head.failures == 0 && head.kind == first.kind && !isTaken(head.entity)
+                    && !rules.isExpired(head)
+            if goes, limit.takes(head, &filled) {
                 busy.insert(head.entity)
                 taken.append(head)
             } else {

@@ -21,7 +21,7 @@ public struct SyncHandler: Sendable {
 
     /// nil for every kind that has no handler of its own.
     let kind: String?
-    let batchLimit: Int
+    let batchLimit: BatchLimit
     let send: @Sendable ([Mutation]) async throws -> [ItemResult]
 
     /// Sends them one at a time. Returns when the other side has acknowledged the mutation.
@@ -49,11 +49,16 @@ public struct SyncHandler: Sendable {
     /// that may pass, as the first did; and otherwise a success.
     /// - Parameters:
     ///   - limit: mutations in a request, at most; 1 or more.
+    ///   - bytes: of their payloads together, at most; a single one that has more is sent alone. nil for no limit.
     ///   - send: returns how each fared, in the order given.
     public static func batch(
-        _ kind: String, upTo limit: Int, _ send: @escaping @Sendable ([Mutation]) async throws -> [ItemResult]
+        _ kind: String, upTo limit: Int, bytes: Int? = nil,
+        _ send: @escaping @Sendable ([Mutation]) async throws -> [ItemResult]
     ) -> SyncHandler {
-        let limit = SettingChecks("SyncHandler").atLeast(1, limit, "the batch limit of \"\(kind)\"")
+        let checks = SettingChecks("SyncHandler")
+        let limit = BatchLimit(
+            count: checks.atLeast(1, limit, "the batch limit of \"\(kind)\""),
+            bytes: bytes.map { checks.atLeast(1, $0, "the bytes of a batch of \"\(kind)\"") })
         return SyncHandler(kind: kind, batchLimit: limit, send: send)
     }
 
@@ -65,10 +70,32 @@ public struct SyncHandler: Sendable {
     private static func single(
         _ kind: String?, _ send: @escaping @Sendable (Mutation) async throws -> Void
     ) -> SyncHandler {
-        SyncHandler(kind: kind, batchLimit: 1) { mutations in
+        SyncHandler(kind: kind, batchLimit: .single) { mutations in
             for mutation in mutations { try await send(mutation) }
             return mutations.map { _ in .success(()) }
         }
+    }
+}
+
+/// How much goes in one request.
+struct BatchLimit: Sendable, Hashable {
+    static let single = BatchLimit(count: 1)
+
+    var count: Int
+    var bytes: Int?
+
+    /// What goes in one request of these, in this order: at least the first.
+    func filled(with heads: some Sequence<LaneHead>) -> [LaneHead] {
+        var taken = (count: 0, bytes: 0)
+        return heads.filter { takes($0, &taken) }
+    }
+
+    /// Whether one more goes with those that were taken.
+    func takes(_ head: LaneHead, _ taken: inout (count: Int, bytes: Int)) -> Bool {
+        let total = taken.bytes.saturatingAdding(head.bytes)
+        guard taken.count == 0 || taken.count < count && total <= bytes ?? .max else { return false }
+        taken = (taken.count + 1, total)
+        return true
     }
 }
 

@@ -193,8 +193,11 @@ extension SyncStateMachine {
         let asked = request.mutations
         var request = request
         // Of a batch, none that was coalesced into another kind meanwhile: its handler is another.
-        request.mutations = asked.compactMap { found[$0.position] }
-            .filter { asked.count == 1 || $0.kind == asked[0].kind }
+        // And no more than goes in one, if what was coalesced has made them larger.
+        let limit = settings.rules.batchLimit(for: asked[0].kind) ?? .single
+        request.mutations = limit.filled(
+            with: asked.compactMap { found[$0.position] }
+                .filter { asked.count == 1 || $0.kind == asked[0].kind })
         guard !request.mutations.isEmpty else {
             cameToNothing(Request(id: request.id, mutations: asked, sentAt: request.sentAt), at: now)
             return nil
@@ -274,6 +277,6 @@ extension LaneHead {
     fileprivate func withFailures(atLeast least: Int) -> LaneHead {
         guard failures < least else { return self }
         return LaneHead(
-            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least)
+            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least, bytes: bytes)
     }
 }

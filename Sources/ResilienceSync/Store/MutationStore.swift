@@ -111,20 +111,26 @@ public struct LaneHead: Sendable, Hashable {
     /// Since when it is in the queue, by the wall clock.
     public let queuedAt: Date
     public let failures: Int
+    /// Of its payload.
+    public let bytes: Int
 
-    public init(position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int) {
+    public init(
+        position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int, bytes: Int
+    ) {
         self.position = position
         self.id = id
         self.entity = entity
         self.kind = kind
         self.queuedAt = queuedAt
         self.failures = failures
+        self.bytes = bytes
     }
 
     package init(_ stored: StoredMutation) {
         self.init(
             position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
-            kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures)
+            kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures,
+            bytes: stored.mutation.payload.count)
     }
 }
 

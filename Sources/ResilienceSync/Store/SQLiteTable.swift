@@ -77,8 +77,9 @@
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?1 AND state = 2)
                 """
             case heads = """
-                SELECT position, id, entity, kind, queued_at, failures FROM resilience_mutation INDEXED BY resilience_head
-                WHERE head = 1 AND position > ? ORDER BY position LIMIT ?
+                SELECT position, id, entity, kind, queued_at, failures, length(payload) AS bytes
+                FROM resilience_mutation INDEXED BY resilience_head WHERE head = 1 AND position > ?
+                ORDER BY position LIMIT ?
                 """
             case pending = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
@@ -324,7 +325,7 @@
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, id: row.text("id") ?? "",
                 entity: row.text("entity") ?? "", kind: row.text("kind") ?? "", queuedAt: row.date("queued_at"),
-                failures: row.integer("failures"))
+                failures: row.integer("failures"), bytes: row.integer("bytes"))
         }
     }
 

@@ -69,6 +69,28 @@ import Testing
         #expect(updates.batches == [["a", "c"]] && deletes.batches == [["b"]])
     }
 
+    @Test("a batch has no more bytes than it may, also of what was coalesced after it was found (P54)")
+    func bytesOfABatch() async throws {
+        let server = BatchServer()
+        let box = Box<SyncQueue>()
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .after("heads", rows: 3), let queue = box.value else { return }
+            box.value = nil
+            try await queue.enqueue(
+                Mutation(entity: "a", kind: "update", operation: .update, payload: Data(count: 8)))
+        }
+        let queue = SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            handlers: [.batch("update", upTo: 3, bytes: 10) { try server($0) }])
+        box.value = queue
+        try await queue.enqueue(
+            ["a", "b", "c"].map {
+                Mutation(id: $0, entity: $0, kind: "update", operation: .update, payload: Data(count: 3))
+            })
+        #expect(try await queue.flush().delivered == 3)
+        #expect(server.batches == [["a"], ["b", "c"]])
+    }
+
     @Test("a batch that was throttled is one throttled request, however many of its mutations say so")
     func throttledBatch() async throws {
         let server = BatchServer()

@@ -231,7 +231,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         }
         try require(Set(heads.map(\.entity)).count == heads.count, "two of one lane go together")
         try require(Set(heads.map(\.kind)).count == 1, "two kinds go together")
-        try require(heads.count <= Self.rules.batchLimit(for: heads[0].kind) ?? 0, "too many go together")
+        try require(heads.count <= Self.rules.batchLimit(for: heads[0].kind)?.count ?? 0, "too many go together")
         if !endsWhileReading {
             try require(heads.count == 1 || sent.allSatisfy { $0.failures == 0 }, "others go with one that has failed")
         }

@@ -455,6 +455,17 @@ import Testing
         #expect(machine.busy.count == sent.joined().count)
     }
 
+    @Test("a batch has no more bytes than it may, and one that has more by itself goes alone")
+    mutating func bytes() {
+        rules.batchLimits["many"] = BatchLimit(count: 3, bytes: 10)
+        machine.found([4, 20, 6, 1, .max].enumerated().map { LaneHead(Int64($0), "\($0)", "many", bytes: $1) })
+        machine.found([])
+        let sent = (0..<4).map { _ -> [Int64] in
+            if case .send(let heads) = next() { heads.map(\.position) } else { [] }
+        }
+        #expect(sent == [[0, 2], [1], [3], [4]])
+    }
+
     @Test("before a batch that could be fuller more heads are looked for, whatever the page's size")
     mutating func fuller() {
         machine = LanesStateMachine(pageSize: 2, mostHeld: 2)

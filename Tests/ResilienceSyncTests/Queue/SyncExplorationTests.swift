@@ -457,7 +457,7 @@ private struct QueueInAWorld: ExplorableMachine {
             if case .ending(.stalled(let instant)) = machine.phase {
                 try require(instant > now, "a stall that is over")
             }
-        case .end(let end):
+        case .end:
             try require(world.inFlight.isEmpty, "a round ends while something is in flight")
             try require(world.unsettled.isEmpty, "a round ends before all is settled")
         default:
