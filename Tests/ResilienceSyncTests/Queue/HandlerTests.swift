@@ -69,7 +69,7 @@ import Testing
         #expect(updates.batches == [["a", "c"]] && deletes.batches == [["b"]])
     }
 
-    @Test("a batch has no more bytes than it may, also of what was coalesced after it was found (P54)")
+    @Test("a batch has no more bytes than it may, also of what was coalesced after it was found")
     func bytesOfABatch() async throws {
         let server = BatchServer()
         let box = Box<SyncQueue>()

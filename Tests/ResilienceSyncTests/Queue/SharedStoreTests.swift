@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-/// Several queues on one store (P53).
+/// Several queues on one store (P54).
 @Suite(.timeLimit(.minutes(5))) struct SharedStoreTests {
     let one = Fixture()
     let other = Fixture()
@@ -23,12 +23,12 @@ import Testing
         #expect((one.server.ids + other.server.ids).sorted() == mutations.map(\.id).sorted())
     }
 
-    @Test("two queues that flush one store at the same time send each mutation once")
+    @Test("two queues that flush one store at the same time send each mutation once (P54)")
     func together() async throws {
         try await flushTogether([one.queue(store), other.queue(store)])
     }
 
-    @Test("the second waits while the first sends, says so, and sends what comes when the first is done")
+    @Test("the second waits while the first sends, says so, and sends what comes when the first is done (P54)")
     func second() async throws {
         let (first, second) = (one.queue(store), other.queue(store))
         one.server.hold()
