@@ -114,7 +114,8 @@ extension SyncQueue {
 
     private func failure(_ error: any Error) -> SyncStateMachine.Failure {
         SyncStateMachine.Failure(
-            verdict: pipeline.verdict(for: error), error: "\(error)", isOffline: configuration.isOffline(error),
+            verdict: pipeline.verdict(for: error), error: StoredMutation.bounded("\(error)"),
+            isOffline: configuration.isOffline(error),
             refusedFor: (error as? any Rejection)?.retryAfter)
     }
 }

@@ -70,6 +70,22 @@ import Testing
                 == (10..<103).map { .dropped(id: "\($0)") })
     }
 
+    @Test("of an error as long as a server may send, an event has as much as the store keeps (P52)")
+    func longError() async throws {
+        struct Page: Error, VerdictConvertible, CustomStringConvertible {
+            let verdict = Verdict.permanent
+            let description = String(repeating: "x", count: 4_000_000)
+        }
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            observers: Observers(fixture.recorder)
+        ) { _ in throw Page() }
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        let error = String(repeating: "x", count: 999) + "…"
+        #expect(fixture.events.contains(.died(id: "a1", error: error)))
+    }
+
     @Test("a lane goes on when what blocked it makes room")
     func blockerMakesRoom() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.gone))
