@@ -141,7 +141,8 @@ public final class SyncQueue: Sendable {
             SyncStateMachine.Settings(
                 maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
                 laneRule: configuration.laneRule, maxPause: configuration.maxPause,
-                checksHealth: configuration.healthCheck != nil, rules: rules),
+                lateness: .random(in: 0...configuration.pauseJitter), checksHealth: configuration.healthCheck != nil,
+                rules: rules),
             lanes: LanesStateMachine(pageSize: configuration.pageSize),
             pace: SendPace(
                 maxInFlight: configuration.maxInFlight,

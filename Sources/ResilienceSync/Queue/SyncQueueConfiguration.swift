@@ -45,6 +45,10 @@ public struct SyncQueueConfiguration: Sendable {
     public var failedBackoff: Backoff
     /// The longest pause; whatever a server asks, and whatever a stored pause says after the clock was set.
     public var maxPause: Duration
+    /// By which share, at most, a pause that a server names is prolonged, 0 to 1. Each queue has a share of its own, drawn when it
+    /// is made, so that many that were told the same don't come back at the same instant. 0, the default, keeps to what was
+    /// named; 0.1 suits a fleet.
+    public var pauseJitter: Double
     /// Requests are sent no faster than this, whatever the server allows; nil for no limit.
     public var maxRate: Rate?
     /// Asked through the pipeline before a flush sends its first mutation; if it throws, nothing is sent, and the queue tries
@@ -66,6 +70,7 @@ public struct SyncQueueConfiguration: Sendable {
         throttledBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         failedBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxPause: Duration = .seconds(3600),
+        pauseJitter: Double = 0,
         maxRate: Rate? = nil,
         healthCheck: (@Sendable () async throws -> Void)? = nil,
         isOffline: @escaping @Sendable (any Error) -> Bool = { _ in false }
@@ -81,6 +86,7 @@ public struct SyncQueueConfiguration: Sendable {
         self.throttledBackoff = throttledBackoff
         self.failedBackoff = failedBackoff
         self.maxPause = maxPause
+        self.pauseJitter = pauseJitter
         self.maxRate = maxRate
         self.healthCheck = healthCheck
         self.isOffline = isOffline
@@ -95,5 +101,6 @@ public struct SyncQueueConfiguration: Sendable {
         maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
         pageSize = checks.atLeast(1, pageSize, "pageSize")
         maxPause = checks.notNegative(maxPause, "maxPause")
+        pauseJitter = checks.share(pauseJitter, "pauseJitter")
     }
 }

@@ -202,7 +202,7 @@ extension SyncStateMachine {
     private mutating func beSilent(
         for named: Duration?, backoff: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant
     ) {
-        let named = named.map { min($0, settings.maxPause) }
+        let named = named.map { min(isOurOwn ? $0 : late($0), settings.maxPause) }
         let backoff = backoff.map { min($0, settings.maxPause) }
         let before = pace.pausedUntil(at: now)
         var until = now + max(named ?? .zero, backoff ?? .zero, Self.shortestWait)
@@ -215,6 +215,12 @@ extension SyncStateMachine {
         guard until > before ?? .distantPast else { return }
         storedPause = .isStale
         pauseToTell = now.duration(to: until)
+    }
+
+    /// Never before the wait that was named.
+    private func late(_ wait: Duration) -> Duration {
+        let wait = wait.saturatedNanoseconds
+        return .nanoseconds(wait.saturatingAdding(Int64(saturating: Double(wait) * settings.lateness)))
     }
 
     // MARK: Delays

@@ -16,6 +16,8 @@ struct SyncStateMachine: Sendable, Equatable {
         var failureCounting: FailureCounting
         var laneRule: LaneRule
         var maxPause: Duration
+        /// By which share a pause that the other side names is prolonged.
+        var lateness = 0.0
         /// Whether a flight asks how the other side is before it sends anything.
         var checksHealth = false
         /// ``LanesStateMachine/Rules/oldest`` comes with each question.

@@ -7,6 +7,23 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct PauseTests {
     let fixture = Fixture()
 
+    @Test("queues that were told the same wait come back at different times, none of them before it (P55)")
+    func jitter() async throws {
+        var ends: Set<Instant> = []
+        for _ in 0..<20 {
+            fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(100))))
+            let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pauseJitter: 0.1))
+            try await queue.enqueue(Mutation("a1"))
+            guard case .paused(let until) = try await queue.flush().end else {
+                Issue.record("It is not paused.")
+                return
+            }
+            ends.insert(until)
+            #expect((fixture.clock.now + .seconds(100)...fixture.clock.now + .seconds(110)).contains(until))
+        }
+        #expect(ends.count > 15)
+    }
+
     @Test("a pause ends when its time has come, not before, and its end starts a flush by itself")
     func alarm() async throws {
         let (server, clock) = (fixture.server, fixture.clock)

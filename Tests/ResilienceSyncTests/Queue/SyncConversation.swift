@@ -16,12 +16,14 @@ struct SyncConversation {
     /// What was told, in order.
     var events: [SyncEvent] = []
 
-    init(maxFailures: Int = 5, counting: FailureCounting = .always, laneRule: LaneRule = .skip) {
+    init(
+        maxFailures: Int = 5, counting: FailureCounting = .always, laneRule: LaneRule = .skip, lateness: Double = 0
+    ) {
         let rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil)
         machine = SyncStateMachine(
             SyncStateMachine.Settings(
                 maxFailures: maxFailures, failureCounting: counting, laneRule: laneRule, maxPause: .seconds(600),
-                rules: rules),
+                lateness: lateness, rules: rules),
             lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 4))
     }
 

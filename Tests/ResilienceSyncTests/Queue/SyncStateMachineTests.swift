@@ -434,6 +434,21 @@ import Testing
         #expect(talk.machine.next(at: talk.now) == (lock == .taken ? .readPause : .look(after: .min)))
     }
 
+    @Test(
+        "a wait that is named is prolonged by the queue's own share, and a policy's is not, nor any beyond the longest (P55)",
+        arguments: [(10.0, 11.0), (590, 600), (1e300, 600)])
+    mutating func late(named: Double, length: Double) {
+        talk = SyncConversation(lateness: 0.1)
+        let flight = talk.send(a)
+        let wait = Duration.seconds(min(named, 1e12))
+        talk.end(flight[0], SyncStateMachine.Failure(verdict: .throttled(retryAfter: wait), error: "429"))
+        #expect(talk.next() == .keepPause(.seconds(length)))
+        talk = SyncConversation(lateness: 0.1)
+        talk.end(
+            talk.send(a)[0], SyncStateMachine.Failure(verdict: .rejected, error: "open", refusedFor: .seconds(10)))
+        #expect(talk.next() == .keepPause(.seconds(10)))
+    }
+
     @Test("the pause that was kept by the queue itself is over when it knows it to be, whatever the wall clock says")
     mutating func ownPauseReadAgain() {
         let flight = talk.send(a)
