@@ -103,9 +103,15 @@ struct Fixture {
     ) -> SyncQueue {
         SyncQueue(
             store: store, pipeline: pipeline ?? Pipeline(timeBase: clock) {}, configuration: configuration,
-            observers: Observers(recorder)
+            observers: Observers(recorder), wallClock: wallClock
         ) { [server] in try await server($0) }
     }
+
+    /// Moves as the manual clock does: how long the machine takes for a test is not what is tested. The same for all fixtures.
+    var wallClock: @Sendable () -> Date {
+        { [clock] in Self.epoch.addingTimeInterval(ManualClock().now.duration(to: clock.now) / .seconds(1)) }
+    }
+    private static let epoch = Date()
 
     static let isOffline: @Sendable (any Error) -> Bool = { error in
         if case Refusal.unreachable = error { true } else { false }

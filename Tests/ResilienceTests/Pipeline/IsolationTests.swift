@@ -69,7 +69,7 @@ import Testing
     @Test("called from an actor, the operation runs on it, also after a retry's wait", arguments: Guards.allCases)
     func fromActor(guards: Guards) async throws {
         async let added = Ledger().add(through: guards.pipeline(on: clock))
-        await endRetryWait()
+        try await endRetryWait()
         #expect(try await added)
     }
 
@@ -89,7 +89,7 @@ import Testing
             MainActor.assertIsolated()
             return notes
         }
-        await moved
+        try await moved
         #expect(result === notes && notes.lines == 2 && attempts == 2)
     }
 
@@ -108,7 +108,7 @@ import Testing
             await Elsewhere().visit()
             return notes
         }
-        await moved
+        try await moved
         #expect(result === notes && notes.lines == 2 && attempts == 2)
     }
 
@@ -136,13 +136,15 @@ import Testing
     func afterSleeping() async throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(1), timeBase: clock)
         try throttle.acquire().complete(.success)
-        async let moved: Void = endRetryWait()
+        async let moved: Void = endWait(.seconds(1))
         try await throttle.run { MainActor.assertIsolated() }
-        await moved
+        try await moved
     }
 
-    @concurrent private func endRetryWait() async {
-        await clock.waitForSleepers(1)
-        clock.advance(by: .seconds(5))
+    @concurrent private func endRetryWait() async throws { try await endWait(.seconds(5)) }
+
+    @concurrent private func endWait(_ wait: Duration) async throws {
+        try await clock.waitForSleeper(dueIn: wait)
+        clock.advance(by: wait)
     }
 }

@@ -30,7 +30,7 @@ import Testing
             let task = Task {
                 try await pipeline.run(judging: { _ in .throttled(retryAfter: .seconds(4)) }) { 429 }
             }
-            await clock.waitForSleepers(1)
+            try await clock.waitForSleeper(dueIn: .seconds(5))
             task.cancel()
             let error = try #require(await #expect(throws: CancelledWhileWaiting.self) { try await task.value })
             let failure = CallFailure(error)
