@@ -17,6 +17,29 @@ public func mutantChoice<T>(_ number: Int, _ value: T, _ other: T) -> T { mutant
 public func mutantNumber<T: AdditiveArithmetic & ExpressibleByIntegerLiteral>(_ number: Int, _ value: T) -> T {
     mutant == number ? value + 1 : value
 }
+public func mutantText(_ number: Int, _ text: String, _ others: String...) -> String {
+    others.indices.contains(mutant - number) ? others[mutant - number] : text
+}
+/// Of `a /*m20~<=~>=*/</*m*/ b` what 20 or 21 says; the numbers of a place begin with a multiple of ten.
+public func mutantSQL(_ sql: String) -> String {
+    guard let start = sql.firstRange(of: "/*m\(mutant / 10 * 10)~"),
+        let choice = sql[start.upperBound...].firstRange(of: "*/")
+    else { return sql }
+    let others = sql[start.upperBound..<choice.lowerBound].split(separator: "~", omittingEmptySubsequences: false)
+    // What is replaced may hold further places.
+    var depth = 1
+    var end = choice.upperBound
+    while depth > 0 {
+        guard let next = sql[end...].firstRange(of: "/*m"), let close = sql[next.upperBound...].firstRange(of: "*/")
+        else {
+            return sql
+        }
+        depth += close.lowerBound == next.upperBound ? -1 : 1
+        end = close.upperBound
+    }
+    guard others.indices.contains(mutant % 10) else { return sql }
+    return sql[..<start.lowerBound] + others[mutant % 10] + sql[end...]
+}
 public func minMutant<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
     mutant == number ? max(a, b) : mutant == number + 1 ? a : mutant == number + 2 ? b : min(a, b)
 }

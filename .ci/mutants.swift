@@ -82,6 +82,8 @@ let machines = [
     ("Sources/Resilience/Fallback/LastGoodStateMachine.swift", "LastGoodStateMachineTests", "LastGoodExplorationTests"),
     ("Sources/Resilience/Events/EventCounter.swift", "EventCounterTests", ""),
     ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests", "AlarmQueueExplorationTests"),
+    ("Sources/ResilienceSync/Store/SenderStateMachine.swift", "SenderExplorationTests", "SharedStoreTests"),
+    ("Sources/ResilienceSync/Pace/WidthSearch.swift", "WidthSearchTests", "SendPaceExplorationTests"),
     ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests", "FlushExplorationTests"),
     (
         "Sources/ResilienceSync/Pace/SendPace.swift", "SendPaceStateMachineTests",
@@ -182,6 +184,22 @@ let shells = [
         "HandlerTests|RateLimitTests|LanesTests|QueueHealthCheckTests", "KillTests"
     ),
     ("Sources/ResilienceSync/Queue/SyncStatus.swift", "StatusTests", ""),
+    ("Sources/ResilienceSync/Queue/SyncHandler.swift", "HandlerTests", ""),
+    ("Sources/ResilienceSync/Queue/SyncQueue+Outbox.swift", "OutboxTests", ""),
+    ("Sources/ResilienceSync/Queue/SyncQueueConfiguration.swift", "EnqueueTests|PauseTests", ""),
+    ("Sources/ResilienceSync/Service/SyncService.swift", "SyncServiceTests", ""),
+    ("Sources/ResilienceSync/Store/Appending.swift", memory, "KillTests"),
+    ("Sources/ResilienceSync/Store/Coalescing.swift", "CoalescingTests", ""),
+    ("Sources/ResilienceSync/Store/MemoryStore.swift", memory, "KillTests"),
+    ("Sources/ResilienceSync/Store/MemoryTable.swift", memory, "KillTests"),
+    ("Sources/ResilienceSync/Store/MutationStore.swift", memory, "KillTests"),
+    ("Sources/ResilienceSync/Store/SQLiteSchema.swift", files, "KillTests"),
+    ("Sources/ResilienceSync/Store/SQLiteStore.swift", files, "KillTests"),
+    ("Sources/ResilienceSync/Store/SQLiteStore+Access.swift", files, "KillTests"),
+    ("Sources/ResilienceSync/Store/SQLiteStore+Opening.swift", files, "KillTests"),
+    ("Sources/ResilienceSync/Store/SQLiteTable.swift", files, "KillTests"),
+    ("Sources/ResilienceSync/Store/SenderFile.swift", "SenderFileTests|SharedStoreTests", ""),
+    ("Sources/ResilienceSync/Store/SortedPositions.swift", memory, ""),
     ("Sources/ResilienceSync/Pass/SyncPass.swift", "SyncPassTests", ""),
     ("Sources/ResilienceSync/Pass/SyncPull.swift", "SyncPassTests", "DurableOutboxGuide"),
     ("Sources/ResilienceTesting/Clock/ManualClock.swift", "ManualClock(Run|SecondUse|AsClock)?Tests", ""),
@@ -204,6 +222,9 @@ let shells = [
     ("Sources/ResilienceTesting/Scripted/ScriptedProperty.swift", "Scripted", ""),
     ("Sources/ResilienceTesting/Watchers.swift", "WatchersTests|ScriptedSecondUseTests", "SleepersTests"),
 ]
+private let memory = "StoreConformanceTests/memory|CoalescingTests|EnqueueTests|LimitTests|DeadTests"
+private let files =
+    "StoreConformanceTests/file|(SQLite(Refusal|Migration|Settings|Durability|Erasure|Atomicity|Life|Failure|Plan)|Outbox)Tests"
 private let shipped = "ShippedPoliciesContractTests"
 private let registry =
     "CircuitBreakerRegistryTests|KeyedPoliciesTests|Registry(Aging|AllOrNothing|Eviction|Race|Reentrancy|Settings|Status)Tests"
@@ -229,6 +250,27 @@ let calls = [
     "saturatingAdding(": ["saturatingSubtracting", "&+", "left out"],
     "saturatingSubtracting(": ["saturatingAdding", "&-", "left out"],
     "saturatingMultiplied(": ["&*", "left out"],
+]
+
+/// What stands in SQL, and what could stand there instead.
+let changesOfSQL: [(pattern: String, changes: @Sendable (String) -> [String])] = [
+    (
+        #"(?<= )(<=|>=|<>|<|>)(?= )"#,
+        { ["<": ["<=", ">="], "<=": ["<", ">"], ">": [">=", "<="], ">=": [">", "<"]][$0] ?? ["="] }
+    ),
+    (#" AND [\w.]+ (=|<|>|<=|>=) (\?\d?|\d+|[a-z_]+\.\w+)(?= |$|\))"#, { _ in [" "] }),
+    (#"(?<=WHERE )[\w.]+ (=|<|>|<=|>=) (\?\d?|\d+) AND "#, { _ in [" "] }),
+    (#"NOT EXISTS|NOT IN"#, { [String($0.dropFirst(4))] }),
+    (#"(?<!NOT )EXISTS"#, { ["NOT \($0)"] }),
+    (#" DESC\b"#, { _ in [" "] }),
+    (#"ORDER BY \w+(, \w+)*(?! DESC)\b"#, { ["\($0) DESC", " "] }),
+    (#"\b(MIN|MAX)(?=\()"#, { [$0 == "MIN" ? "MAX" : "MIN"] }),
+    (#"(?<= )[-+](?= )"#, { [$0 == "+" ? "-" : "+"] }),
+    (#"(?<!LIMIT )(?<![\w?.:'])\d{1,6}(?![\w'])"#, { ["\((Int($0) ?? 0) + 1)"] }),
+    (#"\b(OR REPLACE|UNIQUE|AUTOINCREMENT)\b"#, { _ in [" "] }),
+    (#"\w+ = (\d+|NULL), "#, { _ in [" "] }),
+    (#"\bOF state, payload\b"#, { _ in ["OF state", "OF payload"] }),
+    (#"(?<= = )(FULL|ON|WAL)\b"#, { ["FULL": ["NORMAL"], "ON": ["OFF"]][$0] ?? ["DELETE"] }),
 ]
 
 let comparison = "<T: Comparable>(a: T, b: T) -> Bool"
@@ -356,7 +398,10 @@ struct Line {
 func sites(in source: String, named path: String) -> [Site] {
     let lines = source.split(separator: "\n", omittingEmptySubsequences: false).map(Line.init)
     let constants = lines.flatMap { line in line.matches(#"\blet (\w+):"#, group: 1).map { line[$0] } }
-    var inInitializer = false
+    var initializer: String?
+    // Lines of a text, and the indentation of an enum whose raw values are SQL.
+    var isText = false
+    var enumeration: String?
     // Statements in another order, and the like, are tried where order is what a source is about.
     let isShell = shells.contains { $0.0 == path }
     var all: [Site] = []
@@ -365,11 +410,17 @@ func sites(in source: String, named path: String) -> [Site] {
     var last: (line: Int, statement: Range<Int>)?
     for (index, line) in lines.enumerated() {
         let startsInitializer = !line.matches(#"^ *(\w+ )*init\("#).isEmpty
-        if startsInitializer { inInitializer = true }
-        var found = line.words() + line.conditions() + (isShell ? line.preconditions() + line.fields() : [])
-        // What must be set, must be.
-        let statements = line.statements(isShell) { !inInitializer && !constants.contains($0) }
-        found += statements
+        if startsInitializer { initializer = line.indentation }
+        if !line.matches(#"\benum \w+: String\b"#).isEmpty { enumeration = line.indentation }
+        var found = line.sql(isText: isText, isConstant: enumeration != nil)
+        var statements: [Site] = []
+        if !isText {
+            found += line.words() + line.conditions() + (isShell ? line.preconditions() + line.fields() : [])
+            // What must be set, must be.
+            statements = line.statements(isShell) { initializer == nil && !constants.contains($0) }
+            found += statements
+        }
+        if String(line.text).contains("\"\"\"") { isText.toggle() }
         let whole = isShell ? statements.first { $0.range == line.filled }?.range : nil
         if let whole, let last, last.line == index - 1, last.statement.lowerBound == whole.lowerBound,
             Line.orderMatters(lines[index - 1][last.statement], line[whole])
@@ -379,9 +430,12 @@ func sites(in source: String, named path: String) -> [Site] {
             found.append(Site(twinOf: all[all.count - 1], whole, lines[index - 1][last.statement]))
         }
         last = whole.map { (index, $0) }
-        // Members are indented by four spaces.
         if line.code.contains("#available") { found = [] }
-        if line.code.hasPrefix("    }") || startsInitializer && line.code.hasSuffix("}") { inInitializer = false }
+        if !isText, line.code.trimmingCharacters(in: .whitespaces).hasPrefix("}") {
+            if line.indentation == initializer { initializer = nil }
+            if line.indentation == enumeration { enumeration = nil }
+        }
+        if startsInitializer && line.code.trimmingCharacters(in: .whitespaces).hasSuffix("}") { initializer = nil }
         found.sort { ($0.range.lowerBound, $1.range.upperBound) < ($1.range.lowerBound, $0.range.upperBound) }
         for var site in found {
             if site.isTwin {
@@ -496,6 +550,46 @@ extension Line {
         }
     }
 
+    var indentation: String { String(text.prefix { $0 == " " }) }
+
+    /// What can be changed in a statement of SQL.
+    ///
+    /// - Parameters:
+    ///   - isText: whether the whole line is part of one.
+    ///   - isConstant: a text that the compiler must know holds its changes as comments, which `mutantSQL` reads.
+    func sql(isText: Bool, isConstant: Bool) -> [Site] {
+        let string = String(text)
+        var parts: [Range<Int>] = []
+        if isText {
+            parts = [0..<text.count]
+        } else if let match = string.firstMatch(
+            of: #/"((?:SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|ALTER) [^"]*)"?/#)
+        {
+            let start = string.distance(from: string.startIndex, to: match.output.1.startIndex)
+            parts = [start..<start + match.output.1.count]
+        }
+        return parts.flatMap { part -> [Site] in
+            // Up to the first interpolation: what comes after it is seldom, and has quotes of its own.
+            let characters = text[part]
+            let statement = String(characters).components(separatedBy: "\\(")[0].components(separatedBy: "--")[0]
+            return changesOfSQL.flatMap { pattern, changes -> [Site] in
+                let expression = try! NSRegularExpression(pattern: pattern)  // the patterns are all below
+                let whole = NSRange(location: 0, length: (statement as NSString).length)
+                return expression.matches(in: statement, range: whole).compactMap { match in
+                    guard let range = Range(match.range) else { return nil }
+                    let found = (statement as NSString).substring(with: match.range)
+                    let to = changes(found)
+                    let place = part.lowerBound + range.lowerBound..<part.lowerBound + range.upperBound
+                    let alternatives = to.map { isConstant ? "~\($0)" : ", \"\($0)\"" }.joined()
+                    return Site(
+                        place, isConstant ? "/*m#\(alternatives)*/" : "\\(mutantText(#, \"",
+                        isConstant ? "/*m*/" : "\"\(alternatives)))", from: "SQL \(found)",
+                        to: to.map { $0.allSatisfy { $0 == " " } ? "left out" : $0 })
+                }
+            }
+        }
+    }
+
     /// Where the line has text.
     var filled: Range<Int> {
         let start = text.prefix { $0 == " " }.count
@@ -585,7 +679,9 @@ func instrumented(_ source: String, _ sites: [Site]) -> (text: String, places: [
     }
     // At the end, where it moves no line. A module may import itself nowhere.
     let ending = byLine.isEmpty || sites[0].source.hasPrefix("Sources/Resilience/") ? "" : "\nimport Resilience\n"
-    return (lines.joined(separator: "\n") + ending, places)
+    // The one place where constant SQL is used.
+    let text = lines.joined(separator: "\n").replacing("sql: sql.rawValue", with: "sql: mutantSQL(sql.rawValue)")
+    return (text + ending, places)
 }
 
 /// An operator that no other place has.
