@@ -38,7 +38,7 @@ public func mutantSQL(_ sql: String) -> String {
         end = close.upperBound
     }
     guard others.indices.contains(mutant % 10) else { return sql }
-    return sql[..<start.lowerBound] + others[mutant % 10] + sql[end...]
+    return String(sql[..<start.lowerBound] + others[mutant % 10] + sql[end...])
 }
 public func minMutant<T: Comparable>(_ number: Int, _ a: T, _ b: T) -> T {
     mutant == number ? max(a, b) : mutant == number + 1 ? a : mutant == number + 2 ? b : min(a, b)
