@@ -481,7 +481,9 @@ extension Line {
     func words() -> [Site] {
         var sites: [Site] = []
         for range in matches(#"(?<= )[-+*/<>=!&|]+(?= )"#) {
-            guard let known = operators[self[range]], !code.hasPrefix("extension") else { continue }
+            guard let known = operators[self[range]], !code.hasPrefix("extension"), !code.contains("func <") else {
+                continue
+            }
             sites.append(Site(range, "@", from: known.forms[0], to: Array(known.forms[1...])))
         }
         for range in matches(#"(?<![\w.$])\d+(?![\w.])"#) {
