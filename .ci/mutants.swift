@@ -84,6 +84,7 @@ let machines = [
     ("Sources/Resilience/Time/AlarmQueue.swift", "AlarmQueueTests", "AlarmQueueExplorationTests"),
     ("Sources/ResilienceSync/Store/SenderStateMachine.swift", "SenderExplorationTests", "SharedStoreTests"),
     ("Sources/ResilienceSync/Pace/WidthSearch.swift", "WidthSearchTests", "SendPaceExplorationTests"),
+    ("Sources/ResilienceSync/Queue/LaneThrottles.swift", "LaneThrottlesTests", "FairnessTests"),
     ("Sources/ResilienceSync/Queue/FlushStateMachine.swift", "FlushStateMachineTests", "FlushExplorationTests"),
     (
         "Sources/ResilienceSync/Pace/SendPace.swift", "SendPaceStateMachineTests",
@@ -230,7 +231,7 @@ private let registry =
     "CircuitBreakerRegistryTests|KeyedPoliciesTests|Registry(Aging|AllOrNothing|Eviction|Race|Reentrancy|Settings|Status)Tests"
 
 /// Tests that take long.
-let long = "Exploration|SimulationTests|WalkTests|/walk\\(|/rounding\\("
+let long = "StoreContractTests|Exploration|SimulationTests|WalkTests|/walk\\(|/rounding\\("
 
 /// Answers that a machine could mix up.
 let answers = [
@@ -840,7 +841,8 @@ extension Mutants {
             }
             try write(try support(sites), to: copy.appending(path: "Sources/Resilience/Mutants.swift"))
             say("building with \(sites.reduce(0) { $0 + $1.to.count }) changes")
-            let (status, output) = try swift("build", "--build-tests", "-Xswiftc", "-continue-building-after-errors")
+            let (status, output) = try swift(
+                "build", "--build-tests", "--enable-all-traits", "-Xswiftc", "-continue-building-after-errors")
             if status == 0 { return (sites, found.filter { !$0.isTwin && refused.contains($0.key) }) }
 
             let before = refused.count

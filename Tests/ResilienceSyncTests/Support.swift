@@ -111,7 +111,8 @@ struct Fixture {
     var wallClock: @Sendable () -> Date {
         { [clock] in Self.epoch.addingTimeInterval(ManualClock().now.duration(to: clock.now) / .seconds(1)) }
     }
-    private static let epoch = Date()
+    /// In whole seconds, which no rounding changes.
+    private static let epoch = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded())
 
     static let isOffline: @Sendable (any Error) -> Bool = { error in
         if case Refusal.unreachable = error { true } else { false }
@@ -156,11 +157,14 @@ struct HookedStore: MutationStore {
 
     let inner: any MutationStore
     let hook: @Sendable (Step) async throws -> Void
-    /// A lock of its own: one that is killed leaves none behind.
-    private let locks = MemoryStore()
+    private let locks: any MutationStore
 
-    init(inner: any MutationStore, hook: @escaping @Sendable (Step) async throws -> Void) {
-        (self.inner, self.hook) = (inner, hook)
+    /// - Parameter locks: where the lock is. One of its own, unless said otherwise: one that is killed leaves none behind.
+    init(
+        inner: any MutationStore, locks: any MutationStore = MemoryStore(),
+        hook: @escaping @Sendable (Step) async throws -> Void
+    ) {
+        (self.inner, self.locks, self.hook) = (inner, locks, hook)
     }
 
     private func hooked<R>(_ name: String, _ body: () async throws -> R) async throws -> R {
@@ -212,9 +216,9 @@ struct HookedStore: MutationStore {
         try await hooked("removePending") { try await inner.removePending(through: position) }
     }
     func lock(for queue: UUID) async throws -> SendingLock {
-        try await hooked("lock") { locks.lock(for: queue) }
+        try await hooked("lock") { try await locks.lock(for: queue) }
     }
-    func unlock(for queue: UUID) async { locks.unlock(for: queue) }
+    func unlock(for queue: UUID) async { await locks.unlock(for: queue) }
     func totals() async throws -> QueueTotals { try await hooked("totals") { try await inner.totals() } }
     func setting(_ name: String) async throws -> String? {
         try await hooked("setting") { try await inner.setting(name) }

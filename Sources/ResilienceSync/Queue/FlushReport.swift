@@ -69,7 +69,7 @@ public struct FlushReport: Sendable {
     public var delivered: Int { counts.delivered }
     /// Attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
-    /// Mutations set aside.
+    /// Mutations set aside for a reason of their own; not those that go with them under ``LaneRule/parkRest``.
     public var died: Int { counts.died }
 
     mutating func add(_ other: FlushReport) {

@@ -121,7 +121,7 @@ struct LanesStateMachine: Sendable, Hashable {
         guard let head = walks[index].heads.first else { return walks[index].isAtEnd ? nil : look(index) }
         guard let limit = rules.batchLimit(for: head.kind) else { return park(index, .noHandler) }
         if rules.isExpired(head) { return park(index, .expired) }
-        if limit.count > walks[index].heads.count, !walks[index].isAtEnd { return look(index) }
+        if !walks[index].isAtEnd, !isFull(limit, index, rules) { return look(index) }
         switch pace {
         case .now:
             if walks.count > 1 { turn = 1 - index }
@@ -174,27 +174,42 @@ struct LanesStateMachine: Sendable, Hashable {
         return .park(head, reason)
     }
 
-    /// The first head, and those that go with it.
+    /// Whether more heads would make no difference to what is taken.
+    private func isFull(_ limit: BatchLimit, _ index: Int, _ rules: Rules) -> Bool {
+        let heads = walks[index].heads
+        guard heads.count < limit.count else { return true }
+        guard limit.bytes != nil else { return false }
+        var filled = (count: 0, bytes: 0)
+        return !heads.allSatisfy { !goes($0, with: heads[0], rules) || limit.takes($0, &filled) }
+    }
+
+    /// The first head, and those that go with it, up to the one that is too much.
     private mutating func take(upTo limit: BatchLimit, of index: Int, _ rules: Rules) -> [LaneHead] {
-        let first = walks[index].heads[0]
+        let heads = walks[index].heads
         var taken: [LaneHead] = []
         var rest: [LaneHead] = []
         var filled = (count: 0, bytes: 0)
-        for head in walks[index].heads {
-            // One that has failed goes alone: else it could fail for all that go with it, for ever.
-            let goes =
-                taken.isEmpty
-                || first.failures == 0 && head.failures == 0 && head.kind == first.kind && !isTaken(head.entity)
-                    && !rules.isExpired(head)
-            if goes, limit.takes(head, &filled) {
-                busy.insert(head.entity)
-                taken.append(head)
-            } else {
+        for (number, head) in heads.enumerated() {
+            guard goes(head, with: heads[0], rules) else {
                 rest.append(head)
+                continue
             }
+            guard limit.takes(head, &filled) else {
+                rest += heads[number...]
+                break
+            }
+            busy.insert(head.entity)
+            taken.append(head)
         }
         walks[index].heads = rest
         return taken
+    }
+
+    private func goes(_ head: LaneHead, with first: LaneHead, _ rules: Rules) -> Bool {
+        if head.position == first.position { return true }
+        // One that has failed goes alone: else it could fail for all that go with it, for ever.
+        return first.failures == 0 && head.failures == 0 && head.kind == first.kind && !isTaken(head.entity)
+            && !rules.isExpired(head)
     }
 
     /// The page that ``Step/look(after:)`` asked for: in order, empty at the end.

@@ -29,9 +29,8 @@ extension SyncQueue {
         change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
     }
 
-    /// Until when nothing is sent, also if that is known from before a restart only.
+    /// Until when nothing is sent, also if that is known from before a restart only, or another queue was told.
     func currentPause() async throws -> Instant? {
-        guard state.withLock({ $0.machine.storedPause }) == .unknown else { return pausedUntil }
         try await readPause()
         let pausedUntil = pausedUntil
         // So that its end starts a flush.
@@ -42,6 +41,7 @@ extension SyncQueue {
     private static let pauseName = "pausedUntil"
 
     func readPause() async throws {
+        let writes = state.withLock { $0.pauseWrites }
         let text = try await uncancelled { try await self.store.setting(Self.pauseName) }
         let left = text.map { text -> Duration in
             let date = Double(text).map { Date(timeIntervalSince1970: $0) }
@@ -50,16 +50,20 @@ extension SyncQueue {
             return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
         }
         change { state, now in
-            state.machine.pauseRead(left: left, isOurs: text != nil && text == state.keptPause, at: now)
+            guard state.pauseWrites == writes else { return }
+            state.machine.pauseRead(left: left, isKnown: text == state.knownPause, at: now)
+            state.knownPause = text
         }
     }
 
     /// - Parameter length: nil for no pause.
     func keepPause(_ length: Duration?) async throws {
         let text = length.map { "\(wallClock().addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
+        state.withLock { $0.pauseWrites += 1 }
+        defer { state.withLock { $0.pauseWrites += 1 } }
         try await uncancelled { try await self.store.set(Self.pauseName, to: text) }
         change { state, _ in
-            state.keptPause = text
+            state.knownPause = text
             state.machine.pauseKept(length != nil)
         }
     }

@@ -31,8 +31,10 @@ public final class SyncQueue: Sendable {
         var machine: SyncStateMachine
         var flight: Task<FlushReport, any Error>?
         var alarm: Alarm?
-        /// The pause that this queue has stored last, as it is stored.
-        var keptPause: String?
+        /// The stored pause, as this queue has stored or read it last.
+        var knownPause: String?
+        /// How often this queue has begun to store one, or has done so: what is read meanwhile may be older.
+        var pauseWrites = 0
         /// What the flight waits on.
         var waker: Waiter?
         /// The last error of this round.

@@ -32,12 +32,15 @@ extension SyncStateMachine {
 
     /// nil: there is no pause.
     private mutating func open(at now: Instant) -> Action? {
-        // Of a flight before this one, which could not tell it: a crash in the pause would send it again.
+        let pausedUntil = pace.pausedUntil(at: now)
+        // Others may have sent what a flight before this one could not tell the store.
+        if !hasLock, pausedUntil == nil || !unsettled.isEmpty { return .lock }
+        // A crash in the pause would send it again.
         if !unsettled.isEmpty { return apply() }
-        if let until = pace.pausedUntil(at: now) {
-            return storedPause == .isThere ? end(with: .paused(until: until)) : .keepPause(now.duration(to: until))
+        if let pausedUntil {
+            return storedPause == .isThere
+                ? end(with: .paused(until: pausedUntil)) : .keepPause(now.duration(to: pausedUntil))
         }
-        if !hasLock { return .lock }
         switch storedPause {
         case .unknown:
             return .readPause
@@ -131,8 +134,13 @@ extension SyncStateMachine {
             return
         }
         (hasLock, isLockedOut) = (true, false)
-        // Another may have been told to pause.
-        if lock == .taken { storedPause = .unknown }
+        // Another may have been told to pause, also one that has asked something without the lock.
+        storedPause = .unknown
+        guard lock == .taken else { return }
+        // Another may have sent them since, and what became of them then counts. What was acknowledged stays so.
+        unsettled.removeAll { settlement in
+            !settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
+        }
     }
 
     /// To ask for the lock costs next to nothing.
@@ -142,15 +150,17 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - left: how long the stored pause lasts, zero if it is over; nil if there is none.
-    ///   - isOurs: whether it is the one that was kept last: when that ends is known better.
-    mutating func pauseRead(left: Duration?, isOurs: Bool = false, at now: Instant) {
-        // Somebody else may have asked, too.
-        guard storedPause == .unknown else { return }
+    ///   - isKnown: whether it is the one that was kept or read last: when that ends is known better.
+    mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: Instant) {
+        // What it holds is to be replaced.
+        if storedPause == .isStale { return }
         guard let left else {
+            // Another queue has ended it by hand.
+            if storedPause == .isThere { pace.pauseEnded(at: now) }
             storedPause = .none
             return
         }
-        if isOurs {
+        if isKnown {
             storedPause = .isThere
             return
         }

@@ -115,6 +115,7 @@ struct SyncStateMachine: Sendable, Equatable {
     /// Its pause is the queue's.
     var pace: SendPace
     var witnesses = FailureWitnesses()
+    var laneThrottles = LaneThrottles()
 
     var phase = Phase.idle
     var isCancelled = false
@@ -214,6 +215,7 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func resumed(keepingGrowth: Bool = false, at now: Instant) {
         pace.pauseEnded(at: now)
         lanes.releaseAll()
+        laneThrottles = LaneThrottles()
         if !keepingGrowth { (throttles, outages) = (0, 0) }
     }
 
@@ -225,6 +227,7 @@ struct SyncStateMachine: Sendable, Equatable {
     /// Everything pending was removed.
     mutating func cleared() {
         unsettled = []
+        laneThrottles = LaneThrottles()
         witnesses.forgetAll()
     }
 

@@ -44,6 +44,28 @@ import Testing
         #expect(Set(sent) == Set(["a"] + (0..<20).map { "x\($0)" }))
     }
 
+    @Test("an entity with a limit of its own, which is throttled each time, does not cost the others a pause each time")
+    func throttledAlone() throws {
+        let refusals = Locked(0)
+        let queue = queue { mutation in
+            guard mutation.entity == "tenant" else { return }
+            refusals.withLock { $0 += 1 }
+            throw Refusal.throttled(retryAfter: .seconds(10))
+        }
+        // One more each second, for an hour.
+        let sent = try clock.run { [self] in
+            try await queue.enqueue(mutation("tenant"))
+            for number in 0..<3_600 {
+                try await queue.enqueue(mutation("\(number)"))
+                queue.trigger()
+                try await clock.sleep(for: .seconds(1))
+            }
+            await queue.stop()
+            return delivered.withLock { $0.count }
+        }
+        #expect(sent > 3_500 && refusals.withLock { $0 } < 100, "\(sent), \(refusals.withLock { $0 })")
+    }
+
     @Test("the oldest of many whose answer is a 429 is not the last because of that")
     func throttledOnce() throws {
         let isFirst = Locked(true)

@@ -463,7 +463,18 @@ import Testing
         let sent = (0..<4).map { _ -> [Int64] in
             if case .send(let heads) = next() { heads.map(\.position) } else { [] }
         }
-        #expect(sent == [[0, 2], [1], [3], [4]])
+        #expect(sent == [[0], [1], [2, 3], [4]])
+    }
+
+    @Test("no more heads are looked for than fill a batch's bytes, and none of them is gone over twice")
+    mutating func bytesAreFull() {
+        rules.batchLimits["many"] = BatchLimit(count: .max, bytes: 10)
+        machine.found((0..<10).map { LaneHead($0, "\($0)", "many", bytes: 4) })
+        for batch in 0..<4 {
+            guard case .send(let heads) = next() else { return #expect(Bool(false), "batch \(batch) is looked for") }
+            #expect(heads.map(\.position) == [Int64(batch * 2), Int64(batch * 2 + 1)])
+        }
+        #expect(next() == .look(after: 9))
     }
 
     @Test("before a batch that could be fuller more heads are looked for, whatever the page's size")

@@ -85,6 +85,61 @@ import Testing
         #expect(other.server.ids == ["a1"])
     }
 
+    @Test("a pause that one's pass is told holds for the other, which had the lock last, and for its passes (P54)")
+    func pauseOfAPass() async throws {
+        let (first, second) = (one.queue(store), other.queue(store))
+        #expect(try await first.flush().end == .drained)
+        #expect(try await pass(second) { throw Refusal.throttled(retryAfter: .seconds(600)) }.isPaused)
+        try await first.enqueue(Mutation("a1"))
+        #expect(try await pass(first) { Issue.record("it asks in a pause") }.isPaused)
+        guard case .paused = try await first.flush().end else {
+            Issue.record("it is not paused")
+            return
+        }
+        #expect(one.server.callCount == 0)
+
+        // And ends for both.
+        try await second.resume()
+        #expect(try await second.flush().end == .drained)
+        #expect(try await pass(first) {} == .pulled(cursor: 1))
+        #expect(other.server.ids == ["a1"])
+    }
+
+    private func pass(
+        _ queue: SyncQueue, check: @escaping @Sendable () async throws -> Void
+    ) async throws -> SyncPass.End {
+        try await SyncPass(queue, check: check) {
+            SyncPage("", cursor: 1)
+        } increment: {
+            SyncPage("", cursor: $0)
+        } apply: { _, _ in
+        }.run().end
+    }
+
+    @Test("what one could not tell the store is not told once another has sent it (P54)")
+    func failedStore() async throws {
+        let fails = Locked(true)
+        let faulty = HookedStore(inner: store, locks: store) { step in
+            if step == .before("park"), fails.withLock({ $0 }) { throw Refusal.unavailable }
+        }
+        let (first, second) = (one.queue(faulty), other.queue(store))
+        try await first.enqueue(Mutation("a1"))
+        one.server.enqueue(.refused(.gone))
+        _ = try? await first.flush()
+        fails.withLock { $0 = false }
+        other.server.hold()
+        let flush = Task { try await second.flush() }
+        await other.server.waitForCalls(1)
+        guard case .lockedOut = try await first.flush().end else {
+            Issue.record("it is not locked out")
+            return
+        }
+        other.server.release()
+        #expect(try await flush.value.delivered == 1)
+        #expect(try await first.flush().died == 0)
+        #expect(try await store.totals() == QueueTotals())
+    }
+
     #if SQLite
         @Test("two queues with stores of their own, on one file, send each mutation once")
         func oneFile() async throws {
@@ -95,4 +150,8 @@ import Testing
             ])
         }
     #endif
+}
+
+extension SyncPass.End {
+    fileprivate var isPaused: Bool { if case .paused = self { true } else { false } }
 }

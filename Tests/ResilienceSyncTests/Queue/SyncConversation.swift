@@ -13,6 +13,8 @@ struct SyncConversation {
     var heads: [LaneHead] = []
     /// What asking for the sending lock comes to next.
     var lock = SendingLock.taken
+    /// Whether the store holds the pause that the machine knows.
+    var isPauseStored = false
     /// What was told, in order.
     var events: [SyncEvent] = []
 
@@ -34,10 +36,11 @@ struct SyncConversation {
             events += machine.takeEvents()
             switch action {
             case .lock:
+                isPauseStored = machine.storedPause == .isThere
                 machine.locked(lock, at: now)
                 if lock == .taken { lock = .takenAgain }
             case .unlock: machine.unlocked()
-            case .readPause: machine.pauseRead(left: nil, at: now)
+            case .readPause: machine.pauseRead(left: isPauseStored ? .zero : nil, isKnown: true, at: now)
             case .look(let position): machine.found(heads.filter { $0.position > position })
             default: return action
             }

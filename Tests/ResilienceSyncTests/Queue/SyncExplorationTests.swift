@@ -95,7 +95,7 @@ private struct QueueInAWorld: ExplorableMachine {
         var items: [Item] = []
         var dead: [Item] = []
         var pause: Int64?
-        var keptPause: Int64?
+        var knownPause: Int64?
         var lock = Lock.free
         var hadLockLast = false
 
@@ -184,6 +184,7 @@ private struct QueueInAWorld: ExplorableMachine {
             machine: [
                 machine.flush, machine.lanes, machine.pace, machine.phase, machine.halt, machine.storedPause,
                 machine.hasLock, machine.isLockedOut, machine.pauseToTell, machine.throttles, machine.outages,
+                machine.laneThrottles,
                 machine.claiming, machine.requests,
                 machine.unsettled.map(\.changes), machine.ended, machine.notes, machine.draws,
             ])
@@ -222,7 +223,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .refusedElsewhere: world.isStopped ? [] : refusals.map { .elsewhere($0) }
         case .anotherQueue:
             switch world.lock {
-            case .free: [.otherLocks]
+            // It may ask something without the lock, and be refused.
+            case .free: [.otherLocks, .otherPauses]
             case .ours: []
             case .another: [.otherPauses]
             }
@@ -285,6 +287,8 @@ private struct QueueInAWorld: ExplorableMachine {
             cancel()
         case .otherLocks:
             (world.lock, world.hadLockLast) = (.another, false)
+            // It may have sent them by the time it unlocks: what became of them with it counts.
+            (world.failed, world.maybeFailed) = ([], [])
         case .otherPauses:
             world.pause = max(world.pause ?? 0, world.now + 3_000_000_000)
             world.silentUntil = max(world.silentUntil, world.now + 3_000_000_000)
@@ -457,9 +461,9 @@ private struct QueueInAWorld: ExplorableMachine {
             if case .ending(.stalled(let instant)) = machine.phase {
                 try require(instant > now, "a stall that is over")
             }
-        case .end:
+        case .end(let end):
             try require(world.inFlight.isEmpty, "a round ends while something is in flight")
-            try require(world.unsettled.isEmpty, "a round ends before all is settled")
+            if !end.isLockedOut { try require(world.unsettled.isEmpty, "a round ends before all is settled") }
         default:
             break
         }
@@ -483,7 +487,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     /// Whether the pace, which knows the rate, may shorten the backoff: a server's, and not for a probe that was rejected.
     private var knowsBetter: Bool {
-        guard case .pause(let sentAt, false, _) = machine.draws.first, machine.pace.rate != nil else { return false }
+        guard case .pause(let sentAt, .server, _) = machine.draws.first, machine.pace.rate != nil else { return false }
         if case .probing(let probe) = machine.pace.phase { return sentAt < probe }
         return true
     }
@@ -521,10 +525,11 @@ private struct QueueInAWorld: ExplorableMachine {
         case .readPause:
             machine.pauseRead(
                 left: world.pause.map { .nanoseconds(max(0, $0 - world.now)) },
-                isOurs: world.pause != nil && world.pause == world.keptPause, at: now)
+                isKnown: world.pause == world.knownPause, at: now)
+            world.knownPause = world.pause
         case .keepPause(let length):
             world.pause = length.map { (now + $0).nanoseconds }
-            world.keptPause = world.pause
+            world.knownPause = world.pause
             machine.pauseKept(length != nil)
         case .draw(let backoff, let retry):
             try require(retry >= 0, "a retry before the first")
@@ -602,8 +607,10 @@ private struct QueueInAWorld: ExplorableMachine {
     private mutating func roundEnded(_ end: FlushReport.End) throws {
         let (counts, after) = machine.roundEnded(end)
         try require(counts.delivered >= 0 && counts.throttled <= counts.requests, "\(counts)")
-        if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }
-        (world.failed, world.maybeFailed) = ([], [])
+        if !end.isLockedOut {
+            if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }
+            (world.failed, world.maybeFailed) = ([], [])
+        }
         let left = world.items.filter { $0.isAnnounced && !isBlocked($0.lane) }.map(\.position)
         switch end {
         case .cancelled:
@@ -725,4 +732,8 @@ private struct QueueInAWorld: ExplorableMachine {
             code: "QueueInAWorld(laneRule: .\(laneRule), troubles: [\(list)], count: 40, rounds: 4, weight: 3)")
         try explorer.exploreRandomly(length: 1_000, seed: seed)
     }
+}
+
+extension FlushReport.End {
+    fileprivate var isLockedOut: Bool { if case .lockedOut = self { true } else { false } }
 }

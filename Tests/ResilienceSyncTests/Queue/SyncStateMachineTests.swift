@@ -423,7 +423,7 @@ import Testing
     }
 
     @Test(
-        "what another queue has stored of a pause is read again, when another may have had the lock",
+        "what is stored of a pause is read with each lock: another queue's pass may have been told, without the lock",
         arguments: [SendingLock.taken, .takenAgain])
     mutating func pauseOfAnother(lock: SendingLock) {
         talk.begin(pauseLeft: nil)
@@ -431,7 +431,7 @@ import Testing
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.machine.next(at: talk.now) == .lock)
         talk.machine.locked(lock, at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == (lock == .taken ? .readPause : .look(after: .min)))
+        #expect(talk.machine.next(at: talk.now) == .readPause)
     }
 
     @Test(
@@ -449,6 +449,32 @@ import Testing
         #expect(talk.next() == .keepPause(.seconds(10)))
     }
 
+    @Test(
+        "what could not be told to the store is told once it has the lock; if another had it since, only what is done",
+        arguments: [SendingLock.taken, .takenAgain])
+    mutating func unsettledBeforeTheLock(lock: SendingLock) {
+        let flight = talk.send(a, b)
+        talk.end(flight[0], nil)
+        talk.end(flight[1], SyncStateMachine.Failure(verdict: .permanent, error: "gone"))
+        let delivered = MutationChange.acknowledged(flight[0].mutations[0].position)
+        let parked = MutationChange.parked(flight[1].mutations[0].position, error: "gone", rest: .skip)
+        #expect(talk.next() == .apply([delivered, parked], claiming: []))
+        talk.machine.storeFailed("full", at: talk.now)
+        #expect(talk.next() == .draw(.failed, retry: 0))
+        talk.machine.drawn(.seconds(1), at: talk.now)
+        #expect(talk.next() == .fail)
+        _ = talk.machine.flightFailed()
+
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .lock)
+        talk.machine.locked(.denied, at: talk.now)
+        #expect(talk.next() == .end(.lockedOut(retryAt: talk.now + .seconds(1))))
+        _ = (talk.finish(), talk.machine.triggered(at: talk.now))
+        #expect(talk.machine.next(at: talk.now) == .lock)
+        talk.machine.locked(lock, at: talk.now)
+        #expect(talk.next() == .apply(lock == .taken ? [delivered] : [delivered, parked], claiming: []))
+    }
+
     @Test("the pause that was kept by the queue itself is over when it knows it to be, whatever the wall clock says")
     mutating func ownPauseReadAgain() {
         let flight = talk.send(a)
@@ -460,7 +486,7 @@ import Testing
         _ = talk.machine.triggered(at: talk.now)
         talk.machine.locked(.taken, at: talk.now)
         #expect(talk.machine.next(at: talk.now) == .readPause)
-        talk.machine.pauseRead(left: .seconds(500), isOurs: true, at: talk.now)
+        talk.machine.pauseRead(left: .seconds(500), isKnown: true, at: talk.now)
         #expect(talk.next() == .keepPause(nil))
     }
 
@@ -532,12 +558,20 @@ import Testing
         #expect(talk.events.isEmpty)
     }
 
-    @Test("a stored pause as long as one may be is left as it is, and read once")
+    @Test("a stored pause as long as one may be is left as it is")
     mutating func storedPauseLongest() {
         _ = talk.machine.triggered(at: talk.now)
         talk.machine.pauseRead(left: .seconds(600), at: talk.now)
-        talk.machine.pauseRead(left: nil, at: talk.now)
         #expect(talk.next() == .end(.paused(until: talk.now + .seconds(600))))
+    }
+
+    @Test("a pause that is gone from the store was ended by another queue")
+    mutating func endedByAnother() {
+        talk.begin(pauseLeft: .seconds(600))
+        #expect(talk.next() == .end(.paused(until: talk.now + .seconds(600))))
+        _ = talk.finish()
+        talk.machine.pauseRead(left: nil, at: talk.now)
+        #expect(talk.machine.pausedUntil(at: talk.now) == nil && talk.machine.triggered(at: talk.now) == .start)
     }
 
     @Test("a pause that somebody else found is no reason not to begin: a flight sets the alarm for its end")
