@@ -19,8 +19,8 @@
     /// something else, damaged, or newer than this package is refused and left as it is.
     ///
     /// Several queues, of one process or of several, may use a database: one sends at a time, while it flushes, and the others
-    /// wait for it. An empty file beside the database, its name ending in `-sender`, is locked meanwhile; the system frees it when
-    /// the process ends.
+    /// wait for it. A file of a few bytes beside the database, its name ending in `-sender`, is locked meanwhile; the system frees it
+    /// when the process ends. It has the database's mode, and its owner if root makes it. Whoever may only read it can lock it, too.
     ///
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
     /// moved or replaced while it was open.
@@ -94,7 +94,7 @@
                         return (database, ObjectIdentifier(db), file)
                     }
                 }
-                sender = SenderFile(database: file)
+                sender = SenderFile(database: .file(file))
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
             }
@@ -116,7 +116,10 @@
                     try db.isolated { try SQLiteSchema.open(in: db, path: path) }
                     return (ObjectIdentifier(db), try Self.file(of: db))
                 }
-                sender = SenderFile(database: file)
+                sender = SenderFile(
+                    database: !file.isEmpty
+                        ? .file(file)
+                        : path.contains("cache=shared") ? .sharedMemory(path) : .memory(connection))
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
             }
