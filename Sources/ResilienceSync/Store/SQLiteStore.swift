@@ -101,7 +101,8 @@
         }
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program has already. It is left configured as it
-        /// is, its `application_id` and `user_version` too. How durable the queue is depends on its settings: GRDB opens a
+        /// is, its `application_id` and `user_version` too. Tables of an earlier version are extended where they stand: foreign keys to
+        /// them, views, triggers and indexes of the program stay. How durable the queue is depends on its settings: GRDB opens a
         /// `DatabasePool` with `synchronous = NORMAL`, so a power cut may undo its latest commits.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.

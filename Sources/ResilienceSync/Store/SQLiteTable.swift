@@ -302,7 +302,7 @@
 
         fileprivate func integer(_ column: String) -> Int { Int.fromDatabaseValue(self[column]) ?? 0 }
 
-        fileprivate func text(_ column: String) -> String? {
+        func text(_ column: String) -> String? {
             switch (self[column] as DatabaseValue).storage {
             case .string(let text): text
             // Not as Foundation reads it, which drops a byte order mark.
