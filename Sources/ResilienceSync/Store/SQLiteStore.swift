@@ -217,6 +217,7 @@
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> Applied {
             try await write { table in
+                try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
                 return Applied(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)
