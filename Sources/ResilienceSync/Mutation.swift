@@ -57,10 +57,11 @@ public struct StoredMutation: Sendable, Hashable {
     /// What the last such failure said, or why it was set aside. The stores keep 1 000 Unicode scalars of it at most: of a
     /// longer text the first 999, and "…".
     public var lastError: String?
-    /// When it was set aside, by the wall clock; nil while it is pending.
+    /// When it was set aside, by the wall clock; nil while it is pending. If the clock was set back before that time, when that
+    /// was noticed.
     public var diedAt: Date?
-    /// Whether the other side has got a later mutation of its entity since it was set aside: to send it now could put what is old
-    /// over what is new.
+    /// Whether the other side has got a later mutation of its entity since it was set aside, or may have: one that is pending
+    /// and attempted. To send this one now could put what is old over what is new.
     public var isOvertaken: Bool
 
     public init(

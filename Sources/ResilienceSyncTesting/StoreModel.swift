@@ -13,15 +13,33 @@ struct StoreModel {
     struct Row {
         var stored: StoredMutation
         var state = State.pending
+        /// Of two that are dead, the one that died first has the lower one.
+        var death = 0
     }
 
     private(set) var rows: [Row] = []
     var settings: [String: String] = [:]
     private(set) var lastPosition: Int64 = 0
+    private var deaths = 0
 
     var pending: [StoredMutation] { rows.filter { $0.state == .pending }.map(\.stored) }
-    var dead: [StoredMutation] { rows.filter { $0.state != .pending }.map(\.stored) }
+    var dead: [StoredMutation] {
+        rows.filter { $0.state != .pending }.map { row in
+            var stored = row.stored
+            stored.isOvertaken = isOvertaken(row)
+            return stored
+        }
+    }
     var bytes: Int { pending.reduce(0) { $0 + $1.mutation.payload.count } }
+
+    /// Also one behind which a later one is, or was, under way.
+    private func isOvertaken(_ row: Row) -> Bool {
+        row.stored.isOvertaken
+            || rows.contains { later in
+                later.state == .pending && later.stored.isAttempted && later.stored.position > row.stored.position
+                    && later.stored.mutation.entity == row.stored.mutation.entity
+            }
+    }
 
     private var deadBytes: Int { dead.reduce(0) { $0 + $1.mutation.payload.count } }
 
@@ -91,6 +109,9 @@ struct StoreModel {
     mutating func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, _ date: Date
     ) -> Applied {
+        for index in rows.indices {
+            if let diedAt = rows[index].stored.diedAt { rows[index].stored.diedAt = min(diedAt, date) }
+        }
         for change in changes {
             guard let index = pendingIndex(change.position) else { continue }
             switch change {
@@ -107,17 +128,13 @@ struct StoreModel {
                 rows[index].stored.failures += 1
                 rows[index].stored.lastError = error
             case .parked(_, let error, let rest):
-                rows[index].state = rest == .block ? .blocking : .dead
-                rows[index].stored.lastError = error
-                rows[index].stored.diedAt = date
+                park(index, as: rest == .block ? .blocking : .dead, error, date)
                 guard rest == .parkRest else { continue }
                 for next in rows.indices[(index + 1)...]
                 where rows[next].state == .pending
                     && rows[next].stored.mutation.entity == rows[index].stored.mutation.entity
                 {
-                    rows[next].state = .dead
-                    rows[next].stored.lastError = error
-                    rows[next].stored.diedAt = date
+                    park(next, as: .dead, error, date)
                 }
             }
         }
@@ -129,6 +146,14 @@ struct StoreModel {
             return rows[index].stored
         }
         return Applied(claimed: claimed, dropped: dropped)
+    }
+
+    private mutating func park(_ index: Int, as state: State, _ error: String, _ date: Date) {
+        deaths += 1
+        rows[index].state = state
+        rows[index].death = deaths
+        rows[index].stored.lastError = error
+        rows[index].stored.diedAt = date
     }
 
     private mutating func dropDead(beyond limits: DeadLimits, _ date: Date) -> [String] {
@@ -151,10 +176,10 @@ struct StoreModel {
 
     mutating func revive(_ positions: [Int64]?, evenOvertaken: Bool, _ date: Date) -> Int {
         var count = 0
+        // As they are before any is revived.
+        let isMeant = rows.map { evenOvertaken || !isOvertaken($0) }
         for index in rows.indices
-        where rows[index].state != .pending && rows[index].isAmong(positions)
-            && (evenOvertaken || !rows[index].stored.isOvertaken)
-        {
+        where rows[index].state != .pending && rows[index].isAmong(positions) && isMeant[index] {
             rows[index].state = .pending
             rows[index].stored.diedAt = nil
             rows[index].stored.failures = 0
@@ -189,9 +214,7 @@ struct StoreModel {
 extension StoreModel.Row {
     /// Of two dead ones, whether the one makes room before the other.
     fileprivate static func goesBefore(_ one: Self, _ other: Self) -> Bool {
-        func order(_ row: Self) -> (Int, Date, Int64) {
-            (row.state == .blocking ? 1 : 0, row.stored.diedAt ?? .distantPast, row.stored.position)
-        }
+        func order(_ row: Self) -> (Int, Int) { (row.state == .blocking ? 1 : 0, row.death) }
         return order(one) < order(other)
     }
 

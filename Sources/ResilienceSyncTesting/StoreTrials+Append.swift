@@ -233,6 +233,64 @@ extension StoreTrial {
                 let still = try await stage.dead().map(\.isOvertaken)
                 stage.require(still == [true], "what was overtaken before is no more")
             },
+            StoreTrial("what a later one was attempted behind counts for overtaken") { stage in
+                try await stage.append(["a1", "a2", "a3", "b1", "b2", "c1", "c2"].map { .trial($0) })
+                let positions = try await stage.pending().map(\.position)
+                let (a1, a2, a3, b1, b2, c1) = (
+                    positions[0], positions[1], positions[2], positions[3], positions[4], positions[5]
+                )
+                try await stage.apply([a1, a2, b1, c1].map { .parked($0, error: "x", rest: .skip) }, claiming: [a3])
+                try await stage.apply([.failed(b2, error: "no answer")])
+                try await stage.reopen()
+                func require(_ expected: [Bool], _ problem: String) async throws {
+                    let found = try await stage.dead().map(\.isOvertaken)
+                    stage.require(found == expected, "\(problem): overtaken are \(found) instead of \(expected)")
+                }
+                // a3 is in flight, and what b2 came to is not known; c2 was never sent.
+                try await require([true, true, true, false], "behind them later ones were attempted")
+                let some = try await stage.store.revive([a1, b1], evenOvertaken: false, at: stage.now)
+                stage.require(some == 0, "\(some) are revived though later ones may be on the other side")
+                let one = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
+                stage.require(one == 1, "\(one) are revived instead of the one behind which nothing was attempted")
+                try await stage.requireHeads(["a3", "b2", "c1"], "one is revived")
+                // Set aside, they are in nobody's way.
+                try await stage.apply([a3, b2].map { .parked($0, error: "x", rest: .skip) })
+                try await require([false, false, false, false, false], "what was attempted is dead, too")
+                // Told by how they were before: a3 is attempted.
+                let all = try await stage.store.revive([a3, a2, a1], evenOvertaken: false, at: stage.now)
+                stage.require(all == 3, "\(all) of one lane are revived instead of 3")
+                try await stage.requireHeads(["a1", "c1"], "a lane is revived")
+                let even = try await stage.store.revive([b1], evenOvertaken: true, at: stage.now)
+                stage.require(even == 1, "\(even) are revived, even overtaken")
+            },
+            StoreTrial("who died last stays, whatever the clock says") { stage in
+                func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double) async throws -> [String] {
+                    var changes: [MutationChange] = []
+                    for id in ids { changes.append(.parked(try await stage.position(of: id), error: "x", rest: .skip)) }
+                    return try await stage.store.apply(
+                        changes, claiming: [], keeping: limits, at: stage.now + seconds
+                    ).dropped
+                }
+                func require(_ dropped: [String], _ expected: [String]) {
+                    stage.require(dropped == expected, "dropped are \(dropped) instead of \(expected)")
+                }
+                // The clock is set back between them.
+                try await stage.append(["a1", "b1", "c1", "d1", "e1", "f1"].map { .trial($0) })
+                require(try await die(["b1", "c1"], DeadLimits(), after: 1_000), [])
+                require(try await die(["a1"], DeadLimits(maxCount: 3), after: 2_000), [])
+                require(try await die(["d1"], DeadLimits(maxCount: 3), after: 10), ["b1"])
+                try await stage.reopen()
+                require(try await die(["e1"], DeadLimits(maxCount: 3), after: 11), ["c1"])
+                try await stage.requireDead(["a1", "d1", "e1"], "the clock was set back")
+                // What died later than now begins to age.
+                let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
+                stage.require(died == [10, 10, 11], "they died at \(died)")
+                require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 70), [])
+                require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 71), ["a1", "d1"])
+                require(try await die(["f1"], DeadLimits(), after: 100_000), [])
+                require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 20), [])
+                require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 81), ["e1", "f1"])
+            },
             StoreTrial("limits of what is dead") { stage in
                 func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)
                     async throws -> [String]
@@ -254,10 +312,10 @@ extension StoreTrial {
                 try await stage.reopen()
                 let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
                 stage.require(died == [0, 0, 2], "they died at \(died)")
-                // Blocking ones when no other is left; the clock may have been set back.
-                require(try await die(["e1"], DeadLimits(maxBytes: 15), after: 1), ["e1"])
-                require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 12), [])
-                require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 13), ["d1"])
+                // Blocking ones when no other is left.
+                require(try await die(["e1"], DeadLimits(maxBytes: 15), after: 3), ["d1"])
+                require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 13), [])
+                require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 14), ["e1"])
                 try await stage.append([.trial("a2")])
                 try await stage.requireHeads([], "a lane is blocked")
                 require(try await die([], DeadLimits(maxBytes: 4), after: 20), ["a1"])

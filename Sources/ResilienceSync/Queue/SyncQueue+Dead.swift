@@ -13,7 +13,8 @@ extension SyncQueue {
     /// - Parameters:
     ///   - positions: ``StoredMutation/position``; nil for all.
     ///   - evenOvertaken: whether those, too, whose entity has been changed on the other side since, by a later mutation that was
-    ///     delivered: see ``StoredMutation/isOvertaken``. They are passed over otherwise.
+    ///     delivered, or may have been by one that is in flight or whose answer was lost: see ``StoredMutation/isOvertaken``. They
+    ///     are passed over otherwise.
     /// - Returns: how many.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {

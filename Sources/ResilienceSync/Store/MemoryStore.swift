@@ -36,6 +36,7 @@ public final class MemoryStore: MutationStore {
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
     ) -> Applied {
         state.withLock { state in
+            state.table.noneDied(after: date)
             for change in changes { state.table.make(change.withBoundedError, at: date) }
             let dropped = state.table.dropDead(beyond: limits, at: date)
             return Applied(claimed: positions.compactMap { state.table.claim($0) }, dropped: dropped)
@@ -51,7 +52,8 @@ public final class MemoryStore: MutationStore {
     }
 
     public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) -> Int {
-        forEachDead(positions, where: { evenOvertaken || !$0.stored.isOvertaken }) { entry in
+        // In order, so that none is overtaken by one that is revived with it.
+        forEachDead(positions?.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in
             entry.status = .pending
             entry.stored.queuedAt = date
             entry.stored.failures = 0
@@ -60,17 +62,17 @@ public final class MemoryStore: MutationStore {
         }
     }
 
-    public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions, where: { _ in true }) { _ in nil } }
+    public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions, where: { _, _ in true }) { _ in nil } }
 
     /// - Returns: how many there were.
     private func forEachDead(
-        _ positions: [Int64]?, where isMeant: (MemoryTable.Entry) -> Bool,
+        _ positions: [Int64]?, where isMeant: (MemoryTable, MemoryTable.Entry) -> Bool,
         _ change: (inout MemoryTable.Entry) -> MemoryTable.Entry?
     ) -> Int {
         state.withLock { state in
             var count = 0
             for position in positions ?? state.table.dead.page(after: .min, limit: .max) {
-                guard var entry = state.table.dead(position), isMeant(entry) else { continue }
+                guard var entry = state.table.dead(position), isMeant(state.table, entry) else { continue }
                 state.table.put(change(&entry), at: position)
                 count += 1
             }
@@ -128,7 +130,7 @@ extension MemoryTable {
     private mutating func park(_ entry: Entry, error: String, as status: Status, at date: Date) {
         var entry = entry
         entry.status = status
-        (entry.stored.lastError, entry.stored.diedAt) = (error, date)
+        (entry.stored.lastError, entry.stored.diedAt, entry.death) = (error, date, nextDeath())
         put(entry, at: entry.stored.position)
     }
 
@@ -139,7 +141,7 @@ extension MemoryTable {
             guard entry.status == .dead, let oldest = limits.oldest(at: date) else { return false }
             return entry.stored.diedAt ?? date < oldest
         }
-        while let first = firstDead,
+        while dropped.count < DeadLimits.droppedAtOnce, let first = firstDead,
             isTooOld(first) || !limits.allow(count: totals.dead, bytes: totals.deadBytes)
         {
             put(nil, at: first.stored.position)

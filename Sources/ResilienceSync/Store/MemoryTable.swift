@@ -11,33 +11,23 @@ struct MemoryTable {
     struct Entry {
         var stored: StoredMutation
         var status = Status.pending
+        /// While it is dead: of two, who died first has the lower one.
+        var death: Int64 = 0
 
         var isFresh: Bool { status == .pending && !stored.isAttempted }
+        fileprivate var isAttempted: Bool { status == .pending && stored.isAttempted }
+        fileprivate var canBeOvertaken: Bool { status != .pending && !stored.isOvertaken }
     }
 
     private struct Lane {
         var pending = SortedPositions()
-        var dead = SortedPositions()
+        /// Of those that are pending.
+        var attempted = SortedPositions()
+        /// Of those that are dead.
+        var notOvertaken = SortedPositions()
         /// Dead ones that block it.
         var blockers = 0
         var head: Int64?
-    }
-
-    /// Which dead one makes room first.
-    private struct Death: Comparable {
-        let blocks: Bool
-        let diedAt: Date
-        let position: Int64
-
-        init?(_ entry: Entry?) {
-            guard let entry, entry.status != .pending else { return nil }
-            (blocks, position) = (entry.status == .blocking, entry.stored.position)
-            diedAt = entry.stored.diedAt ?? .distantPast
-        }
-
-        static func < (lhs: Self, rhs: Self) -> Bool {
-            (lhs.blocks ? 1 : 0, lhs.diedAt, lhs.position) < (rhs.blocks ? 1 : 0, rhs.diedAt, rhs.position)
-        }
     }
 
     private var entries: [Int64: Entry] = [:]
@@ -47,8 +37,13 @@ struct MemoryTable {
     private(set) var fresh = SortedPositions()
     private(set) var heads = SortedPositions()
     private(set) var dead = SortedPositions()
-    /// In order.
-    private var deaths: [Death] = []
+    /// Of those that block no lane, and of those that do, the numbers of their deaths.
+    private var deaths = SortedPositions()
+    private var blockersDeaths = SortedPositions()
+    private var died: [Int64: Int64] = [:]
+    private var lastDeath: Int64 = 0
+    /// No dead one died later.
+    private var latestDate = Date.distantPast
     private var pendingCount = 0
     private var bytes = 0
     private var deadBytes = 0
@@ -60,7 +55,21 @@ struct MemoryTable {
 
     func dead(_ position: Int64) -> Entry? { entries[position].flatMap { $0.status == .pending ? nil : $0 } }
 
-    func page(_ positions: [Int64]) -> [StoredMutation] { positions.compactMap { entries[$0]?.stored } }
+    func page(_ positions: [Int64]) -> [StoredMutation] {
+        positions.compactMap { position in
+            guard let entry = entries[position] else { return nil }
+            var stored = entry.stored
+            stored.isOvertaken = isOvertaken(entry)
+            return stored
+        }
+    }
+
+    /// What was attempted behind a dead one may be on the other side by now.
+    func isOvertaken(_ entry: Entry) -> Bool {
+        if entry.stored.isOvertaken || entry.status == .pending { return entry.stored.isOvertaken }
+        let last = lanes[ExactText(entry.stored.mutation.entity)]?.attempted.last
+        return last.map { $0 > entry.stored.position } == true
+    }
 
     func isHead(_ position: Int64) -> Bool {
         entries[position].flatMap { lanes[ExactText($0.stored.mutation.entity)]?.head } == position
@@ -74,12 +83,30 @@ struct MemoryTable {
     }
 
     /// The dead one that makes room first.
-    var firstDead: Entry? { deaths.first.flatMap { entries[$0.position] } }
+    var firstDead: Entry? { (deaths.first ?? blockersDeaths.first).flatMap { died[$0] }.flatMap { entries[$0] } }
+
+    /// The number of the next death.
+    mutating func nextDeath() -> Int64 {
+        lastDeath += 1
+        return lastDeath
+    }
+
+    /// Whoever died later than now died now: the clock was set back.
+    mutating func noneDied(after date: Date) {
+        guard latestDate > date else { return }
+        latestDate = date
+        for position in dead.page(after: .min, limit: .max) {
+            if let diedAt = entries[position]?.stored.diedAt, diedAt > date { entries[position]?.stored.diedAt = date }
+        }
+    }
 
     /// The other side has got a mutation of this lane: dead ones before it are older than what it knows.
     mutating func overtake(_ entity: String, before later: Int64) {
-        for position in lanes[ExactText(entity)]?.dead.page(after: .min, limit: .max) ?? [] where position < later {
-            entries[position]?.stored.isOvertaken = true
+        while let position = lanes[ExactText(entity)]?.notOvertaken.first, position < later,
+            var entry = entries[position]
+        {
+            entry.stored.isOvertaken = true
+            put(entry, at: position)
         }
     }
 
@@ -108,26 +135,37 @@ struct MemoryTable {
             pendingCount += 1
             bytes += stored.mutation.payload.count
         }
-        let (oldDeath, death) = (Death(old), Death(entry))
-        if let oldDeath, let old {
-            deaths.remove(at: index(of: oldDeath))
+        let (wasDead, isDead) = (old != nil && !wasPending, entry != nil && !isPending)
+        if wasDead, let old {
+            changeDeaths(of: old) { $0.remove(old.death) }
+            died[old.death] = nil
             deadBytes -= old.stored.mutation.payload.count
         }
-        if let death {
-            deaths.insert(death, at: index(of: death))
+        if isDead, let entry {
+            changeDeaths(of: entry) { $0.insert(entry.death) }
+            died[entry.death] = position
+            latestDate = max(latestDate, stored.diedAt ?? .distantPast)
             deadBytes += stored.mutation.payload.count
         }
         pending.update(position, from: wasPending, to: isPending)
         fresh.update(position, from: old?.isFresh == true, to: entry?.isFresh == true)
-        dead.update(position, from: oldDeath != nil, to: death != nil)
+        dead.update(position, from: wasDead, to: isDead)
+
+        let wasAttempted = old?.isAttempted == true
+        let isAttempted = entry?.isAttempted == true
+        let couldBeOvertaken = old?.canBeOvertaken == true
+        let canBeOvertaken = entry?.canBeOvertaken == true
         let blockers = (entry?.status == .blocking ? 1 : 0) - (old?.status == .blocking ? 1 : 0)
-        if wasPending == isPending, (oldDeath == nil) == (death == nil), blockers == 0 { return }
+        if wasPending == isPending, wasAttempted == isAttempted, couldBeOvertaken == canBeOvertaken, blockers == 0 {
+            return
+        }
 
         let name = ExactText(stored.mutation.entity)
         // Taken out, so that its positions are changed in place.
         var lane = lanes.removeValue(forKey: name) ?? Lane()
         lane.pending.update(position, from: wasPending, to: isPending)
-        lane.dead.update(position, from: oldDeath != nil, to: death != nil)
+        lane.attempted.update(position, from: wasAttempted, to: isAttempted)
+        lane.notOvertaken.update(position, from: couldBeOvertaken, to: canBeOvertaken)
         lane.blockers += blockers
         let head = lane.blockers == 0 ? lane.pending.first : nil
         if head != lane.head {
@@ -135,17 +173,11 @@ struct MemoryTable {
             if let head { heads.insert(head) }
             lane.head = head
         }
-        if !lane.pending.isEmpty || !lane.dead.isEmpty { lanes[name] = lane }
+        if !lane.pending.isEmpty || !lane.notOvertaken.isEmpty || lane.blockers > 0 { lanes[name] = lane }
     }
 
-    /// Where a death is in their order, or belongs.
-    private func index(of death: Death) -> Int {
-        var (low, high) = (0, deaths.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if deaths[middle] < death { low = middle + 1 } else { high = middle }
-        }
-        return low
+    private mutating func changeDeaths(of entry: Entry, _ change: (inout SortedPositions) -> Void) {
+        if entry.status == .blocking { change(&blockersDeaths) } else { change(&deaths) }
     }
 
     /// Undoes everything if the body throws.

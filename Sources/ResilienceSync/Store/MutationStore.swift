@@ -30,8 +30,9 @@ public protocol MutationStore: Sendable {
     func pendingEntities(among entities: [String]) async throws -> [String]
 
     /// Makes these changes, in order, drops what is dead beyond the limits, and then claims these mutations, to be sent: all
-    /// of it or nothing. A change to a mutation that is no longer pending does nothing.
-    /// - Parameter date: now, by the wall clock.
+    /// of it or nothing. A change to a mutation that is no longer pending does nothing. Where very many are beyond the limits,
+    /// some may be left to be dropped by the next call.
+    /// - Parameter date: now, by the wall clock. A ``StoredMutation/diedAt`` that is later becomes this: the clock was set back.
     /// - Returns: those claimed, as they are now, in the order asked for; without those that are no heads, as one behind which an
     ///   older one was revived. They are attempted from now on. And what was dropped.
     func apply(
@@ -49,7 +50,7 @@ public protocol MutationStore: Sendable {
     /// ``StoredMutation/queuedAt``. What was attempted stays so. Positions that are not dead are passed over.
     /// - Parameters:
     ///   - positions: nil for all.
-    ///   - evenOvertaken: whether those that are ``StoredMutation/isOvertaken``, too.
+    ///   - evenOvertaken: whether those, too, that are ``StoredMutation/isOvertaken`` before any of them is revived.
     /// - Returns: how many.
     func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int
 
@@ -215,8 +216,9 @@ public struct AppendRules: Sendable {
 
 /// How much of what is dead is kept; more of it makes room.
 ///
-/// The one that died first goes first, and those that block their lanes when no other is left; a lane goes on then. An age
-/// ends none that blocks its lane.
+/// The one that died first goes first, whatever a wall clock said, and those that block their lanes when no other is left; a
+/// lane goes on then. An age ends none that blocks its lane. The age of one that died in the future, by a clock that was set back
+/// since, begins when that is noticed.
 public struct DeadLimits: Sendable, Hashable {
     /// How many, at most; nil for no limit.
     public var maxCount: Int?
@@ -231,6 +233,9 @@ public struct DeadLimits: Sendable, Hashable {
         self.maxBytes = maxBytes.map { checks.atLeast(0, $0, "maxBytes") }
         self.maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
     }
+
+    /// What the package's stores drop in one transaction, at most: other writers of a database wait meanwhile.
+    static let droppedAtOnce = 1_000
 
     /// Whether so much may be kept.
     public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }

@@ -12,7 +12,8 @@
         /// AUTOINCREMENT: a position is never given twice, so that a late answer can't remove a newer mutation.
         ///
         /// The payload comes last: to read what comes after it, SQLite would have to read through it.
-        private static let schema = [
+        /// - Parameter added: the columns that version 2 didn't have, as far as they are there.
+        private static func table(_ added: [String]) -> String {
             """
             CREATE TABLE resilience_mutation (
                 position INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -28,18 +29,36 @@
                 last_error TEXT,
                 state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1, 2)), -- pending, dead, dead and blocking its lane
                 head INTEGER NOT NULL DEFAULT 0 CHECK (head IN (0, 1)),
-                died_at REAL,
-                overtaken INTEGER NOT NULL DEFAULT 0,
-                payload BLOB NOT NULL
+            \(added.map { "    \($0),\n" }.joined())    payload BLOB NOT NULL
             )
-            """,
+            """
+        }
+
+        /// Which one died first, by `death`: a wall clock may be set back.
+        private static let added = [
+            "died_at REAL", "overtaken INTEGER NOT NULL DEFAULT 0", "death INTEGER NOT NULL DEFAULT 0",
+        ]
+
+        /// As it is made; and as SQLite writes it down when columns are added to what an earlier version made.
+        private static let tables =
+            [table(added)]
+            + [0, 2].map { count in
+                "\(table(Array(added[..<count])).dropLast()), \(added[count...].joined(separator: ", ")))"
+            }
+
+        private static let indexes = [
             "CREATE INDEX resilience_pending ON resilience_mutation (position, attempted) WHERE state = 0",
             "CREATE INDEX resilience_dead ON resilience_mutation (position) WHERE state > 0",
             "CREATE INDEX resilience_head ON resilience_mutation (position) WHERE head = 1",
             "CREATE INDEX resilience_lane ON resilience_mutation (entity, position) WHERE state = 0",
             "CREATE INDEX resilience_block ON resilience_mutation (entity) WHERE state = 2",
             "CREATE INDEX resilience_died ON resilience_mutation (state, died_at) WHERE state > 0",
+            "CREATE INDEX resilience_death ON resilience_mutation (state, death) WHERE state > 0",
+            "CREATE INDEX resilience_attempted ON resilience_mutation (entity, position) WHERE state = 0 AND attempted = 1",
             "CREATE INDEX resilience_not_overtaken ON resilience_mutation (entity) WHERE state > 0 AND overtaken = 0",
+        ]
+
+        private static let totals = [
             """
             CREATE TABLE resilience_totals (
                 pending INTEGER NOT NULL,
@@ -76,14 +95,13 @@
                     dead_bytes = dead_bytes - (OLD.state > 0) * length(OLD.payload);
             END
             """,
-            settings,
         ]
 
         private static let settings =
             "CREATE TABLE resilience_setting (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)"
 
         static func create(_ db: Database) throws {
-            for statement in schema { try db.execute(sql: statement) }
+            for statement in [table(added), settings] + indexes + totals { try db.execute(sql: statement) }
             try db.execute(
                 sql: """
                     INSERT INTO resilience_totals VALUES (0, 0, 0, 0);
@@ -100,14 +118,14 @@
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
             }
             guard version <= Self.version else { throw SyncQueueError.newerSchema(path: path, version: version) }
-            if version == 2 { try migrateVersion2(db) }
+            if try isEarlier(db, version: version) { try migrate(db, from: version) }
             try check(db, path: path)
         }
 
         /// A table, an index or a trigger that is missing or is another would lose mutations later.
         static func check(_ db: Database, path: String) throws {
             let found = try String.fetchSet(db, sql: "SELECT sql FROM sqlite_master WHERE sql NOT NULL")
-            guard found.isSuperset(of: schema) else {
+            guard !found.isDisjoint(with: tables), found.isSuperset(of: [settings] + indexes + totals) else {
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
             }
         }
@@ -145,79 +163,99 @@
 
         // MARK: Earlier versions
 
+        /// Whether the tables are an earlier version's, or this one's as it was before it noted who died before whom.
+        static func isEarlier(_ db: Database, version: Int) throws -> Bool {
+            if version < Self.version { return true }
+            // Not as GRDB remembers them: another may have migrated them since.
+            let columns = try String.fetchSet(db, sql: "SELECT name FROM pragma_table_info('resilience_mutation')")
+            return !columns.isEmpty && !columns.contains("death")
+        }
+
         /// That a file of this version can be read as one.
         static func check(_ db: Database, version: Int) throws {
-            version == 1 ? try checkVersion1(db) : try checkVersion2(db)
-        }
-
-        static func migrate(_ db: Database, from version: Int) throws {
-            version == 1 ? try migrateVersion1(db) : try migrateVersion2(db)
-        }
-
-        private static func checkVersion2(_ db: Database) throws {
-            _ = try db.makeStatement(sql: version2Mutations("resilience_mutation"))
-            _ = try db.makeStatement(sql: "SELECT name, value FROM resilience_setting")
-        }
-
-        /// It did not note when a mutation died, so that counts as now; nor whether one was overtaken.
-        private static func version2Mutations(_ table: String) -> String {
-            """
-            SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-            last_error, state, head, iif(state > 0, :now, NULL), 0, payload FROM \(table) ORDER BY position
-            """
+            if version == 1 {
+                _ = try db.makeStatement(sql: version1Mutations)
+                _ = try db.makeStatement(sql: "SELECT name, value FROM setting")
+            } else {
+                let died = version == 2 ? "" : ", died_at, overtaken"
+                _ = try db.makeStatement(
+                    sql: """
+                        SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted,
+                        failures, last_error, state, head\(died), payload FROM resilience_mutation
+                        """)
+                _ = try db.makeStatement(sql: "SELECT name, value FROM resilience_setting")
+            }
         }
 
         /// Within a transaction.
-        package static func migrateVersion2(_ db: Database) throws {
-            let old = "resilience_mutation_2"
-            try db.execute(
-                sql: """
-                    DROP TRIGGER resilience_inserted; DROP TRIGGER resilience_updated; DROP TRIGGER resilience_deleted;
-                    DROP INDEX resilience_pending; DROP INDEX resilience_dead; DROP INDEX resilience_head;
-                    DROP INDEX resilience_lane; DROP INDEX resilience_block; DROP TABLE resilience_totals;
-                    ALTER TABLE resilience_mutation RENAME TO \(old);
-                    """)
-            for statement in schema where statement != settings { try db.execute(sql: statement) }
-            try db.execute(
-                sql: "INSERT INTO resilience_mutation \(version2Mutations(old))",
-                arguments: ["now": Date().timeIntervalSinceReferenceDate])
-            try moveSequence(db, from: old)
-            try db.execute(
-                sql: """
-                    DROP TABLE \(old);
-                    UPDATE resilience_setting SET value = '\(version)' WHERE name = '\(versionSetting)';
-                    """)
+        package static func migrate(_ db: Database, from version: Int) throws {
+            switch version {
+            case 1: try migrateVersion1(db)
+            case 2: try extend(db, by: added, without: [])
+            default: try extend(db, by: Array(added[2...]), without: ["resilience_died", "resilience_not_overtaken"])
+            }
+            try boundErrors(db)
             try recount(db)
         }
 
-        /// So that no position is given again.
-        private static func moveSequence(_ db: Database, from table: String) throws {
+        /// Adds columns to the table where it stands: a new one in its place would take the program's foreign keys, views and
+        /// triggers with it. What is the queue's alone is made anew.
+        private static func extend(_ db: Database, by columns: [String], without newer: [String]) throws {
+            let earlier = [
+                "resilience_pending", "resilience_dead", "resilience_head", "resilience_lane", "resilience_block",
+            ]
+            for index in earlier + newer { try db.execute(sql: "DROP INDEX \(index)") }
             try db.execute(
                 sql: """
-                    DELETE FROM sqlite_sequence WHERE name = 'resilience_mutation';
-                    INSERT INTO sqlite_sequence (name, seq)
-                    SELECT 'resilience_mutation', seq FROM sqlite_sequence WHERE name = '\(table)';
+                    DROP TRIGGER resilience_inserted; DROP TRIGGER resilience_updated; DROP TRIGGER resilience_deleted;
+                    DROP TABLE resilience_totals;
                     """)
+            for column in columns { try db.execute(sql: "ALTER TABLE resilience_mutation ADD COLUMN \(column)") }
+            for statement in indexes + totals { try db.execute(sql: statement) }
+            // Nobody noted when it was.
+            try db.execute(
+                sql: "UPDATE resilience_mutation SET died_at = ? WHERE state > 0 AND died_at IS NULL",
+                arguments: [Date().timeIntervalSinceReferenceDate])
+            try db.execute(
+                sql: "UPDATE resilience_setting SET value = '\(version)' WHERE name = '\(versionSetting)'")
         }
 
-        private static func checkVersion1(_ db: Database) throws {
-            _ = try db.makeStatement(sql: version1Mutations)
-            _ = try db.makeStatement(sql: "SELECT name, value FROM setting")
+        /// Earlier versions kept all of a server's answer.
+        private static func boundErrors(_ db: Database) throws {
+            // Characters of a text, bytes of a blob; never too few.
+            let long = try Int64.fetchAll(
+                db, sql: "SELECT position FROM resilience_mutation WHERE length(last_error) > 1000")
+            for position in long {
+                let row = try Row.fetchOne(
+                    db, sql: "SELECT last_error FROM resilience_mutation WHERE position = ?", arguments: [position])
+                guard let error = row?.text("last_error") else { continue }
+                try db.execute(
+                    sql: "UPDATE resilience_mutation SET last_error = ? WHERE position = ?",
+                    arguments: [SQLiteTable.column(StoredMutation.bounded(error)), position])
+            }
         }
 
         /// It knew no operations, and didn't note what was attempted: any may have been.
         private static let version1Mutations = """
-            SELECT position, id, entity, kind, NULL, idempotency_key, created_at, created_at, 1, failures, last_error,
-            dead <> 0, 0, iif(dead <> 0, :now, NULL), 0, payload FROM mutation ORDER BY position
+            SELECT position, id, entity, kind, idempotency_key, created_at, created_at, 1, failures, last_error,
+            dead <> 0, iif(dead <> 0, :now, NULL), payload FROM mutation ORDER BY position
             """
 
-        /// Within a transaction.
-        package static func migrateVersion1(_ db: Database) throws {
+        private static func migrateVersion1(_ db: Database) throws {
             try create(db)
             try db.execute(
-                sql: "INSERT INTO resilience_mutation \(version1Mutations)",
+                sql: """
+                    INSERT INTO resilience_mutation (position, id, entity, kind, idempotency_key, created_at, queued_at,
+                    attempted, failures, last_error, state, died_at, payload) \(version1Mutations)
+                    """,
                 arguments: ["now": Date().timeIntervalSinceReferenceDate])
-            try moveSequence(db, from: "mutation")
+            // So that no position is given again.
+            try db.execute(
+                sql: """
+                    DELETE FROM sqlite_sequence WHERE name = 'resilience_mutation';
+                    INSERT INTO sqlite_sequence (name, seq)
+                    SELECT 'resilience_mutation', seq FROM sqlite_sequence WHERE name = 'mutation';
+                    """)
             // As text: SQLite's own conversion would round it.
             let pause = try Double.fetchOne(db, sql: "SELECT value FROM setting WHERE name = 'paused_until'")
             if let pause {
@@ -225,7 +263,6 @@
                     sql: "INSERT INTO resilience_setting VALUES ('pausedUntil', ?)", arguments: ["\(pause)"])
             }
             try db.execute(sql: "DROP TABLE mutation; DROP TABLE setting")
-            try recount(db)
         }
     }
 #endif

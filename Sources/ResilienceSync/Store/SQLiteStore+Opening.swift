@@ -43,10 +43,12 @@
                 // Asked again: another may have made it since.
                 switch try version(of: db, path: path) {
                 case nil: try SQLiteSchema.create(db)
-                case SQLiteSchema.version:
+                case let version? where try SQLiteSchema.isEarlier(db, version: version):
+                    try SQLiteSchema.migrate(db, from: version)
+                    try SQLiteSchema.check(db, path: path)
+                default:
                     if check == .full { try SQLiteSchema.recount(db) }
                     return .commit
-                case let older?: try SQLiteSchema.migrate(db, from: older)
                 }
                 try db.execute(
                     sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
@@ -72,7 +74,7 @@
                     throw SyncQueueError.unreadable(path: path, reason: "It is damaged: \(verdict ?? "no answer").")
                 }
             }
-            if version < SQLiteSchema.version {
+            if try SQLiteSchema.isEarlier(db, version: version) {
                 try SQLiteSchema.check(db, version: version)
             } else {
                 try SQLiteSchema.check(db, path: path)

@@ -19,8 +19,8 @@
     /// something else, damaged, or newer than this package is refused and left as it is.
     ///
     /// Several queues, of one process or of several, may use a database: one sends at a time, while it flushes, and the others
-    /// wait for it. An empty file beside the database, its name ending in `-sender`, is locked meanwhile; the system frees it when
-    /// the process ends.
+    /// wait for it. A file of a few bytes beside the database, its name ending in `-sender`, is locked meanwhile; the system frees it
+    /// when the process ends. It has the database's mode, and its owner if root makes it. Whoever may only read it can lock it, too.
     ///
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
     /// moved or replaced while it was open.
@@ -94,14 +94,15 @@
                         return (database, ObjectIdentifier(db), file)
                     }
                 }
-                sender = SenderFile(database: file)
+                sender = SenderFile(database: .file(file))
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
             }
         }
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program has already. It is left configured as it
-        /// is, its `application_id` and `user_version` too. How durable the queue is depends on its settings: GRDB opens a
+        /// is, its `application_id` and `user_version` too. Tables of an earlier version are extended where they stand: foreign keys to
+        /// them, views, triggers and indexes of the program stay. How durable the queue is depends on its settings: GRDB opens a
         /// `DatabasePool` with `synchronous = NORMAL`, so a power cut may undo its latest commits.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.
@@ -116,7 +117,10 @@
                     try db.isolated { try SQLiteSchema.open(in: db, path: path) }
                     return (ObjectIdentifier(db), try Self.file(of: db))
                 }
-                sender = SenderFile(database: file)
+                sender = SenderFile(
+                    database: !file.isEmpty
+                        ? .file(file)
+                        : path.contains("cache=shared") ? .sharedMemory(path) : .memory(connection))
             } catch let error as DatabaseError {
                 throw Self.failure(to: .open, path, error)
             }
@@ -213,6 +217,7 @@
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> Applied {
             try await write { table in
+                try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
                 return Applied(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)

@@ -32,26 +32,49 @@
                 WHERE position = ?
                 """
             case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
-            case deadEntity = "SELECT entity, overtaken FROM resilience_mutation WHERE position = ? AND state > 0"
+            /// What was attempted behind it may be on the other side by now.
+            case deadEntity = """
+                SELECT entity, state, overtaken OR EXISTS
+                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
+                WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
+                AND later.attempted = 1) AS overtaken
+                FROM resilience_mutation AS dead WHERE position = ? AND state > 0
+                """
             case overtake = """
                 UPDATE resilience_mutation INDEXED BY resilience_not_overtaken SET overtaken = 1
                 WHERE entity = ? AND state > 0 AND overtaken = 0 AND position < ?
                 """
             /// The dead one that makes room first.
             case firstDead = """
-                SELECT position, entity, id, state, died_at FROM resilience_mutation INDEXED BY resilience_died
-                WHERE state > 0 ORDER BY state, died_at, position LIMIT 1
+                SELECT position, entity, id, state, died_at, length(payload) AS bytes
+                FROM resilience_mutation INDEXED BY resilience_death
+                WHERE state > 0 ORDER BY state, death, position LIMIT 1
+                """
+            /// Of those that died later than now, by a clock that was set back since.
+            case datesOfDeath = """
+                UPDATE resilience_mutation INDEXED BY resilience_died SET died_at = ?1
+                WHERE state > 0 AND state IN (1, 2) AND died_at > ?1
+                """
+            /// The number of the next to die.
+            case nextDeath = """
+                SELECT MAX(
+                IFNULL((SELECT death FROM resilience_mutation INDEXED BY resilience_death
+                WHERE state > 0 AND state = 1 ORDER BY death DESC LIMIT 1), 0),
+                IFNULL((SELECT death FROM resilience_mutation INDEXED BY resilience_death
+                WHERE state > 0 AND state = 2 ORDER BY death DESC LIMIT 1), 0)) + 1
                 """
             case delete = "DELETE FROM resilience_mutation WHERE position = ?"
             case fail = """
                 UPDATE resilience_mutation SET attempted = 1, failures = MIN(failures, 9223372036854775806) + 1, last_error = ?
                 WHERE position = ? AND state = 0
                 """
-            case park =
-                "UPDATE resilience_mutation SET state = ?, head = 0, last_error = ?, died_at = ? WHERE position = ?"
+            case park = """
+                UPDATE resilience_mutation SET state = ?, head = 0, last_error = ?, died_at = ?, death = ?
+                WHERE position = ?
+                """
             case parkRest = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane
-                SET state = 1, head = 0, last_error = ?, died_at = ?
+                SET state = 1, head = 0, last_error = ?, died_at = ?, death = ?
                 WHERE entity = ? AND state = 0 AND position > ?
                 """
             case revive = """
@@ -88,7 +111,11 @@
                 """
             case dead = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, payload FROM resilience_mutation INDEXED BY resilience_dead
+                last_error, died_at, overtaken OR EXISTS
+                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
+                WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
+                AND later.attempted = 1) AS overtaken, payload
+                FROM resilience_mutation AS dead INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case deadPositions = """
@@ -173,9 +200,11 @@
                 try execute(.fail, [Self.column(error), position])
             case .parked(let position, let error, let rest):
                 guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
-                try execute(.park, [rest == .block ? 2 : 1, Self.column(error), Self.column(date), position])
+                let death = try row(.nextDeath)?.databaseValue(at: 0)
+                try execute(.park, [rest == .block ? 2 : 1, Self.column(error), Self.column(date), death, position])
                 if rest == .parkRest {
-                    try execute(.parkRest, [Self.column(error), Self.column(date), entity, position])
+                    // Of one death those with lower positions went first.
+                    try execute(.parkRest, [Self.column(error), Self.column(date), death, entity, position])
                 }
                 try execute(.settle, [entity])
             }
@@ -192,23 +221,27 @@
             try execute(.settle, [entity])
         }
 
-        /// Takes a mutation out of its lane, pending or dead.
-        func remove(_ position: Int64, of entity: DatabaseValue) throws {
+        /// Takes a mutation out of its lane.
+        /// - Parameter changesHead: whether it was pending, or blocked the lane.
+        func remove(_ position: Int64, of entity: DatabaseValue, changesHead: Bool = true) throws {
             try execute(.delete, [position])
-            try execute(.settle, [entity])
+            if changesHead { try execute(.settle, [entity]) }
         }
 
         /// - Returns: ids of those that made room.
         func dropDead(beyond limits: DeadLimits, at date: Date) throws -> [String] {
             guard limits != DeadLimits() else { return [] }
             let oldest = limits.oldest(at: date)
+            var totals = try totals()
             var dropped: [String] = []
-            while let first = try row(.firstDead) {
+            while dropped.count < DeadLimits.droppedAtOnce, let first = try row(.firstDead) {
                 let diedAt = first.optionalDate("died_at") ?? .distantPast
-                let isTooOld = first.integer("state") == 1 && oldest.map { diedAt < $0 } == true
-                let totals = try totals()
+                let blocks = first.integer("state") == 2
+                let isTooOld = !blocks && oldest.map { diedAt < $0 } == true
                 guard isTooOld || !limits.allow(count: totals.dead, bytes: totals.deadBytes) else { break }
-                try remove(Int64.fromDatabaseValue(first["position"]) ?? 0, of: first["entity"])
+                try remove(Int64.fromDatabaseValue(first["position"]) ?? 0, of: first["entity"], changesHead: blocks)
+                totals.dead &-= 1
+                totals.deadBytes &-= first.integer("bytes")
                 dropped.append(first.text("id") ?? "")
             }
             return dropped
@@ -219,6 +252,8 @@
         func forEachDead(
             _ positions: [Int64]?, evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
         ) throws -> Int {
+            // In order, so that none is overtaken by one that is revived with it.
+            let positions = positions?.sorted()
             var count = 0
             var last = Int64.min
             while true {
@@ -302,7 +337,7 @@
 
         fileprivate func integer(_ column: String) -> Int { Int.fromDatabaseValue(self[column]) ?? 0 }
 
-        fileprivate func text(_ column: String) -> String? {
+        func text(_ column: String) -> String? {
             switch (self[column] as DatabaseValue).storage {
             case .string(let text): text
             // Not as Foundation reads it, which drops a byte order mark.

@@ -17,17 +17,33 @@
     ///
     /// Not on the database itself, whose own locks would meet this one on Apple's systems.
     final class SenderFile: Sendable {
+        /// Where the lock is, by where the database is.
+        enum Place: Hashable, Sendable {
+            case file(String)
+            /// In memory, and so this process's alone: of this connection.
+            case memory(ObjectIdentifier)
+            /// In memory, of all connections with this path.
+            case sharedMemory(String)
+        }
+
         private struct State {
             var sender = SenderStateMachine()
             /// Open from the first time on.
             var descriptor: CInt?
         }
 
-        /// nil if the database is in memory, and so this process's alone.
+        /// nil if the database is in memory.
         private let path: String?
         private let state = Locked(State())
+        /// For a database in memory.
+        private let shared: SharedSender?
 
-        init(database: String) { path = database.isEmpty ? nil : database + Self.suffix }
+        init(database: Place) {
+            switch database {
+            case .file(let file): (path, shared) = (file + Self.suffix, nil)
+            case .memory, .sharedMemory: (path, shared) = (nil, SharedSender.of(database))
+            }
+        }
 
         /// Of the file's name.
         static let suffix = "-sender"
@@ -36,25 +52,31 @@
             try state.withLock { state in
                 var sender = state.sender
                 let answer = sender.lock(for: queue)
-                guard answer != .denied, let path, state.sender.holder == nil else {
-                    state.sender = sender
+                guard answer != .denied, state.sender.holder == nil else { return answer }
+                if let shared {
+                    let answer = shared.sender.withLock { $0.lock(for: queue) }
+                    if answer != .denied { state.sender = sender }
                     return answer
                 }
+                guard let path else { return .denied }
                 guard let descriptor = try Self.lock(path, &state.descriptor) else { return .denied }
                 state.sender = sender
-                return Self.note(queue, in: descriptor) ? .taken : .takenAgain
+                return Self.note(queue, in: descriptor, path) ? .taken : .takenAgain
             }
         }
 
         func unlock(for queue: UUID) {
             state.withLock { state in
-                guard state.sender.unlock(for: queue), let descriptor = state.descriptor else { return }
-                _ = systemLock(descriptor, LOCK_UN)
+                guard state.sender.unlock(for: queue) else { return }
+                shared?.unlock(for: queue)
+                if let descriptor = state.descriptor { _ = systemLock(descriptor, LOCK_UN) }
             }
         }
 
         deinit {
-            if let descriptor = state.withLock({ $0.descriptor }) { _ = close(descriptor) }
+            let (sender, descriptor) = state.withLock { ($0.sender, $0.descriptor) }
+            if let holder = sender.holder { shared?.unlock(for: holder) }
+            if let descriptor { _ = close(descriptor) }
         }
 
         /// - Returns: nil if another has it.
@@ -71,12 +93,41 @@
         }
 
         private static func open(_ path: String) throws -> CInt {
-            // For whom the database is.
-            var database = stat()
-            let isKnown = stat(String(path.dropLast(suffix.count)), &database) == 0
-            let descriptor = retrying { systemOpen(path, isKnown ? database.st_mode & 0o666 : 0o600) }
-            guard descriptor >= 0 else { throw failure(path) }
+            while true {
+                let descriptor = systemOpen(path, O_RDWR)
+                if descriptor >= 0 { return descriptor }
+                switch errno {
+                case ENOENT:
+                    if let new = try make(path) { return new }
+                case EACCES, EPERM, EROFS:
+                    // To lock it, it need not be written to.
+                    let readOnly = systemOpen(path, O_RDONLY)
+                    guard readOnly >= 0 else { throw failure(path) }
+                    return readOnly
+                default: throw failure(path)
+                }
+            }
+        }
+
+        /// Makes the file, for those for whom the database is: it may be root who comes first, or one whose mask forbids it.
+        /// - Returns: nil if another has made it meanwhile.
+        private static func make(_ path: String) throws -> CInt? {
+            let database = status(ofDatabaseOf: path)
+            let mode = database.map { $0.st_mode & 0o666 } ?? 0o600
+            let descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL, mode)
+            guard descriptor >= 0 else {
+                if errno == EEXIST { return nil }
+                throw failure(path)
+            }
+            // Whoever may not do this makes it as well as he may.
+            _ = fchmod(descriptor, mode)
+            if let database, geteuid() == 0 { _ = fchown(descriptor, database.st_uid, database.st_gid) }
             return descriptor
+        }
+
+        private static func status(ofDatabaseOf path: String) -> stat? {
+            var status = stat()
+            return stat(String(path.dropLast(suffix.count)), &status) == 0 ? status : nil
         }
 
         private static func flock(_ descriptor: CInt, path: String) throws -> Bool {
@@ -91,13 +142,22 @@
             return ours.st_ino == found.st_ino && ours.st_dev == found.st_dev
         }
 
-        /// - Returns: whether another was noted. If the disk is full, nobody is.
-        private static func note(_ queue: UUID, in descriptor: CInt) -> Bool {
+        /// - Returns: whether another may have had it since. If the disk is full, nobody is noted.
+        private static func note(_ queue: UUID, in descriptor: CInt, _ path: String) -> Bool {
             let ours = Array(queue.uuidString.utf8)
             var found = [UInt8](repeating: 0, count: ours.count)
-            if pread(descriptor, &found, found.count, 0) == ours.count, found == ours { return false }
-            _ = pwrite(descriptor, ours, ours.count, 0)
-            return true
+            let isNoted = pread(descriptor, &found, found.count, 0) == ours.count && found == ours
+            if !isNoted { _ = pwrite(descriptor, ours, ours.count, 0) }
+            return !isNoted || !allMayWrite(to: descriptor, path)
+        }
+
+        /// Whether everybody who may write to the database may to the lock's file, too. Somebody who may not takes the lock and
+        /// notes nothing.
+        private static func allMayWrite(to descriptor: CInt, _ path: String) -> Bool {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, let database = Self.status(ofDatabaseOf: path) else { return false }
+            return status.st_uid == database.st_uid && status.st_gid == database.st_gid
+                && database.st_mode & ~status.st_mode & 0o222 == 0
         }
 
         private static func retrying(_ call: () -> CInt) -> CInt {
@@ -114,7 +174,34 @@
 
     // By other names than the methods above.
 
-    private func systemOpen(_ path: String, _ mode: mode_t) -> CInt { open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode) }
+    /// Follows no link: root, too, may be asked to open what somebody else has put there.
+    private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {
+        while true {
+            let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+            if descriptor >= 0 || errno != EINTR { return descriptor }
+        }
+    }
 
     private func systemLock(_ descriptor: CInt, _ operation: CInt) -> CInt { flock(descriptor, operation) }
+
+    /// Who sends what is in a database in memory, for all stores on it.
+    private final class SharedSender: Sendable {
+        private struct Weak: Sendable { weak var sender: SharedSender? }
+
+        private static let all = Locked<[SenderFile.Place: Weak]>([:])
+
+        static func of(_ place: SenderFile.Place) -> SharedSender {
+            all.withLock { all in
+                all = all.filter { $0.value.sender != nil }
+                if let sender = all[place]?.sender { return sender }
+                let sender = SharedSender()
+                all[place] = Weak(sender: sender)
+                return sender
+            }
+        }
+
+        let sender = Locked(SenderStateMachine())
+
+        func unlock(for queue: UUID) { sender.withLock { _ = $0.unlock(for: queue) } }
+    }
 #endif

@@ -23,4 +23,57 @@ import Testing
             #expect(totals.pending == 0 && totals.dead == 0)
         }
     }
+
+    private static func stores() throws -> [any MutationStore] {
+        var stores: [any MutationStore] = [MemoryStore()]
+        #if SQLite
+            stores.append(try SQLiteStore.temporary())
+        #endif
+        return stores
+    }
+
+    @Test("of many that are beyond the limits 1 000 make room at a time, so that nobody waits long for the database")
+    func inSteps() async throws {
+        for store in try Self.stores() {
+            try await store.append(Mutation.many(2_500))
+            let parkAll = (1...2_500).map { MutationChange.parked($0, error: "410", rest: .skip) }
+            _ = try await store.apply(parkAll, claiming: [])
+            var dropped: [String] = []
+            for expected in [1_000, 1_000, 490, 0] {
+                let step = try await store.apply([], claiming: [], keeping: DeadLimits(maxCount: 10), at: Date())
+                    .dropped
+                #expect(step.count == expected)
+                dropped += step
+            }
+            #expect(dropped == (0..<2_490).map { "\($0)" })
+            #expect(try await store.totals().dead == 10)
+        }
+    }
+
+    @Test("an acknowledgement costs no more for many dead mutations that its lane has")
+    func acknowledgements() async throws {
+        for make in [{ () throws -> any MutationStore in MemoryStore() }, { try Self.stores().last ?? MemoryStore() }] {
+            /// The least of three: other tests run beside this one.
+            func time(behind dead: Int64) async throws -> Duration {
+                var least = Duration.seconds(3_600)
+                for _ in 0..<3 {
+                    let store = try make()
+                    let count = dead + 100
+                    let lane = (0..<count).map { Mutation(id: "\($0)", entity: "e", kind: "k", payload: Data()) }
+                    _ = try await store.append(lane, under: AppendRules(coalescing: .off), at: Date())
+                    _ = try await store.apply((1...dead).map { .parked($0, error: "410", rest: .skip) }, claiming: [])
+                    // This one finds them all.
+                    _ = try await store.apply([.acknowledged(dead + 1)], claiming: [])
+                    let start = ContinuousClock.now
+                    for position in dead + 2...count {
+                        _ = try await store.apply([.acknowledged(position)], claiming: [])
+                    }
+                    least = min(least, ContinuousClock.now - start)
+                }
+                return least
+            }
+            let (few, many) = (try await time(behind: 10), try await time(behind: 3_000))
+            #expect(many < few * 10 + .milliseconds(10), "\(many) behind 3 000, \(few) behind 10")
+        }
+    }
 }

@@ -93,7 +93,7 @@
             try Stranger.execute("PRAGMA journal_mode = \(journal); PRAGMA cache_size = 1", with: database)
             try await database.writeWithoutTransaction { db in
                 try db.inTransaction {
-                    try SQLiteSchema.migrateVersion1(db)
+                    try SQLiteSchema.migrate(db, from: 1)
                     for (name, bytes) in try folder.contents() where !name.hasSuffix("-shm") {
                         try bytes.write(to: copy.url.appendingPathComponent(name))
                     }

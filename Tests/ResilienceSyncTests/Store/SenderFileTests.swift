@@ -80,6 +80,101 @@
             #expect(mode == 0o600)
         }
 
+        @Test(
+            "whoever may write to the database may take the lock, whatever its process's mask leaves of a new file's mode"
+        )
+        func sharedByMany() throws {
+            let store = try SQLiteStore(path: path)
+            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
+            #expect(try store.lock(for: one) == .taken)
+            let mode = try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int
+            #expect(mode == 0o666)
+        }
+
+        @Test("the lock's file belongs to whom the database does, though root made it")
+        func owner() throws {
+            let store = try SQLiteStore(path: path)
+            let isRoot = geteuid() == 0
+            let owner = isRoot ? (65_534, 65_533) : (Int(geteuid()), Int(getegid()))
+            try FileManager.default.setAttributes(
+                [.ownerAccountID: owner.0, .groupOwnerAccountID: owner.1], ofItemAtPath: path)
+            #expect(try store.lock(for: one) == .taken)
+            let found = try FileManager.default.attributesOfItem(atPath: lockFile)
+            #expect(found[.ownerAccountID] as? Int == owner.0 && found[.groupOwnerAccountID] as? Int == owner.1)
+        }
+
+        @Test("a lock's file that may only be read is a lock all the same, of which nobody knows who had it last")
+        func readOnly() throws {
+            let stores = [try SQLiteStore(path: path), try SQLiteStore(path: path)]
+            #expect(try stores[0].lock(for: one) == .taken)
+            stores[0].unlock(for: one)
+            try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: lockFile)
+            let locks = try withoutPrivileges {
+                var locks = [try stores[1].lock(for: other), try stores[0].lock(for: one)]
+                stores[1].unlock(for: other)
+                locks.append(try stores[1].lock(for: other))
+                stores[1].unlock(for: other)
+                return locks
+            }
+            #expect(locks == [.taken, .denied, .taken])
+            // It can't have noted itself.
+            #expect(try stores[0].lock(for: one) == .taken)
+        }
+
+        /// As somebody whom permissions bind, on this thread alone.
+        private func withoutPrivileges<R>(_ body: () throws -> R) throws -> R {
+            guard geteuid() == 0 else { return try body() }
+            #if os(Linux)
+                let function = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "setfsuid"))
+                let setFileUser = unsafeBitCast(function, to: (@convention(c) (UInt32) -> CInt).self)
+                _ = setFileUser(65_534)
+                defer { _ = setFileUser(0) }
+                return try body()
+            #else
+                return try body()
+            #endif
+        }
+
+        @Test("a lock's file that is a link leads nowhere")
+        func link() throws {
+            let store = try SQLiteStore(path: path)
+            let target = folder.path("target")
+            try Data("precious".utf8).write(to: URL(fileURLWithPath: target))
+            try FileManager.default.createSymbolicLink(atPath: lockFile, withDestinationPath: target)
+            #expect(throws: SyncQueueError.self) { try store.lock(for: one) }
+            #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("precious".utf8))
+        }
+
+        @Test("stores of one database in memory have one lock, and of two they have two")
+        func oneLockInMemory() throws {
+            for database in [try DatabaseQueue(), try DatabaseQueue(named: "\(UUID())")] {
+                var stores = [try SQLiteStore(in: database), try SQLiteStore(in: database)]
+                #expect(try stores[0].lock(for: one) == .taken)
+                #expect(try stores[1].lock(for: other) == .denied)
+                #expect(try SQLiteStore(in: try DatabaseQueue()).lock(for: other) == .taken)
+                stores[1].unlock(for: one)
+                #expect(try stores[1].lock(for: other) == .denied)
+                stores[0].unlock(for: one)
+                #expect(try stores[1].lock(for: other) == .taken)
+                stores[1].unlock(for: other)
+                #expect(try stores[0].lock(for: one) == .taken)
+                // It is let go of with the store that took it.
+                stores.removeFirst()
+                #expect(try stores[0].lock(for: other) == .taken)
+            }
+        }
+
+        @Test("two connections to one database in memory have one lock")
+        func sharedMemory() throws {
+            let name = "\(UUID())"
+            let stores = [
+                try SQLiteStore(in: try DatabaseQueue(named: name)),
+                try SQLiteStore(in: try DatabaseQueue(named: name)),
+            ]
+            #expect(try stores[0].lock(for: one) == .taken)
+            #expect(try stores[1].lock(for: other) == .denied)
+        }
+
         @Test("in a database in memory there is a lock, and no file")
         func inMemory() throws {
             let store = try SQLiteStore(in: try DatabaseQueue())

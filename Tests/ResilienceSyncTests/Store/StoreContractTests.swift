@@ -50,7 +50,8 @@ import Testing
             countsTheDead, keepsEmptySettings, forgetsSettings, reusesPositions, changesTexts, complainsOfWhatIsGone,
             ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
             findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked,
-            keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken
+            keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken,
+            revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture
 
         var trial: String {
             switch self {
@@ -77,6 +78,9 @@ import Testing
             case .locksForAll, .unlocksForAll, .forgetsWhoLocked: "the sending lock"
             case .keepsAllTheDead, .neverTooOld, .dropsSilently: "limits of what is dead"
             case .neverOvertaken, .revivesTheOvertaken: "what is overtaken is told, and passed over"
+            case .revivesBeforeTheAttempted, .countsRevivedForAttempted:
+                "what a later one was attempted behind counts for overtaken"
+            case .dropsByTheClock, .diesInTheFuture: "who died last stays, whatever the clock says"
             case .findsTheDead: "entities with something pending"
             case .losesRaces: "many tasks at the same time"
             }
@@ -89,6 +93,7 @@ import Testing
             var inner = MemoryStore()
             var first: [Int64: StoredMutation] = [:]
             var queues: Set<UUID> = []
+            var died: [Int64: Date] = [:]
         }
 
         private let fault: Fault
@@ -216,7 +221,7 @@ import Testing
                 await Task.detached {}.value
                 if inner.totals().pending != before { return Applied() }
             }
-            var applied = inner.apply(all, claiming: positions, keeping: limits, at: date)
+            var applied = applyToInner(all, claiming: positions, keeping: limits, at: date)
             if fault == .dropsSilently { applied.dropped = [] }
             guard fault == .claimsStale else { return applied }
             applied.claimed = applied.claimed.map { stored in
@@ -225,6 +230,37 @@ import Testing
                 return stored
             }
             return applied
+        }
+
+        private func applyToInner(
+            _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+        ) -> Applied {
+            switch fault {
+            case .dropsByTheClock:
+                // The times of death as the clock told them.
+                var before: [Int64: Date] = state.withLock { $0.died }
+                var applied = inner.apply(changes, claiming: [], keeping: DeadLimits(maxAge: limits.maxAge), at: date)
+                for stored in inner.dead(after: .min, limit: .max) {
+                    before[stored.position] = before[stored.position] ?? stored.diedAt
+                }
+                while case let totals = inner.totals(), !limits.allow(count: totals.dead, bytes: totals.deadBytes) {
+                    let dead = inner.dead(after: .min, limit: .max)
+                    guard let first = dead.min(by: { before[$0.position] ?? date < before[$1.position] ?? date }) else {
+                        break
+                    }
+                    applied.dropped.append(first.mutation.id)
+                    _ = inner.discard([first.position])
+                }
+                state.withLock { [before] in $0.died = before }
+                applied.claimed = inner.apply([], claiming: positions, keeping: DeadLimits(), at: date).claimed
+                return applied
+            case .diesInTheFuture:
+                // It looks at none of them before their time.
+                let latest = inner.dead(after: .min, limit: .max).compactMap(\.diedAt).max() ?? date
+                return inner.apply(changes, claiming: positions, keeping: limits, at: max(latest, date))
+            default:
+                return inner.apply(changes, claiming: positions, keeping: limits, at: date)
+            }
         }
 
         func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
@@ -237,7 +273,14 @@ import Testing
             inner.dead(after: position, limit: size(limit)).map { stored in
                 var stored = stored
                 if fault == .neverOvertaken { stored.isOvertaken = false }
+                if fault == .revivesBeforeTheAttempted, isBeforeAnAttempted(stored) { stored.isOvertaken = false }
                 return stored
+            }
+        }
+
+        private func isBeforeAnAttempted(_ stored: StoredMutation) -> Bool {
+            inner.pending(after: stored.position, limit: .max).contains {
+                $0.isAttempted && $0.mutation.entity == stored.mutation.entity
             }
         }
 
@@ -247,6 +290,17 @@ import Testing
             let evenOvertaken = evenOvertaken || fault == .revivesTheOvertaken
             if fault == .revivesNothing { return 0 }
             let dead = inner.dead(after: .min, limit: .max)
+            if fault == .revivesBeforeTheAttempted, !evenOvertaken {
+                let chosen = dead.filter { positions?.contains($0.position) ?? true }
+                    .filter { !$0.isOvertaken || isBeforeAnAttempted($0) }
+                return inner.revive(chosen.map(\.position), evenOvertaken: true, at: date)
+            }
+            if fault == .countsRevivedForAttempted {
+                // One by one, the last first.
+                return (positions ?? dead.map(\.position)).sorted(by: >).reduce(0) {
+                    $0 + inner.revive([$1], evenOvertaken: evenOvertaken, at: date)
+                }
+            }
             let count = inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
             if fault == .revivesWithFailures {
                 let revived = dead.filter { positions?.contains($0.position) ?? true }

@@ -5,7 +5,7 @@
     /// A file as the first version of the store wrote it.
     enum Version1File {
         /// Pending at 1, 3 and 5, the third of which has failed twice; dead at 4; 2 and 6 were removed.
-        static func make(_ path: String, pause: Double? = 1_800_000_000.123_456) throws {
+        static func make(_ path: String, pause: Double? = 1_800_000_000.123_456, error: String = "410") throws {
             let database = try Stranger.open(path)
             try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \(schema)", with: database)
             try database.write { db in
@@ -30,8 +30,10 @@
                     sql: """
                         DELETE FROM mutation WHERE position IN (2, 6);
                         UPDATE mutation SET failures = 2, last_error = '503' WHERE position = 3;
-                        UPDATE mutation SET failures = 1, last_error = '410', dead = 1 WHERE position = 4;
+                        UPDATE mutation SET failures = 1, dead = 1 WHERE position = 4;
                         """)
+                let column: any DatabaseValueConvertible = error.utf8.contains(0) ? Data(error.utf8) : error
+                try db.execute(sql: "UPDATE mutation SET last_error = ? WHERE position = 4", arguments: [column])
                 if let pause {
                     try db.execute(sql: "INSERT INTO setting VALUES ('paused_until', ?)", arguments: [pause])
                 }

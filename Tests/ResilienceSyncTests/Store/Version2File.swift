@@ -2,19 +2,13 @@
     import Foundation
     import GRDB
 
-    /// A file as the second version of the store wrote it.
+    /// A file as the second version of the store wrote it, or the third at first.
     enum Version2File {
         /// Pending at 1, 3 and 5, the first of which has failed twice; dead at 4; 2 and 6 were removed.
-        static func make(_ path: String, isOwn: Bool) throws {
-            let database = try Stranger.open(path)
-            try Stranger.execute("PRAGMA journal_mode = WAL", with: database)
+        static func make(_ path: String, isOwn: Bool, version: Int = 2, error: String = "410") throws {
+            let database = try makeEmpty(path, isOwn: isOwn, version: version)
             try database.write { db in
-                for statement in schema { try db.execute(sql: statement) }
-                try db.execute(
-                    sql: """
-                        INSERT INTO resilience_totals VALUES (0, 0, 0);
-                        INSERT INTO resilience_setting VALUES ('resilience_schema', '2'), ('pausedUntil', '1800000000.5');
-                        """)
+                try db.execute(sql: "INSERT INTO resilience_setting VALUES ('pausedUntil', '1800000000.5')")
                 for (position, id, entity) in [
                     (1, "a1", "a"), (2, "gone", "a"), (3, "a2", "a"), (4, "b1", "b"), (5, "b\0two", "b\0"),
                     (6, "last", "c"),
@@ -38,11 +32,36 @@
                     sql: """
                         DELETE FROM resilience_mutation WHERE position IN (2, 6);
                         UPDATE resilience_mutation SET failures = 2, last_error = '503', attempted = 1 WHERE position = 1;
-                        UPDATE resilience_mutation SET last_error = '410', state = 1, head = 0 WHERE position = 4;
+                        UPDATE resilience_mutation SET state = 1, head = 0 WHERE position = 4;
                         """)
-                if isOwn { try db.execute(sql: "PRAGMA application_id = \(0x5377_5251); PRAGMA user_version = 2") }
+                let column: any DatabaseValueConvertible = error.utf8.contains(0) ? Data(error.utf8) : error
+                try db.execute(
+                    sql: "UPDATE resilience_mutation SET last_error = ? WHERE position = 4", arguments: [column])
+                if version == 3 {
+                    try db.execute(sql: "UPDATE resilience_mutation SET died_at = 7e8 WHERE position = 4")
+                }
             }
             try database.close()
+        }
+
+        /// One that never held a mutation.
+        @discardableResult
+        static func makeEmpty(_ path: String, isOwn: Bool, version: Int = 2) throws -> DatabaseQueue {
+            let database = try Stranger.open(path)
+            try Stranger.execute("PRAGMA journal_mode = WAL", with: database)
+            try database.write { db in
+                for statement in version == 2 ? schema : Version3File.schema { try db.execute(sql: statement) }
+                let zeros = version == 2 ? "0, 0, 0" : "0, 0, 0, 0"
+                try db.execute(
+                    sql: """
+                        INSERT INTO resilience_totals VALUES (\(zeros));
+                        INSERT INTO resilience_setting VALUES ('resilience_schema', '\(version)');
+                        """)
+                if isOwn {
+                    try db.execute(sql: "PRAGMA application_id = \(0x5377_5251); PRAGMA user_version = \(version)")
+                }
+            }
+            return database
         }
 
         /// All that is in its tables.

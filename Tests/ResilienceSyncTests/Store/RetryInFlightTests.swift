@@ -1,0 +1,72 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// What is old is not put over what is new, though nobody knows yet whether that has arrived.
+@Suite(.timeLimit(.minutes(5))) struct RetryInFlightTests {
+    static func stores() throws -> [any MutationStore] {
+        var stores: [any MutationStore] = [MemoryStore()]
+        #if SQLite
+            stores.append(try SQLiteStore.temporary())
+        #endif
+        return stores
+    }
+
+    @Test("what is dead is not retried while a later one of its entity is in flight, unless that is wanted (P51)")
+    func inFlight() async throws {
+        for store in try Self.stores() {
+            let fixture = Fixture()
+            fixture.server.enqueue(.refused(.gone))
+            let queue = fixture.queue(store)
+            try await queue.enqueue([Mutation("a1")])
+            _ = try await queue.flush()
+            try await queue.enqueue([Mutation("a2")])
+            // What its claim leaves behind.
+            let head = try #require(try await store.heads(after: .min, limit: 1).first)
+            _ = try await store.apply([], claiming: [head.position])
+            #expect(try await queue.retryDead() == 0)
+            #expect(try await queue.dead().map(\.isOvertaken) == [true])
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.server.ids == ["a1", "a2"])
+            #expect(try await queue.retryDead() == 0)
+            #expect(try await queue.retryDead(evenOvertaken: true) == 1)
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.server.ids == ["a1", "a2", "a1"])
+            await queue.stop()
+        }
+    }
+
+    @Test("what is dead is retried before a later one of its entity that was never sent")
+    func notSent() async throws {
+        for store in try Self.stores() {
+            let fixture = Fixture()
+            fixture.server.enqueue(.refused(.gone))
+            let queue = fixture.queue(store)
+            try await queue.enqueue([Mutation("a1")])
+            _ = try await queue.flush()
+            try await queue.enqueue([Mutation("a2")])
+            #expect(try await queue.retryDead() == 1)
+            #expect(try await queue.flush().end == .drained)
+            #expect(fixture.server.ids == ["a1", "a1", "a2"])
+            await queue.stop()
+        }
+    }
+
+    @Test("what a lost answer leaves unknown counts: what is dead before it is not retried (P51)")
+    func lostAnswer() async throws {
+        for store in try Self.stores() {
+            let fixture = Fixture()
+            fixture.server.enqueue(.refused(.gone), .refused(.unavailable))
+            let queue = fixture.queue(store)
+            try await queue.enqueue([Mutation("a1")])
+            _ = try await queue.flush()
+            try await queue.enqueue([Mutation("a2")])
+            _ = try await queue.flush()
+            #expect(fixture.server.ids == ["a1", "a2"])
+            #expect(try await queue.retryDead() == 0)
+            await queue.stop()
+        }
+    }
+}
