@@ -219,16 +219,30 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    /// A pause is over before its time.
-    mutating func pauseEnded(at now: Instant) {
-        if case .paused(let until) = phase { phase = .paused(until: min(until, now)) }
+    /// By hand: one request may go at once, whatever was found; then it goes on from there, or begins anew.
+    /// - Parameter keepingRate: whether what is known of the server holds.
+    mutating func resumed(keepingRate: Bool = false, at now: Instant) {
+        if !keepingRate {
+            (search, ended, quiet, widthSearch) = (nil, nil, .zero, WidthSearch())
+        }
+        switch phase {
+        case .flowing:
+            paused(until: now)
+        case .paused(let until):
+            if !keepingRate { exhaustedAt = nil }
+            phase = .paused(until: min(until, now))
+        case .probing:
+            // The one request is on its way, or may go.
+            if !keepingRate { exhaustedAt = nil }
+        }
     }
 
     // MARK: The server's bucket
 
     private mutating func learn() {
-        if let run = ended {
+        if var run = ended {
             ended = nil
+            run.rest = exhaustedAt.map { $0.duration(to: resumedAt).inSeconds } ?? run.silence
             if search == nil { search = RateSearch(from: run, maxRate: maxRate) } else { search?.learn(from: run) }
         }
         guard let search else { return }

@@ -3,6 +3,9 @@
 /// Such a server rejects the first request beyond its limit, and none before it. So when two runs in a row end just as more
 /// are in flight than ever before in them, the same number in both, that number is one too many. A limit of the rate ends
 /// runs at any number.
+///
+/// To find a limit that has grown it tries one more, after many acknowledgements. If that goes well for as long it tries two more,
+/// then four; if it doesn't, it goes back, and waits for twice as many before it tries one more.
 struct WidthSearch: Sendable, Hashable {
     /// The most to have in flight; nil while nothing speaks for a limit.
     private(set) var limit: Int?
@@ -12,11 +15,14 @@ struct WidthSearch: Sendable, Hashable {
     private var acknowledged = 0
     /// The number at which the run before ended; 0 if it ended otherwise.
     private var suspect = 0
-    /// After how many acknowledgements at the limit one more is tried, and how many there were.
+    /// After how many acknowledgements at the limit more is tried, and how many there were.
     private var patience = Self.leastPatience
     private var held = 0
+    /// How many more are being tried than went well; 0 if none are.
+    private var tried = 0
 
     private static let leastPatience = 1_000
+    private static let mostPatience = 1_000_000
     /// Two go out at first, and one in flight proves nothing: the third is the first that a limit can be told by.
     private static let leastWidth = 3
 
@@ -33,8 +39,9 @@ struct WidthSearch: Sendable, Hashable {
         guard let limit, widest >= limit else { return }
         held += 1
         guard held >= patience else { return }
-        self.limit = limit + 1
-        patience = min(2 * patience, 1_000_000)
+        if tried > 0 { patience = Self.leastPatience }
+        tried = max(1, min(2 * tried, limit))
+        self.limit = limit + tried
         (widest, held) = (0, 0)
     }
 
@@ -43,17 +50,23 @@ struct WidthSearch: Sendable, Hashable {
     mutating func runEnded(isRateKnown: Bool) -> Bool {
         // Those that were sent before it take up to two rounds of answers.
         let isAtWidest = widest >= Self.leastWidth && acknowledged <= 2 * widest
-        let isTooWide = isAtWidest && (limit.map { widest == $0 } ?? (widest == suspect && !isRateKnown))
+        let isTooWide = isAtWidest && (limit.map(isTold(at:)) ?? (widest == suspect && !isRateKnown))
         suspect = isAtWidest ? widest : 0
         held = 0
-        if isTooWide {
+        if isTooWide, let limit, tried > 0 {
+            (self.limit, patience) = (limit - tried, min(2 * patience, Self.mostPatience))
+        } else if isTooWide {
             limit = widest - 1
         } else if limit != nil {
             (limit, patience) = (nil, Self.leastPatience)
         }
+        tried = 0
         return isTooWide
     }
 
+    /// Whether the run ended at this limit, or among those that were tried.
+    private func isTold(at limit: Int) -> Bool { widest <= limit && widest > limit - max(1, tried) }
+
     /// A request that was alone was rejected: it is not the width.
-    mutating func refuted() { (limit, suspect, patience) = (nil, 0, Self.leastPatience) }
+    mutating func refuted() { (limit, suspect, patience, tried) = (nil, 0, Self.leastPatience, 0) }
 }

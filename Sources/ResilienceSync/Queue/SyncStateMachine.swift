@@ -213,7 +213,7 @@ struct SyncStateMachine: Sendable, Equatable {
 
     /// By hand: a pause and the waiting of what failed are over. The store holds no pause any more.
     mutating func resumed(keepingGrowth: Bool = false, at now: Instant) {
-        pace.pauseEnded(at: now)
+        pace.resumed(keepingRate: keepingGrowth, at: now)
         lanes.releaseAll()
         laneThrottles = LaneThrottles()
         if !keepingGrowth { (throttles, outages) = (0, 0) }

@@ -154,21 +154,46 @@ struct SlidingLogServer: LimitedServer {
     }
 }
 
-/// So many at once.
+/// So many at once, and as many as come once so many were admitted.
 struct ConcurrencyServer: LimitedServer {
     let limit: Int
+    private let untilAdmitted: Int
+    private var admitted = 0
     private var inside = 0
 
-    init(_ limit: Int) { self.limit = limit }
+    init(_ limit: Int, untilAdmitted: Int = .max) { (self.limit, self.untilAdmitted) = (limit, untilAdmitted) }
 
     /// When one leaves nobody knows.
     func nextAdmission(from now: Instant) -> Instant { now }
 
     mutating func admits(at now: Instant) -> Bool {
-        guard inside < limit else { return false }
+        guard inside < limit || admitted >= untilAdmitted else { return false }
         inside += 1
+        admitted += 1
         return true
     }
 
     mutating func answered(at now: Instant) { inside -= 1 }
+}
+
+/// Closed for a while, open for a few, closed until twice the while has passed, and then without any limit.
+struct ClosedTwiceServer: LimitedServer {
+    private let open: Instant
+    private let openForGood: Instant
+    private let few: Int
+    private var admitted = 0
+
+    init(for length: Duration, andOpenFor few: Int) {
+        open = Instant(nanoseconds: 0) + length
+        openForGood = open + length
+        self.few = few
+    }
+
+    func nextAdmission(from now: Instant) -> Instant { max(now, admitted < few ? open : openForGood) }
+
+    mutating func admits(at now: Instant) -> Bool {
+        guard nextAdmission(from: now) <= now else { return false }
+        admitted += 1
+        return true
+    }
 }

@@ -17,7 +17,7 @@ private struct RecordedPace: ExplorableMachine {
         case throttle(Int, retryAfter: Duration?)
         case fail(Int)
         case pause(Duration)
-        case endPause
+        case endPause(keepingRate: Bool)
     }
 
     private struct Flight {
@@ -31,6 +31,7 @@ private struct RecordedPace: ExplorableMachine {
     private var now: Instant
     private var flights: [Flight] = []
     private var sent = 0
+    private var latest = Instant.distantPast
     private var pausedUntil: Instant?
     /// The number of the one request that was sent since a pause, until it is acknowledged.
     private var probe: Int?
@@ -52,7 +53,9 @@ private struct RecordedPace: ExplorableMachine {
 
     var inputs: [Input] {
         var inputs: [Input] = answer == .now ? [.send] : []
-        inputs += [.waitForIt, .endPause] + waits.flatMap { [.wait($0), .pause($0)] }
+        inputs +=
+            [.waitForIt, .endPause(keepingRate: false), .endPause(keepingRate: true)]
+            + waits.flatMap { [.wait($0), .pause($0)] }
         for place in flights.indices.prefix(2) {
             inputs += [.acknowledge(place), .acknowledge(place), .fail(place), .throttle(place, retryAfter: nil)]
             inputs += waits.map { .throttle(place, retryAfter: $0) }
@@ -66,6 +69,7 @@ private struct RecordedPace: ExplorableMachine {
             machine.sent(at: now)
             if isProbeDue { (probe, isProbeDue) = (sent, false) }
             flights.append(Flight(number: sent, sentAt: now))
+            latest = now
             sent += 1
         case .waitForIt:
             if case .notBefore(let instant) = answer { now = instant } else { now = now + .milliseconds(50) }
@@ -95,9 +99,17 @@ private struct RecordedPace: ExplorableMachine {
         case .pause(let duration):
             machine.paused(until: now + duration)
             pause(until: max(now + duration, silentUntil ?? .distantPast))
-        case .endPause:
-            machine.pauseEnded(at: now)
-            if pausedUntil != nil { pausedUntil = min(now, pausedUntil ?? now) }
+        case .endPause(let keepingRate):
+            machine.resumed(keepingRate: keepingRate, at: now)
+            if isProbeDue {
+                pausedUntil = min(now, pausedUntil ?? now)
+            } else if probe == nil {
+                (pausedUntil, isProbeDue) = (now, true)
+            }
+            if !keepingRate { try require(machine.rate, is: nil, "the rate") }
+            // Two sent at the same instant couldn't be told apart.
+            let canSend = flights.isEmpty || (flights.count < maxInFlight && now > latest)
+            if canSend, probe == nil { try require(answer == .now, "ended by hand, it says \(answer)") }
         }
         try check()
     }

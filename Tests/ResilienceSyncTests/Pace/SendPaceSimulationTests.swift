@@ -167,6 +167,17 @@ private struct Simulation {
         }
     }
 
+    @Test("3 at once until 2000 were admitted, and then as many as come: all 64 are in use within two minutes")
+    func wider() throws {
+        let simulation = Simulation(
+            server: ConcurrencyServer(3, untilAdmitted: 2000), latency: 100...100, maxInFlight: 64)
+        for seed in UInt64(1)...5 {
+            // 2000 by three take 67 s, and 38 000 by 64 a minute.
+            let figures = try simulation.run(40_000, seed: seed)
+            #expect(figures.time <= .seconds(67 + 60 + 120) && figures.requests <= 40_020, "seed \(seed): \(figures)")
+        }
+    }
+
     static let cases = [
         Case("10 a second, burst 10", ten, most: (1.03, 1.05)),
         Case("2 a second, burst 2", TokenBucketServer(oneIn: .milliseconds(500), burst: 2), 200, most: (1.1, 1.15)),
@@ -219,7 +230,46 @@ private struct Simulation {
             "no Retry-After, the limit rises tenfold", changing(by: 10), 2000, retryAfter: .missing, most: (1.03, 1.4)),
         Case("2 at once, 5 s named", ConcurrencyServer(2), 4000, retryAfter: .always(5), most: (1.01, 3)),
         Case("2 at once, no Retry-After", ConcurrencyServer(2), 4000, retryAfter: .missing, most: (1.01, 2)),
+        // Slow by themselves: they must not be stormed.
+        Case("2 an hour, burst 2", TokenBucketServer(oneIn: .seconds(1800), burst: 2), 100, most: (1.15, 1.02)),
+        Case(
+            "2 an hour, burst 2, 300 mutations", TokenBucketServer(oneIn: .seconds(1800), burst: 2), 300,
+            most: (1.1, 1.02)),
+        Case("2 in each hour", FixedWindowServer(2, per: .seconds(3600)), 300, most: (1.1, 1.02)),
+        Case("one a minute", oneAMinute, 200, most: (1.1, 1.03)),
+        Case("one in each minute", oneInEachMinute, 200, most: (1.1, 1.03)),
+        Case("5 a minute, burst 5", fiveAMinute, 200, most: (1.15, 1.02)),
+        Case("no Retry-After, one a minute", oneAMinute, 200, retryAfter: .missing, most: (1.3, 1.1)),
+        Case("no Retry-After, one in each minute", oneInEachMinute, 200, retryAfter: .missing, most: (1.3, 1.05)),
+        Case("no Retry-After, 5 a minute, burst 5", fiveAMinute, 200, retryAfter: .missing, most: (1.4, 1.02)),
+        // Not slow, but closed twice: the best possible is two of its waits.
+        Case(
+            "twice closed for a minute, 2 between", closedTwice(60, 2), 500, retryAfter: .always(60), most: (1.02, 3.1)),
+        Case(
+            "twice closed for 10 minutes, 3 between", closedTwice(600, 3), 500, retryAfter: .always(600),
+            most: (1.02, 2.8)),
+        Case(
+            "twice closed for an hour, 1 between", closedTwice(3600, 1), 500, retryAfter: .always(3600),
+            most: (1.02, 3.9)),
+        Case(
+            "twice closed for an hour, 2 between", closedTwice(3600, 2), 500, retryAfter: .always(3600),
+            most: (1.02, 3.1)),
+        Case(
+            "twice closed for an hour, 7 between", closedTwice(3600, 7), 500, retryAfter: .always(3600), most: (1.02, 2)
+        ),
+        Case(
+            "one a minute, then a hundredfold", TokenBucketServer(oneIn: .seconds(60), burst: 1, change: (50, 100)),
+            1000,
+            most: (1.1, 1.3)),
     ]
+
+    private static let oneAMinute = TokenBucketServer(oneIn: .seconds(60), burst: 1)
+    private static let oneInEachMinute = FixedWindowServer(1, per: .seconds(60))
+    private static let fiveAMinute = TokenBucketServer(oneIn: .seconds(12), burst: 5)
+
+    private static func closedTwice(_ seconds: Int64, _ few: Int) -> ClosedTwiceServer {
+        ClosedTwiceServer(for: .seconds(seconds), andOpenFor: few)
+    }
 
     private static func bucket(_ rate: Int64, burst: Int64) -> TokenBucketServer {
         TokenBucketServer(oneIn: .nanoseconds(1_000_000_000 / rate), burst: burst)

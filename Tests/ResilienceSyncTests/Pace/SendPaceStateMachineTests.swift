@@ -342,16 +342,54 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(at(500)))
         pace.paused(until: at(900))
         #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(at(900)))
-        pace.pauseEnded(at: at(100))
+        pace.resumed(at: at(100))
         #expect(pace.answer(at: at(100), inFlight: 0) == .now)
-        pace.pauseEnded(at: at(200))
+        pace.resumed(at: at(200))
         #expect(pace.phase == .paused(until: at(100)))
         pace.sent(at: at(200))
         #expect(pace.answer(at: at(200), inFlight: 1) == .afterAnEnd)
-        pace.pauseEnded(at: at(250))
+        pace.resumed(at: at(250))
         #expect(pace.phase == .probing(sentAt: at(200)))
         pace.paused(until: at(800))
         #expect(pace.answer(at: at(250), inFlight: 0) == .notBefore(at(800)))
+    }
+
+    @Test("by hand one goes at once, however slow the rate that was found, which is forgotten")
+    func resumed() {
+        var pace = SendPace(maxInFlight: 8, startingRate: 1.0 / 3600)
+        #expect(pace.sendAlone(from: 0, until: 1000) == [0, 0])
+        pace.resumed(at: at(60_000))
+        #expect(pace.rate == nil)
+        #expect(pace.room(at: 60_000) == 8, "a probe, beside what is in flight")
+        pace.sent(at: at(60_000))
+        #expect(pace.answer(at: at(60_000), inFlight: 1) == .afterAnEnd)
+        pace.acknowledged(sentAt: at(60_000), at: at(60_050))
+        for room in [2, 3, 4] {
+            #expect(pace.room(at: 60_050) == room)
+            pace.admit(at: 60_050)
+        }
+    }
+
+    @Test("by hand one goes at once, too, if the rate is to be kept; then it goes on at that rate")
+    func resumedKeepingRate() {
+        var pace = SendPace(maxInFlight: 8, startingRate: 0.5)
+        #expect(pace.sendAlone(from: 0, until: 1000) == [0, 0])
+        pace.resumed(keepingRate: true, at: at(1000))
+        #expect(pace.rate == 0.5)
+        #expect(pace.sendAlone(from: 1000, until: 4000) == [1000, 3000])
+    }
+
+    @Test("by hand, what was admitted before is not measured with what comes after", arguments: [1000, 2500])
+    func resumedIsMeasuredAnew(instant: Int64) {
+        var pace = SendPace(maxInFlight: 8)
+        pace.pauseForASecond()
+        if instant > 1000 { pace.admit(at: 1000) }
+        pace.resumed(at: at(instant))
+        pace.admit(at: instant)
+        pace.sent(at: at(3000))
+        pace.pauseForASecond(at: 3000)
+        pace.admit(at: 4000)
+        #expect(pace.rate == nil)
     }
 
     @Test("what was admitted before a pause from elsewhere is not measured over it")

@@ -14,6 +14,12 @@ extension WidthSearch {
         return runEnded(isRateKnown: isRateKnown)
     }
 
+    /// As many in flight as the limit allows, for so many acknowledgements.
+    fileprivate mutating func hold(for acknowledgements: Int) {
+        sent(inFlight: limit ?? 1)
+        for _ in 0..<acknowledgements { acknowledgedOne() }
+    }
+
     fileprivate static func limited(to limit: Int) -> WidthSearch {
         var search = WidthSearch()
         _ = search.run(upTo: limit + 1)
@@ -65,6 +71,53 @@ extension WidthSearch {
             let isTooWide = search.runEnded(isRateKnown: false)
             #expect(isTooWide && search.limit == 2)
         }
+    }
+
+    @Test("each success makes the next step twice as large, and costs no patience")
+    func success() {
+        var search = WidthSearch.limited(to: 2)
+        search.runBegan()
+        var limits: [Int] = []
+        for _ in 0..<5 {
+            search.hold(for: 1000)
+            limits.append(search.limit ?? 0)
+        }
+        #expect(limits == [3, 5, 9, 17, 33])
+    }
+
+    @Test(
+        "a step that fails is taken back as a whole, wherever in it the 429 came; then one more is tried",
+        arguments: [4, 5])
+    func stepFails(width: Int) {
+        var search = WidthSearch.limited(to: 2)
+        search.runBegan()
+        search.hold(for: 1000)
+        search.hold(for: 1000)
+        #expect(search.limit == 5)
+        search.sent(inFlight: width)
+        let isTooWide = search.runEnded(isRateKnown: false)
+        #expect(isTooWide && search.limit == 3)
+        search.runBegan()
+        search.hold(for: 1999)
+        #expect(search.limit == 3)
+        search.acknowledgedOne()
+        #expect(search.limit == 4)
+        // It goes well for as long: two more, and then as soon as at first.
+        search.hold(for: 2000)
+        #expect(search.limit == 6)
+        search.hold(for: 1000)
+        #expect(search.limit == 10)
+    }
+
+    @Test("a 429 at a width that went well before, while more is tried, disproves it")
+    func failsBelowStep() {
+        var search = WidthSearch.limited(to: 4)
+        search.runBegan()
+        search.hold(for: 1000)
+        #expect(search.limit == 5)
+        search.sent(inFlight: 4)
+        let isTooWide = search.runEnded(isRateKnown: false)
+        #expect(!isTooWide && search.limit == nil)
     }
 
     @Test("what goes out below the limit does not count for one more")
