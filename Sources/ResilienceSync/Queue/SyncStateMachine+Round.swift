@@ -156,7 +156,7 @@ extension SyncStateMachine {
         if storedPause == .isStale { return }
         guard let left else {
             // Another queue has ended it by hand.
-            if storedPause == .isThere { pace.pauseEnded(at: now) }
+            if storedPause == .isThere, pace.pausedUntil(at: now) != nil { pace.resumed(keepingRate: true, at: now) }
             storedPause = .none
             return
         }
