@@ -137,7 +137,7 @@ import Testing
         other.server.release()
         #expect(try await flush.value.delivered == 1)
         #expect(try await first.flush().died == 0)
-        #expect(try await store.totals() == QueueTotals())
+        #expect(store.totals() == QueueTotals())
     }
 
     #if SQLite
