@@ -14,8 +14,10 @@ extension SyncQueue {
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
 
-    /// Ends a pause before its time, and the waiting of what failed: resets the pipeline's circuit breakers, and triggers.
-    /// - Parameter keepingGrowth: whether a next pause, and a next break of the breakers, is as long as if this had not been.
+    /// Ends a pause before its time, and the waiting of what failed: resets the pipeline's circuit breakers, and triggers. One
+    /// request is sent at once, however slow the rate that was found, and the rate is forgotten.
+    /// - Parameter keepingGrowth: whether a next pause, and a next break of the breakers, is as long as if this had not been,
+    ///   and the rate is kept.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
         trigger()

@@ -196,14 +196,20 @@ extension RateSearch {
         #expect(search.nextPace().after < before / 2)
     }
 
-    @Test("what was an outage, and no limit, is forgotten once more than twice as much is found")
+    @Test("once more than twice as much is found, it was an outage: two waits again, which are as much shorter")
     func outage() {
         var search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
-        while search.pace < 20 { search.acknowledge(1) }
-        search.learn(from: Run(admitted: 100, silence: 3600, activity: 4000, catchUp: 0, named: 1, rest: 1))
-        #expect(search.limit > 1)
-        // It looks for more in ten seconds or eight requests, as ever.
-        #expect(search.nextPace().after <= 20)
+        for admitted in [5, 20] {
+            search.acknowledge(search.nextPace().after)
+            let activity = Double(admitted) * 1800 - 900
+            search.learn(
+                from: Run(admitted: admitted, silence: 900, activity: activity, catchUp: 0, named: 900, rest: 900))
+        }
+        #expect(search.nextPace().after > 30)
+        search.acknowledge(search.nextPace().after)
+        search.learn(from: Run(admitted: 20, silence: 900, activity: 3100, catchUp: 0, named: 100, rest: 100))
+        #expect(abs(search.limit * 160 - 1) < 1e-9)
+        #expect(search.nextPace().after <= 6)
     }
 
     @Test("few requests are counted from probe to probe: at a 429 there may be any share of one")

@@ -379,13 +379,17 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.sendAlone(from: 1000, until: 4000) == [1000, 3000])
     }
 
-    @Test("by hand, what was admitted before is not measured with what comes after", arguments: [1000, 2500])
+    @Test(
+        "by hand, in a pause, beside a probe, and later: what was admitted before is not measured with what comes after",
+        arguments: [500, 1000, 2500])
     func resumedIsMeasuredAnew(instant: Int64) {
         var pace = SendPace(maxInFlight: 8)
         pace.pauseForASecond()
+        if instant == 1000 { pace.sent(at: at(1000)) }
         if instant > 1000 { pace.admit(at: 1000) }
         pace.resumed(at: at(instant))
-        pace.admit(at: instant)
+        if instant != 1000 { pace.sent(at: at(instant)) }
+        pace.acknowledged(sentAt: at(instant), at: at(instant))
         pace.sent(at: at(3000))
         pace.pauseForASecond(at: 3000)
         pace.admit(at: 4000)
