@@ -1,7 +1,7 @@
 /// Lanes that are throttled while others get through: by a limit of their own, of one tenant, say.
 ///
-/// A 429 pauses all. Each attempt of such a lane would cost the others a pause, and be taken for the rate of all. So one that
-/// was throttled several times in a row, while others got through in between, is held back, longer each time.
+/// A 429 pauses all, so each attempt of such a lane costs the others a pause. One that was throttled several times in a row,
+/// while others got through in between, is held back, longer each time.
 struct LaneThrottles: Sendable, Hashable {
     /// So often in a row is no accident: where the limit is everybody's, it seldom meets the same lane twice.
     static let enough = 3

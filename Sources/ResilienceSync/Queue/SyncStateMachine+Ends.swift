@@ -41,19 +41,10 @@ extension SyncStateMachine {
         /// Once the pause is over.
         case holdLonger(LaneHead, times: Int)
         /// - Parameter named: a wait that did not help before.
-        case pause(sentAt: Instant, by: Refuser, named: Duration?)
+        case pause(sentAt: Instant, isOurOwn: Bool, named: Duration?)
         case outage
         /// The store's.
         case failure
-    }
-
-    /// Who wants silence.
-    enum Refuser: Sendable, Hashable {
-        case server
-        /// For the sake of one lane, as it seems: the pace learns nothing of that.
-        case serverOfALane
-        /// One of the pipeline: the other side was not asked.
-        case policy
     }
 
     /// Without it, a backoff of zero would have the queue try again and again at the same instant.
@@ -136,11 +127,10 @@ extension SyncStateMachine {
             throttledWithout = note.mutations.isEmpty
             // A batch may be refused for the sake of any of its lanes.
             let lane = note.mutations.count == 1 ? note.mutations.first : nil
-            guard let lane, let times = laneThrottles.throttled(lane.entity) else {
-                return pause(for: named, sentAt: note.sentAt, by: .server, at: now)
-            }
-            pause(for: named, sentAt: note.sentAt, by: .serverOfALane, at: now)
-            return draws.append(.holdLonger(lane, times: times))
+            let times = lane.flatMap { laneThrottles.throttled($0.entity) }
+            pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
+            if let lane, let times { draws.append(.holdLonger(lane, times: times)) }
+            return
         }
         if !note.mutations.isEmpty { pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt) }
         if isCancelled { return }
@@ -155,7 +145,7 @@ extension SyncStateMachine {
         switch failure.verdict {
         case .rejected:
             for mutation in note.mutations { lanes.refused(mutation) }
-            pause(for: failure.refusedFor, sentAt: note.sentAt, by: .policy, at: now)
+            pause(for: failure.refusedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
         case .cancelled:
             // By somebody else, and not the mutation's fault.
             for mutation in note.mutations { hold(mutation) }
@@ -198,18 +188,19 @@ extension SyncStateMachine {
 
     // MARK: Pauses
 
-    private mutating func pause(for named: Duration?, sentAt: Instant, by refuser: Refuser, at now: Instant) {
+    /// - Parameter isOurOwn: a policy of the pipeline refused, and the other side was not asked.
+    private mutating func pause(for named: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant) {
         // A server's wait of nothing is no wait. A policy of ours means it: its break is over.
-        let named = named.flatMap { $0 > .zero || refuser == .policy ? $0 : nil }
+        let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if halt == .pause {
             // Those that were in flight with the first one say the same again.
-            beSilent(for: named, backoff: nil, sentAt: sentAt, by: refuser, at: now)
-        } else if let named, refuser == .policy || throttles == 0 {
-            if refuser != .policy { throttles = 1 }
-            beSilent(for: named, backoff: nil, sentAt: sentAt, by: refuser, at: now)
+            beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
+        } else if let named, isOurOwn || throttles == 0 {
+            if !isOurOwn { throttles = 1 }
+            beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
             // Whoever names a wait, and refuses after it again, has named too short a one.
-            draws.append(.pause(sentAt: sentAt, by: refuser, named: named))
+            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named))
         }
     }
 
@@ -217,20 +208,16 @@ extension SyncStateMachine {
     ///   - named: the least.
     ///   - backoff: the most, if nothing was named or that did not help; less if the pace knows better.
     private mutating func beSilent(
-        for named: Duration?, backoff: Duration?, sentAt: Instant, by refuser: Refuser, at now: Instant
+        for named: Duration?, backoff: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant
     ) {
-        let named = named.map { min(refuser == .policy ? $0 : late($0), settings.maxPause) }
+        let named = named.map { min(isOurOwn ? $0 : late($0), settings.maxPause) }
         let backoff = backoff.map { min($0, settings.maxPause) }
         let before = pace.pausedUntil(at: now)
         var until = now + max(named ?? .zero, backoff ?? .zero, Self.shortestWait)
-        switch refuser {
-        case .server:
+        if isOurOwn {
+            pace.paused(until: until)
+        } else {
             until = pace.throttled(sentAt: sentAt, retryAfter: named, backoff: backoff, at: now)
-        case .serverOfALane:
-            pace.endedOtherwise(sentAt: sentAt, at: now)
-            pace.paused(until: until)
-        case .policy:
-            pace.paused(until: until)
         }
         halt = .pause
         guard until > before ?? .distantPast else { return }
@@ -267,9 +254,9 @@ extension SyncStateMachine {
             lanes.hold(head, until: until)
         case .holdLonger(let head, _):
             lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + max(delay, Self.shortestWait))
-        case .pause(let sentAt, let refuser, let named):
+        case .pause(let sentAt, let isOurOwn, let named):
             throttles += 1
-            beSilent(for: named, backoff: delay, sentAt: sentAt, by: refuser, at: now)
+            beSilent(for: named, backoff: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         case .outage:
             outages += 1
             halt = .outage(retryAt: until)
