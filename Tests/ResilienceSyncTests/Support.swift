@@ -148,6 +148,15 @@ struct Fixture {
     }
 }
 
+/// One of each that the package has, empty.
+func everyStore() throws -> [any MutationStore] {
+    var stores: [any MutationStore] = [MemoryStore()]
+    #if SQLite
+        stores.append(try SQLiteStore.temporary())
+    #endif
+    return stores
+}
+
 /// A store that tells of every call before it is made and after, and lets the test interfere.
 struct HookedStore: MutationStore {
     enum Step: Hashable {

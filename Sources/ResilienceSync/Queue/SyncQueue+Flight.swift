@@ -114,7 +114,7 @@ extension SyncQueue {
 
     /// - Returns: also what to wait on, if it is a wait.
     private func nextAction() -> (SyncStateMachine.Action, Waiter) {
-        let oldest = configuration.maxAge.map { wallClock().addingTimeInterval(-($0 / .seconds(1))) }
+        let oldest = configuration.maxAge.map { wallClock().earlier(by: $0) }
         let waker = Waiter()
         let action = change { state, now in
             state.waker = waker

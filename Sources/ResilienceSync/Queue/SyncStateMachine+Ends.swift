@@ -248,12 +248,13 @@ extension SyncStateMachine {
 
     /// What the backoff says that ``Action/draw(_:retry:)`` asked.
     mutating func drawn(_ delay: Duration, at now: Instant) {
-        let until = now + max(delay, Self.shortestWait)
+        let wait = max(delay, Self.shortestWait)
+        let until = now + wait
         switch draws.isEmpty ? nil : draws.removeFirst() {
         case .hold(let head, _):
             lanes.hold(head, until: until)
         case .holdLonger(let head, _):
-            lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + max(delay, Self.shortestWait))
+            lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + wait)
         case .pause(let sentAt, let isOurOwn, let named):
             throttles += 1
             beSilent(for: named, backoff: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)

@@ -241,7 +241,7 @@ public struct DeadLimits: Sendable, Hashable {
     public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 
     /// What died before this is too old; nil if nothing is.
-    public func oldest(at date: Date) -> Date? { maxAge.map { date.addingTimeInterval(-($0 / .seconds(1))) } }
+    public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
 }
 
 /// What ``MutationStore/apply(_:claiming:keeping:at:)`` came to.
@@ -302,4 +302,8 @@ public struct QueueTotals: Sendable, Hashable {
         self.deadBytes = deadBytes
         self.oldest = oldest
     }
+}
+
+extension Date {
+    func earlier(by age: Duration) -> Date { addingTimeInterval(-(age / .seconds(1))) }
 }

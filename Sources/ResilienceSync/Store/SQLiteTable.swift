@@ -34,7 +34,7 @@
             case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
             /// What was attempted behind it may be on the other side by now.
             case deadEntity = """
-                SELECT entity, state, overtaken OR EXISTS
+                SELECT entity, overtaken OR EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
                 WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
                 AND later.attempted = 1) AS overtaken
@@ -193,13 +193,13 @@
         func make(_ change: MutationChange, at date: Date) throws {
             switch change {
             case .acknowledged(let position):
-                guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
+                guard let entity = try entity(ofPending: position) else { return }
                 try remove(position, of: entity)
                 try execute(.overtake, [entity, position])
             case .failed(let position, let error):
                 try execute(.fail, [Self.column(error), position])
             case .parked(let position, let error, let rest):
-                guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
+                guard let entity = try entity(ofPending: position) else { return }
                 let death = try row(.nextDeath)?.databaseValue(at: 0)
                 try execute(.park, [rest == .block ? 2 : 1, Self.column(error), Self.column(date), death, position])
                 if rest == .parkRest {
@@ -208,6 +208,10 @@
                 }
                 try execute(.settle, [entity])
             }
+        }
+
+        private func entity(ofPending position: Int64) throws -> DatabaseValue? {
+            try row(.pendingEntity, [position])?.databaseValue(at: 0)
         }
 
         func claim(_ position: Int64) throws -> StoredMutation? {
@@ -326,7 +330,7 @@
         }
 
         func removePending(_ position: Int64) throws {
-            guard let entity = try row(.pendingEntity, [position])?.databaseValue(at: 0) else { return }
+            guard let entity = try entity(ofPending: position) else { return }
             try remove(position, of: entity)
         }
     }

@@ -6,10 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct ManyDeadTests {
     @Test("2 500 dead mutations are revived, and discarded, at once")
     func all() async throws {
-        var stores: [any MutationStore] = [MemoryStore()]
-        #if SQLite
-            stores.append(try SQLiteStore.temporary())
-        #endif
+        let stores = try everyStore()
         for store in stores {
             try await store.append(Mutation.many(2_500))
             let parkAll = (1...2_500).map { MutationChange.parked($0, error: "410", rest: .skip) }
@@ -24,17 +21,9 @@ import Testing
         }
     }
 
-    private static func stores() throws -> [any MutationStore] {
-        var stores: [any MutationStore] = [MemoryStore()]
-        #if SQLite
-            stores.append(try SQLiteStore.temporary())
-        #endif
-        return stores
-    }
-
     @Test("of many that are beyond the limits 1 000 make room at a time, so that nobody waits long for the database")
     func inSteps() async throws {
-        for store in try Self.stores() {
+        for store in try everyStore() {
             try await store.append(Mutation.many(2_500))
             let parkAll = (1...2_500).map { MutationChange.parked($0, error: "410", rest: .skip) }
             _ = try await store.apply(parkAll, claiming: [])
@@ -52,7 +41,7 @@ import Testing
 
     @Test("an acknowledgement costs no more for many dead mutations that its lane has")
     func acknowledgements() async throws {
-        for make in [{ () throws -> any MutationStore in MemoryStore() }, { try Self.stores().last ?? MemoryStore() }] {
+        for make in [{ () throws -> any MutationStore in MemoryStore() }, { try everyStore().last ?? MemoryStore() }] {
             /// The least of three: other tests run beside this one.
             func time(behind dead: Int64) async throws -> Duration {
                 var least = Duration.seconds(3_600)

@@ -6,23 +6,21 @@ import Testing
 
 /// What is old is not put over what is new, though nobody knows yet whether that has arrived.
 @Suite(.timeLimit(.minutes(5))) struct RetryInFlightTests {
-    static func stores() throws -> [any MutationStore] {
-        var stores: [any MutationStore] = [MemoryStore()]
-        #if SQLite
-            stores.append(try SQLiteStore.temporary())
-        #endif
-        return stores
+    /// With "a1" dead, and "a2" of the same entity behind it.
+    private func queueWithOneDead(_ store: any MutationStore, _ fixture: Fixture) async throws -> SyncQueue {
+        fixture.server.enqueue(.refused(.gone))
+        let queue = fixture.queue(store)
+        try await queue.enqueue([Mutation("a1")])
+        _ = try await queue.flush()
+        try await queue.enqueue([Mutation("a2")])
+        return queue
     }
 
     @Test("what is dead is not retried while a later one of its entity is in flight, unless that is wanted (P51)")
     func inFlight() async throws {
-        for store in try Self.stores() {
+        for store in try everyStore() {
             let fixture = Fixture()
-            fixture.server.enqueue(.refused(.gone))
-            let queue = fixture.queue(store)
-            try await queue.enqueue([Mutation("a1")])
-            _ = try await queue.flush()
-            try await queue.enqueue([Mutation("a2")])
+            let queue = try await queueWithOneDead(store, fixture)
             // What its claim leaves behind.
             let head = try #require(try await store.heads(after: .min, limit: 1).first)
             _ = try await store.apply([], claiming: [head.position])
@@ -40,13 +38,9 @@ import Testing
 
     @Test("what is dead is retried before a later one of its entity that was never sent")
     func notSent() async throws {
-        for store in try Self.stores() {
+        for store in try everyStore() {
             let fixture = Fixture()
-            fixture.server.enqueue(.refused(.gone))
-            let queue = fixture.queue(store)
-            try await queue.enqueue([Mutation("a1")])
-            _ = try await queue.flush()
-            try await queue.enqueue([Mutation("a2")])
+            let queue = try await queueWithOneDead(store, fixture)
             #expect(try await queue.retryDead() == 1)
             #expect(try await queue.flush().end == .drained)
             #expect(fixture.server.ids == ["a1", "a1", "a2"])
@@ -56,13 +50,10 @@ import Testing
 
     @Test("what a lost answer leaves unknown counts: what is dead before it is not retried (P51)")
     func lostAnswer() async throws {
-        for store in try Self.stores() {
+        for store in try everyStore() {
             let fixture = Fixture()
-            fixture.server.enqueue(.refused(.gone), .refused(.unavailable))
-            let queue = fixture.queue(store)
-            try await queue.enqueue([Mutation("a1")])
-            _ = try await queue.flush()
-            try await queue.enqueue([Mutation("a2")])
+            let queue = try await queueWithOneDead(store, fixture)
+            fixture.server.enqueue(.refused(.unavailable))
             _ = try await queue.flush()
             #expect(fixture.server.ids == ["a1", "a2"])
             #expect(try await queue.retryDead() == 0)

@@ -71,24 +71,23 @@
             #expect(try store.lock(for: one) == .takenAgain)
         }
 
+        private func lockFileMode(forDatabaseOf mode: Int) throws -> Int? {
+            let store = try SQLiteStore(path: path)
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+            #expect(try store.lock(for: one) == .taken)
+            return try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int
+        }
+
         @Test("the lock's file is for whom the database is")
         func permissions() throws {
-            let store = try SQLiteStore(path: path)
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-            #expect(try store.lock(for: one) == .taken)
-            let mode = try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int
-            #expect(mode == 0o600)
+            #expect(try lockFileMode(forDatabaseOf: 0o600) == 0o600)
         }
 
         @Test(
             "whoever may write to the database may take the lock, whatever its process's mask leaves of a new file's mode"
         )
         func sharedByMany() throws {
-            let store = try SQLiteStore(path: path)
-            try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
-            #expect(try store.lock(for: one) == .taken)
-            let mode = try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int
-            #expect(mode == 0o666)
+            #expect(try lockFileMode(forDatabaseOf: 0o666) == 0o666)
         }
 
         @Test("the lock's file belongs to whom the database does, though root made it")

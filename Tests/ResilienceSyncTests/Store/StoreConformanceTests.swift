@@ -30,10 +30,7 @@ import Testing
 
     @Test("a payload of 10 MB comes back byte by byte")
     func payloads() async throws {
-        var stores: [any MutationStore] = [MemoryStore()]
-        #if SQLite
-            stores.append(try SQLiteStore.temporary())
-        #endif
+        let stores = try everyStore()
         let payload = Data((0..<10_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let mutation = Mutation(id: "a1", entity: "a", kind: "k", payload: payload)
         for store in stores {

@@ -17,10 +17,7 @@ import Testing
             ),
         ])
     func bound(error: String, kept: String) async throws {
-        var stores: [any MutationStore] = [MemoryStore()]
-        #if SQLite
-            stores.append(try SQLiteStore.temporary())
-        #endif
+        let stores = try everyStore()
         for store in stores {
             try await store.append(["a1", "b1", "b2", "c1"].map { Mutation($0) })
             _ = try await store.apply(
