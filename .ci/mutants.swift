@@ -482,7 +482,8 @@ extension Line {
     func words() -> [Site] {
         var sites: [Site] = []
         for range in matches(#"(?<= )[-+*/<>=!&|]+(?= )"#) {
-            guard let known = operators[self[range]], !code.hasPrefix("extension"), !code.contains("func <") else {
+            guard let known = operators[self[range]], !code.hasPrefix("extension"), !code.contains("static func ")
+            else {
                 continue
             }
             sites.append(Site(range, "@", from: known.forms[0], to: Array(known.forms[1...])))
@@ -901,22 +902,26 @@ extension Mutants {
         }
         let tests = Set(paths.map { "\"\($0.split(separator: "/")[1])Tests\"" }).sorted().joined(separator: ", ")
         for path in wanted where !paths.contains(path) {
-            guard var text = try? String(contentsOf: URL(filePath: path), encoding: .utf8) else { continue }
+            // A folder has none; of what is kept for fuzzers not all is text.
+            guard var data = try? Data(contentsOf: URL(filePath: path)) else { continue }
             if path == "Package.swift" {
-                text += """
+                let without = """
 
                     package.targets.removeAll { $0.type == .executable || $0.type == .test && ![\(tests)].contains($0.name) }
                     package.products.removeAll { $0.name == "retry-storm" }
                     """
+                data += Data(without.utf8)
             }
-            try write(text, to: copy.appending(path: path))
+            try write(data, to: copy.appending(path: path))
         }
     }
 
-    static func write(_ text: String, to file: URL) throws {
-        if let present = try? String(contentsOf: file, encoding: .utf8), present == text { return }
+    static func write(_ text: String, to file: URL) throws { try write(Data(text.utf8), to: file) }
+
+    static func write(_ data: Data, to file: URL) throws {
+        if let present = try? Data(contentsOf: file), present == data { return }
         try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try text.write(to: file, atomically: true, encoding: .utf8)
+        try data.write(to: file, options: .atomic)
     }
 
     static func swift(_ arguments: String...) throws -> (status: Int32, output: String) {
@@ -1010,11 +1015,17 @@ struct Runner: Sendable {
         let pid = process.processIdentifier
         let timeout = DispatchWorkItem { kill(pid, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + stage.limits.time, execute: timeout)
-        var text = ""
-        var issue: Substring?
+        // What came last, as long as the beginning of an issue may be in it: a line can be of any length.
+        var tail = ""
+        var issue: String?
         while issue == nil, case let data = output.fileHandleForReading.availableData, !data.isEmpty {
-            text += String(decoding: data, as: UTF8.self)
-            issue = text.firstMatch(of: #/recorded an issue.*\n/#)?.output
+            tail += String(decoding: data, as: UTF8.self)
+            if let start = tail.range(of: "recorded an issue")?.lowerBound {
+                tail = String(tail[start...])
+                issue = tail.range(of: "\n").map { String(tail[..<$0.lowerBound]) }
+            } else {
+                tail = String(tail.suffix(20))
+            }
         }
         if issue != nil { kill(pid, SIGKILL) }
         ended.wait()
