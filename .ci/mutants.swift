@@ -10,7 +10,7 @@
 //
 // In shells, statements are also swapped, preconditions dropped, and values made without one of their fields.
 //
-// A change can make a loop endless, or a test wait for ever. So the tests get ten times the processor time and the time
+// A change can make a loop endless, or a test wait for ever. So the tests get five times the processor time and the time
 // that they took without any change. What used that up is run once more at the end, alone, and listed apart.
 
 import Foundation
@@ -24,6 +24,7 @@ let machines = [
         "BulkheadExplorationTests"
     ),
     ("Sources/Resilience/Bulkhead/FreePermits.swift", "FreePermitsTests", ""),
+    ("Sources/Resilience/Waiting/TicketLine.swift", "TicketLineTests", ""),
     (
         "Sources/Resilience/CircuitBreaker/ThreeStateCircuit.swift",
         "ThreeStateCircuit(Input)?Tests|RampTests|ProbeTests|WatchedCallsTests", "CircuitExplorationTests"
@@ -50,6 +51,11 @@ let machines = [
     (
         "Sources/Resilience/Throttle/ThrottleStateMachine.swift", "Throttle(Gate|Ramp)?StateMachineTests|RateTests",
         "ThrottleExplorationTests"
+    ),
+    (
+        "Sources/Resilience/Throttle/ThrottleStateMachine+Calls.swift",
+        "ThrottleCallsStateMachineTests|Throttle(Edges|Gate|Hold|Settings|Steps)?Tests|LateWakeTests",
+        "\(shipped)/throttle"
     ),
     ("Sources/Resilience/Throttle/ThrottleStatus.swift", "ThrottleStateMachineTests", "ThrottleExplorationTests"),
     ("Sources/Resilience/Throttle/ThrottleLine.swift", "ThrottleStateMachineTests", "ThrottleExplorationTests"),
@@ -115,13 +121,18 @@ let shells = [
     ),
     ("Sources/Resilience/Pipeline/Frame.swift", "Driver(Walk)?Tests|RefusedLaterTests", ""),
     ("Sources/Resilience/Pipeline/Node.swift", "PipelineCompositionTests|DriverTests", shipped),
-    ("Sources/Resilience/Pipeline/Segment.swift", "PipelineCompositionTests|IsolationTests|CallOptionsTests", ""),
+    ("Sources/Resilience/Pipeline/PolicyTraits.swift", "PipelineDescriptionTests", ""),
+    (
+        "Sources/Resilience/Pipeline/PipelineSegment.swift", "PipelineCompositionTests|IsolationTests|CallOptionsTests",
+        ""
+    ),
     ("Sources/Resilience/Pipeline/PipelineCore.swift", "DeadlineTests|CallEventTests|PipelineCompositionTests", ""),
     ("Sources/Resilience/Pipeline/Permit.swift", "PermitTests|BulkheadOrderTests", ""),
     (
         "Sources/Resilience/Bulkhead/Bulkhead.swift",
         "Bulkhead(Order|Wait|Limit|Input|Steps)?Tests|PipelineCompositionTests", "\(shipped)/bulkhead"
     ),
+    ("Sources/Resilience/Bulkhead/BulkheadSlot.swift", "Bulkhead(Order|Wait|Steps)?Tests", ""),
     (
         "Sources/Resilience/CircuitBreaker/CircuitBreaker.swift",
         "CircuitBreaker(Event)?Tests|ExcessTests|WaitingForProbesTests|PipelineCompositionTests|ModeTests|HealthCheckTests|TrippedByHandTests|TransitionTests",
@@ -137,6 +148,10 @@ let shells = [
         "CircuitSnapshotTests|ModeTests|HealthCheckTests",
         ""
     ),
+    (
+        "Sources/Resilience/CircuitBreaker/CircuitBreakerSlot.swift",
+        "CircuitBreaker(Event)?Tests|ExcessTests|WaitingForProbesTests|ProbeTests|WatchedCallsTests", ""
+    ),
     ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Plan.swift", "HealthCheckTests|TransitionTests", ""),
     ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Transitions.swift", "TransitionTests", ""),
     ("Sources/Resilience/CircuitBreaker/HealthCheck.swift", "HealthCheckTests", ""),
@@ -145,13 +160,20 @@ let shells = [
         "Throttle(Edges|Gate|Hold|Settings|Steps)?Tests|LateWakeTests|Pipeline(Composition|Description)Tests|PermitTests",
         "\(shipped)/throttle|\(registry)"
     ),
-    ("Sources/Resilience/Throttle/ThrottlePlace.swift", "Throttle(Edges|Gate|Hold|Steps)?Tests|LateWakeTests", ""),
+    (
+        "Sources/Resilience/Throttle/Throttle+Registry.swift",
+        "Throttle(Edges|Gate|Hold|Settings|Steps)?Tests", registry
+    ),
+    ("Sources/Resilience/Throttle/ThrottleSlot.swift", "Throttle(Edges|Gate|Hold|Steps)?Tests|LateWakeTests", ""),
     ("Sources/Resilience/Registry/Registry+Settings.swift", registry, ""),
     ("Sources/Resilience/Registry/Registry+Snapshots.swift", registry, ""),
     ("Sources/Resilience/Registry/Registry+Status.swift", registry, ""),
     ("Sources/Resilience/Registry/Registry+Transitions.swift", registry, ""),
     ("Sources/Resilience/Registry/Registry.swift", registry, ""),
     ("Sources/Resilience/Registry/RegistryEntry.swift", registry, ""),
+    ("Sources/Resilience/Pipeline/Pipeline+Registry.swift", registry, ""),
+    ("Sources/Resilience/Bulkhead/Bulkhead+Registry.swift", "Bulkhead(Limit|Input)?Tests", registry),
+    ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Registry.swift", registry, ""),
     ("Sources/Resilience/Registry/RegistryTable.swift", registry, ""),
     ("Sources/Resilience/Timeout/Timeout.swift", "TimeoutTests", "\(shipped)/timeout"),
     ("Sources/Resilience/Timeout/TimeoutRace.swift", "TimeoutTests|TimeoutCancellationTests", "\(shipped)/timeout"),
@@ -160,12 +182,16 @@ let shells = [
         "Sources/Resilience/Retry/Retry.swift", "Retry(Hook|Cancellation|Budget)?Tests|RefusedLaterTests",
         "\(shipped)/retry"
     ),
+    (
+        "Sources/Resilience/Retry/RetrySlot.swift", "Retry(Hook|Cancellation|Budget)?Tests|RefusedLaterTests",
+        "\(shipped)/retry"
+    ),
     ("Sources/Resilience/Retry/RetryBudget.swift", "RetryBudgetTests", "\(shipped)/retryBudgets"),
     ("Sources/Resilience/Fallback/Fallback.swift", "Fallback(Isolation)?Tests", ""),
     ("Sources/Resilience/Fallback/LastGood.swift", "LastGoodTests", ""),
     ("Sources/Resilience/Time/SystemTimeBase.swift", "SystemTimeBaseTests|TimeBaseSleepTests", ""),
     ("Sources/Resilience/Time/DueActions.swift", "DueActionsTests", ""),
-    ("Sources/Resilience/Time/Waiter.swift", "WaiterTests", "DriverTests"),
+    ("Sources/Resilience/Waiting/Waiter.swift", "WaiterTests", "DriverTests"),
     ("Sources/ResilienceHTTP/FieldCursor.swift", "RetryAfterTests|RequestSemanticsTests", "WalkTests"),
     ("Sources/ResilienceHTTP/HTTPDate.swift", "RetryAfterTests", "WalkTests"),
     ("Sources/ResilienceHTTP/HTTPVerdict.swift", "HTTPVerdictTests", ""),
@@ -221,9 +247,9 @@ let shells = [
     ("Sources/ResilienceTesting/EventRecorder.swift", "EventRecorderTests", ""),
     ("Sources/ResilienceTesting/Scripted/ScriptedCall.swift", "Scripted", ""),
     ("Sources/ResilienceTesting/Scripted/ScriptedProperty.swift", "Scripted", ""),
-    ("Sources/ResilienceTesting/Watchers.swift", "WatchersTests|ScriptedSecondUseTests", "SleepersTests"),
+    ("Sources/ResilienceTesting/CountWaiters.swift", "CountWaitersTests|ScriptedSecondUseTests", "SleepersTests"),
 ]
-private let memory = "StoreConformanceTests/memory|CoalescingTests|EnqueueTests|LimitTests|DeadTests"
+private let memory = "StoreConformanceTests/memory|\\.(Coalescing|Enqueue|Limit|Dead)Tests"
 private let files =
     "StoreConformanceTests/file|(SQLite(Refusal|Migration|Settings|Durability|Erasure|Atomicity|Life|Failure|Plan)|Outbox)Tests"
 private let shipped = "ShippedPoliciesContractTests"
@@ -955,7 +981,7 @@ struct Runner: Sendable {
 
     init(tests: URL) { self.tests = tests }
 
-    /// Tests that pass without any change, and ten times what they took; nil if there are none.
+    /// Tests that pass without any change, and five times what they took; nil if there are none.
     func stage(filter: String, skip: String? = nil) -> Stage? {
         var stage = Stage(arguments: ["--filter", filter] + (skip.map { ["--skip", $0] } ?? []))
         let (began, before) = (Date(), Self.workOfChildren())
@@ -964,8 +990,8 @@ struct Runner: Sendable {
         case .notTried: return nil
         case .failed, .timedOut: Mutants.stop("\(filter) fails without any change")
         }
-        stage.limits.work = max(4, (Self.workOfChildren() - before) * 10)
-        stage.limits.time = max(60, Date().timeIntervalSince(began) * 10)
+        stage.limits.work = max(4, (Self.workOfChildren() - before) * 5)
+        stage.limits.time = max(60, Date().timeIntervalSince(began) * 5)
         return stage
     }
 

@@ -9,9 +9,9 @@ public import Resilience
 /// #expect(recorder.contains(inOrder: [CircuitBreaker.Event.halfOpened, .recovered]))
 /// ```
 public final class EventRecorder: Observer {
-    struct State: Watched {
+    struct State: Counted {
         var events: [Event] = []
-        var watchers = Watchers()
+        var watchers = CountWaiters()
 
         var count: Int { events.count }
     }

@@ -125,29 +125,29 @@ public struct Backoff: Sendable, Hashable {
         beforeRetry retry: Int, previous: Int64, using generator: inout some RandomNumberGenerator
     ) -> Int64 {
         delayInNanoseconds(
-            beforeRetry: retry, previous: previous, chance: isJittered ? generator.next() : 0)
+            beforeRetry: retry, previous: previous, bits: isJittered ? generator.next() : 0)
     }
 
-    /// - Parameter chance: 64 random bits.
-    @usableFromInline func delayInNanoseconds(beforeRetry retry: Int, previous: Int64, chance: UInt64) -> Int64 {
+    /// - Parameter bits: 64 random ones.
+    @usableFromInline func delayInNanoseconds(beforeRetry retry: Int, previous: Int64, bits: UInt64) -> Int64 {
         let retry = max(0, retry)
         switch jitter {
         case .none:
             return plainDelay(beforeRetry: retry, previous: previous)
         case .full:
-            return Self.pick(from: 0, through: plainDelay(beforeRetry: retry, previous: previous), chance)
+            return Self.pick(from: 0, through: plainDelay(beforeRetry: retry, previous: previous), bits)
         case .equal:
             let delay = plainDelay(beforeRetry: retry, previous: previous)
-            return Self.pick(from: delay / 2, through: delay, chance)
+            return Self.pick(from: delay / 2, through: delay, bits)
         case .decorrelated:
             let ceiling = max(base, previous).saturatingMultiplied(by: 3)
-            return Self.pick(from: min(base, cap), through: min(cap, ceiling), chance)
+            return Self.pick(from: min(base, cap), through: min(cap, ceiling), bits)
         case .proportional(let share):
             let delay = plainDelay(beforeRetry: retry, previous: previous)
             let spread = Int64(saturating: Double(delay) * share)
             // The cap cuts the range, not the draw: else half of all clients would meet at the cap.
             return Self.pick(
-                from: max(0, delay - spread), through: min(cap, delay.saturatingAdding(spread)), chance)
+                from: max(0, delay - spread), through: min(cap, delay.saturatingAdding(spread)), bits)
         }
     }
 
@@ -196,9 +196,9 @@ public struct Backoff: Sendable, Hashable {
     /// One of the integers from `low` through `high`, by the high half of one product. Each comes up as often as the others
     /// to within 2⁻⁶⁴ of all draws. Source: Lemire, "Fast Random Integer Generation in an Interval" (ACM TOMACS 2019),
     /// without the rejections that would take away the rest of the bias.
-    private static func pick(from low: Int64, through high: Int64, _ chance: UInt64) -> Int64 {
+    private static func pick(from low: Int64, through high: Int64, _ bits: UInt64) -> Int64 {
         // Zero is not above `low`, nor `low` above `high`, so that neither the difference nor the sum overflows.
-        low + Int64(chance.multipliedFullWidth(by: UInt64(high - low) + 1).high)
+        low + Int64(bits.multipliedFullWidth(by: UInt64(high - low) + 1).high)
     }
 }
 

@@ -26,7 +26,7 @@ public final class Bulkhead: Policy {
     public let observers: Observers
     public let order: Order
 
-    private struct State {
+    struct State {
         /// Knows all permits only inside of ``ask(_:)``.
         var machine: BulkheadStateMachine
         /// What it was made with, or given by a registry since.
@@ -40,8 +40,8 @@ public final class Bulkhead: Policy {
     private static let checks = SettingChecks("Bulkhead")
 
     private let base: any TimeBase
-    private let maxWait: Duration
-    private let predictsWait: Bool
+    let maxWait: Duration
+    let predictsWait: Bool
     private let freePermits: FreePermits
     private let state: Locked<State>
 
@@ -51,7 +51,7 @@ public final class Bulkhead: Policy {
     ///   - order: whose turn is next, and who is refused when the queue is full.
     ///   - maxWait: the longest wait in the queue; 0 or more. Without a limit if nil; 0 never waits.
     ///   - predictsWait: whether to refuse a call at once if its turn is likely to come after its deadline or
-    ///     `maxWait`: the calls ahead of it × how long a permit is held ÷ `limit` (Little's law). The hold is measured
+    ///     `maxWait`: the calls ahead of it × how long a permit is held ÷ `limit` (Little's law). That service time is measured
     ///     on calls that were in the queue, an eighth of the newest and seven eighths of what was known (RFC 6298), and
     ///     forgotten when a permit lies free. So nobody is refused without a measurement, nor the first in the queue.
     public init(
@@ -73,34 +73,32 @@ public final class Bulkhead: Policy {
         freePermits = FreePermits(limit)
     }
 
-    /// A call that holds a permit would wait for another, for ever if that is the last.
-    public var canNestInItself: Bool { false }
-
-    // The slot's first word is where the call stands; the second its ticket; the third when a measured one came inside.
-    private enum Stage {
-        static let outside: UInt64 = 0
-        static let inside: UInt64 = 1
-        static let queued: UInt64 = 2
-        static let insideMeasured: UInt64 = 3
+    /// It can't nest in itself: a call that holds a permit would wait for another, for ever if that is the last.
+    public var traits: PolicyTraits {
+        PolicyTraits(waits: ask { $0.machine.queueLimit } > 0, holdsPermits: true, canNestInItself: false)
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        if slot.first == Stage.outside, freePermits.take() {
-            slot.first = Stage.inside
+        let own = BulkheadSlot(slot)
+        if case .outside = own, freePermits.take() {
+            slot = BulkheadSlot.inside.slot
             return .proceed
         }
-        return slot.first == Stage.queued ? askAgain(&call, &slot) : arrive(&call, &slot)
+        if case .queued(let ticket) = own { return askAgain(ticket, &call, &slot) }
+        return arrive(&call, &slot)
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if slot.first != Stage.inside || !freePermits.giveBack() { leave(&call, slot) }
-        slot.first = Stage.outside
+        let own = BulkheadSlot(slot)
+        slot = BulkheadSlot.outside.slot
+        if case .inside = own, freePermits.giveBack() { return .pass }
+        leave(&call, own)
         return .pass
     }
 
     /// Asks the machine with all permits known to it: those that lie free are collected first, and laid out afterwards.
     /// Nobody waits then, since they would have been handed over.
-    private func ask<R: Sendable>(_ body: (inout State) -> R) -> R {
+    func ask<R: Sendable>(_ body: (inout State) -> R) -> R {
         state.withLock { state in
             if let free = freePermits.collect() { state.machine.inUse = state.machine.limit - free }
             let answer = body(&state)
@@ -130,11 +128,10 @@ public final class Bulkhead: Policy {
         }
         switch answer {
         case .enter:
-            slot.first = Stage.inside
+            slot = BulkheadSlot.inside.slot
             return .proceed
         case .queue(let ticket, _):
-            slot.first = Stage.queued
-            slot.second = ticket
+            slot = BulkheadSlot.queued(ticket: ticket).slot
             loser?.resume()
             call.emit(Event.queued, from: name, to: observers)
             // Present, since .queue makes one.
@@ -147,8 +144,7 @@ public final class Bulkhead: Policy {
     }
 
     /// The wait is over: by a permit, by the time, or by another call that took the place.
-    @inline(never) private func askAgain(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        let ticket = slot.second
+    @inline(never) private func askAgain(_ ticket: UInt64, _ call: inout Call, _ slot: inout Slot) -> Entry {
         let (refusal, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
@@ -158,14 +154,10 @@ public final class Bulkhead: Policy {
             return (.displaced, state.machine.estimatedWait)
         }
         if let refusal {
-            slot.first = Stage.outside
+            slot = BulkheadSlot.outside.slot
             return refuse(refusal, estimate, &call)
         }
-        slot.first = Stage.inside
-        if predictsWait {
-            slot.first = Stage.insideMeasured
-            slot.third = UInt64(bitPattern: call.now.nanoseconds)
-        }
+        slot = (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).slot
         return .proceed
     }
 
@@ -175,20 +167,20 @@ public final class Bulkhead: Policy {
             BulkheadFull(bulkhead: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
     }
 
-    @inline(never) private func leave(_ call: inout Call, _ slot: Slot) {
-        var hold: Int64?
-        if slot.first == Stage.insideMeasured {
-            hold = call.now.nanoseconds.saturatingSubtracting(Int64(bitPattern: slot.third))
+    @inline(never) private func leave(_ call: inout Call, _ own: BulkheadSlot) {
+        var serviceTime: Int64?
+        if case .measured(let since) = own {
+            serviceTime = call.now.nanoseconds.saturatingSubtracting(since.nanoseconds)
         }
         let next = ask { state -> Waiter? in
-            if slot.first == Stage.queued {
-                if state.machine.leaveQueue(slot.second) {
-                    state.waiters[slot.second] = nil
+            if case .queued(let ticket) = own {
+                if state.machine.leaveQueue(ticket) {
+                    state.waiters[ticket] = nil
                     return nil
                 }
-                if state.machine.learnsOfDisplacement(slot.second) { return nil }
+                if state.machine.learnsOfDisplacement(ticket) { return nil }
             }
-            return state.machine.leave(after: hold).flatMap { state.waiters.removeValue(forKey: $0) }
+            return state.machine.leave(after: serviceTime).flatMap { state.waiters.removeValue(forKey: $0) }
         }
         next?.resume()
     }
@@ -251,57 +243,5 @@ public final class Bulkhead: Policy {
             }
         let wait = maxWait == .infinite ? "" : " for at most \(maxWait.text)"
         return "\(name): \(limit) at a time, \(queue) queued\(wait)\(turn)"
-    }
-}
-
-extension Bulkhead: RegistryEntry {
-    /// If its limits are those that it was made with. Whoever is inside has come by another key that shares it.
-    public func canBeEvicted(unusedFor time: Duration) -> Bool { ask { $0.hasLimitsAsMade } }
-
-    /// Whether the two differ in no more than their limit and queue.
-    public func canBeReconfigured(like other: Bulkhead) -> Bool {
-        order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
-    }
-
-    /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these, or within
-    /// ``PolicySettings/checked(_:)`` if a setting was invalid.
-    public func reconfigured(like other: Bulkhead) -> Self? {
-        guard other !== self else { return self }
-        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
-        let made = other.ask { $0.made }
-        setLimit(made.limit)
-        setQueue(made.queue)
-        ask { $0.made = made }
-        return self
-    }
-}
-
-extension Bulkhead {
-    public enum Event: PolicyEvent, Equatable {
-        case queued
-        case refused(BulkheadFull.Reason)
-        case limitChanged(from: Int, to: Int)
-        case queueChanged(from: Int, to: Int)
-
-        public var kind: String {
-            switch self {
-            case .queued: "queued"
-            case .refused: "refused"
-            case .limitChanged: "limitChanged"
-            case .queueChanged: "queueChanged"
-            }
-        }
-
-        public var description: String {
-            switch self {
-            case .queued: "full, call queued"
-            case .refused(.full): "full, queue full, refusing call"
-            case .refused(.turnTooLate): "turn would come too late, refusing call"
-            case .refused(.waitedTooLong): "waited too long, refusing call"
-            case .refused(.displaced): "lost its place in the queue, refusing call"
-            case .limitChanged(let old, let new): "limit \(old) → \(new)"
-            case .queueChanged(let old, let new): "queue \(old) → \(new)"
-            }
-        }
     }
 }

@@ -7,10 +7,10 @@ struct BulkheadStateMachine: Sendable {
     /// Above the limit after the limit was lowered. The shell sets it when it has handed out free permits itself.
     var inUse = 0
     /// A line for each priority, most important first.
-    private(set) var lines: [TicketLine] = []
+    private(set) var lines: [PriorityLine] = []
     /// How long a permit is held, in nanoseconds: a moving average over those who had to wait for theirs. nil before
     /// the first of them is back, and forgotten as soon as a permit lies free: what comes then is another time.
-    private(set) var hold: Int64?
+    private(set) var serviceTime: Int64?
     /// Tickets that lost their place and don't know it yet.
     private(set) var displaced: Set<UInt64> = []
 
@@ -20,7 +20,22 @@ struct BulkheadStateMachine: Sendable {
         self.order = order
     }
 
-    var queued: Int { lines.reduce(0) { $0 + $1.count } }
+    struct PriorityLine: Sendable {
+        let priority: CallPriority
+        var tickets: TicketLine<Void>
+
+        /// The priority is in a ticket's top byte, so that no two lines give out the same.
+        init(_ priority: CallPriority) {
+            self.priority = priority
+            tickets = TicketLine(after: UInt64(UInt8(bitPattern: priority.rawValue)) << 56)
+        }
+
+        static func priority(of ticket: UInt64) -> CallPriority {
+            CallPriority(rawValue: Int8(truncatingIfNeeded: ticket >> 56))
+        }
+    }
+
+    var queued: Int { lines.reduce(0) { $0 + $1.tickets.count } }
 
     enum Answer: Equatable {
         case enter
@@ -56,28 +71,28 @@ struct BulkheadStateMachine: Sendable {
     }
 
     /// A permit comes back.
-    /// - Parameter hold: how long it was held, in nanoseconds, if that was measured.
+    /// - Parameter serviceTime: how long it was held, in nanoseconds, if that was measured.
     /// - Returns: the ticket that it is handed to, which is inside from now on; nil if nobody waits, or if more are
     ///   inside than the limit.
-    mutating func leave(after hold: Int64? = nil) -> UInt64? {
-        if let hold {
-            let sample = max(0, hold)
+    mutating func leave(after serviceTime: Int64? = nil) -> UInt64? {
+        if let serviceTime {
+            let sample = max(0, serviceTime)
             // One eighth of the news, as TCP smooths its round trips: RFC 6298, 2.3.
-            self.hold = self.hold.map { $0 + (sample - $0) / 8 } ?? sample
+            self.serviceTime = self.serviceTime.map { $0 + (sample - $0) / 8 } ?? sample
         }
         if inUse <= limit, let next = popFirst() { return next }
         inUse -= 1
-        if inUse < limit { self.hold = nil }
+        if inUse < limit { self.serviceTime = nil }
         return nil
     }
 
     /// A waiting call gives up.
     /// - Returns: false if it no longer waits, having been handed a permit or displaced.
     mutating func leaveQueue(_ ticket: UInt64) -> Bool {
-        guard let index = lines.firstIndex(where: { $0.priority == TicketLine.priority(of: ticket) }) else {
+        guard let index = lines.firstIndex(where: { $0.priority == PriorityLine.priority(of: ticket) }) else {
             return false
         }
-        return lines[index].leave(ticket)
+        return lines[index].tickets.leave(ticket) != nil
     }
 
     /// A call that no longer waits learns why.
@@ -92,7 +107,7 @@ struct BulkheadStateMachine: Sendable {
             inUse += 1
             next.append(ticket)
         }
-        if inUse < limit { hold = nil }
+        if inUse < limit { serviceTime = nil }
         return next
     }
 
@@ -104,33 +119,33 @@ struct BulkheadStateMachine: Sendable {
     /// What one more at the end of the queue would have to wait, in nanoseconds; nil if that can't be told.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
-    /// With `limit` permits, each held for `hold`, one comes back every hold ÷ limit: Little's law.
+    /// With `limit` permits, each held for the service time, one comes back every service time ÷ limit: Little's law.
     private func wait(behind places: Int) -> Int64? {
-        hold.map { $0.saturatingMultiplied(by: Int64(places)) / Int64(limit) }
+        serviceTime.map { $0.saturatingMultiplied(by: Int64(places)) / Int64(limit) }
     }
 
     private func ahead(of priority: CallPriority) -> Int {
         if order == .lastInFirstOut { return 0 }
-        return lines.reduce(0) { $1.priority >= priority ? $0 + $1.count : $0 }
+        return lines.reduce(0) { $1.priority >= priority ? $0 + $1.tickets.count : $0 }
     }
 
     private func comesBeforeLast(_ priority: CallPriority) -> Bool {
-        guard let last = lines.last(where: { $0.count > 0 }) else { return false }
+        guard let last = lines.last(where: { !$0.tickets.isEmpty }) else { return false }
         return order == .lastInFirstOut || last.priority < priority
     }
 
     private mutating func join(_ priority: CallPriority) -> UInt64 {
         let index = lines.firstIndex { $0.priority <= priority } ?? lines.count
         if index == lines.count || lines[index].priority != priority {
-            lines.insert(TicketLine(priority), at: index)
+            lines.insert(PriorityLine(priority), at: index)
         }
-        return lines[index].join()
+        return lines[index].tickets.join()
     }
 
     /// Whose turn is next.
     private mutating func popFirst() -> UInt64? {
         for index in lines.indices {
-            let ticket = order == .lastInFirstOut ? lines[index].popLast() : lines[index].popFirst()
+            let ticket = order == .lastInFirstOut ? lines[index].tickets.popLast() : lines[index].tickets.popFirst()
             if let ticket { return ticket }
         }
         return nil
@@ -139,73 +154,9 @@ struct BulkheadStateMachine: Sendable {
     /// Whose turn comes after everybody else's.
     private mutating func popLast() -> UInt64? {
         for index in lines.indices.reversed() {
-            let ticket = order == .lastInFirstOut ? lines[index].popFirst() : lines[index].popLast()
+            let ticket = order == .lastInFirstOut ? lines[index].tickets.popFirst() : lines[index].tickets.popLast()
             if let ticket { return ticket }
         }
         return nil
-    }
-}
-
-/// A waiting line of tickets, in order of joining, that anybody may leave from the middle.
-struct TicketLine: Sendable {
-    let priority: CallPriority
-    private(set) var waiting: Set<UInt64> = []
-    /// In order of joining; those no longer in `waiting` have left. Compacted when half of it has.
-    private(set) var order: [UInt64] = []
-    private(set) var first = 0
-    /// The priority in the top byte, so that no two lines give out the same ticket.
-    private var last: UInt64
-
-    init(_ priority: CallPriority = .normal) {
-        self.priority = priority
-        last = UInt64(UInt8(bitPattern: priority.rawValue)) << 56
-    }
-
-    static func priority(of ticket: UInt64) -> CallPriority {
-        CallPriority(rawValue: Int8(truncatingIfNeeded: ticket >> 56))
-    }
-
-    var count: Int { waiting.count }
-
-    mutating func join() -> UInt64 {
-        last += 1
-        waiting.insert(last)
-        order.append(last)
-        return last
-    }
-
-    mutating func popFirst() -> UInt64? {
-        while first < order.count {
-            let ticket = order[first]
-            first += 1
-            if waiting.remove(ticket) != nil {
-                compact()
-                return ticket
-            }
-        }
-        return nil
-    }
-
-    mutating func popLast() -> UInt64? {
-        while first < order.count {
-            let ticket = order.removeLast()
-            if waiting.remove(ticket) != nil {
-                compact()
-                return ticket
-            }
-        }
-        return nil
-    }
-
-    mutating func leave(_ ticket: UInt64) -> Bool {
-        guard waiting.remove(ticket) != nil else { return false }
-        compact()
-        return true
-    }
-
-    private mutating func compact() {
-        guard order.count > 32, order.count > 2 * waiting.count else { return }
-        order = order[first...].filter(waiting.contains)
-        first = 0
     }
 }

@@ -43,7 +43,7 @@ public struct BackoffGate: CircuitStateMachine {
         if let shutUntil, shutUntil <= now { self.shutUntil = nil }
     }
 
-    public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+    public mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
         timePassed(at: now)
         return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: firstTicket)
     }
@@ -53,22 +53,22 @@ public struct BackoffGate: CircuitStateMachine {
 
     private var countsInARow: Bool { rule is ConsecutiveFailures }
 
-    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+    public mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         guard shutUntil == nil, count(end, ticket: ticket) == .failing else { return false }
         // Only a failure shuts: a success must not, however many failures it has seen.
-        if rule.isMet(at: end.time) { shut(for: nil, after: end.verdict, at: end.time, using: chance) }
+        if rule.isMet(at: end.time) { shut(for: nil, after: end.verdict, at: end.time, using: generator) }
         return true
     }
 
-    public mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool {
-        shut(for: length, after: nil, at: now, using: chance)
+    public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool {
+        shut(for: length, after: nil, at: now, using: generator)
         return true
     }
 
     private mutating func shut(
-        for length: Duration?, after verdict: Verdict?, at now: Instant, using chance: SplitMix64
+        for length: Duration?, after verdict: Verdict?, at now: Instant, using generator: SplitMix64
     ) {
-        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: chance)
+        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: generator)
         shutUntil = now + max(.zero, length)
         trips = trips.saturatingAdding(1)
     }

@@ -29,7 +29,20 @@ struct Circuit: Sendable {
         /// `began` is there for a machine that watches calls. `wouldOpen`: it would have opened, were it not only observing.
         case allow(generation: UInt64, ticket: UInt64, began: Instant? = nil, wouldOpen: Bool = false, Transition?)
         case refuse(retryAfter: Duration?, Transition?)
-        case wait(upTo: Duration, leaseEnds: Instant)
+        /// In line until this instant at the latest, to ask again when the lease ends, or when it is woken.
+        case wait(until: Instant, leaseEnds: Instant)
+    }
+
+    /// The most calls that wait for probes.
+    static let maxWaiting = 10_000
+
+    /// What a call that could wait says of itself.
+    struct Patience {
+        var deadline = Instant.distantFuture
+        /// Until when it may wait, if it was told to wait before.
+        var latest: Instant?
+        /// How many others wait.
+        var waiting = 0
     }
 
     enum Recording: Equatable {
@@ -53,7 +66,9 @@ struct Circuit: Sendable {
         return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
     }
 
-    mutating func admit(at now: Instant, using chance: SplitMix64 = .shared, asCheck: Bool = false) -> Admission {
+    mutating func admit(
+        at now: Instant, _ patience: Patience = Patience(), using generator: SplitMix64 = .shared, asCheck: Bool = false
+    ) -> Admission {
         switch mode {
         case .isolated: return .refuse(retryAfter: nil, nil)
         case .disabled: return .allow(generation: generation, ticket: 0, nil)
@@ -71,20 +86,31 @@ struct Circuit: Sendable {
             latest = max(latest, now)
             return .refuse(retryAfter: nil, nil)
         }
-        let (admission, transition) = change(at: now) { machine, now in machine.admit(at: now, using: chance) }
+        let (admission, transition) = change(at: now) { machine, now in machine.admit(at: now, using: generator) }
         return switch admission {
         case .allow(let ticket):
             .allow(
                 generation: generation, ticket: ticket, began: needs.contains(.calls) ? latest : nil, transition)
         case .refuse(let retryAfter): .refuse(retryAfter: retryAfter, transition)
-        case .wait(let limit, let leaseEnds): .wait(upTo: limit, leaseEnds: leaseEnds)
+        case .wait(let limit, let leaseEnds): wait(upTo: limit, leaseEnds: leaseEnds, patience, at: now)
         }
+    }
+
+    /// A call that can't wait is told when to come back.
+    private func wait(
+        upTo limit: Duration, leaseEnds: Instant, _ patience: Patience, at now: Instant
+    ) -> Admission {
+        let latest = patience.latest ?? min(now + limit, patience.deadline)
+        guard now < latest, patience.waiting < Self.maxWaiting else {
+            return .refuse(retryAfter: now.duration(to: leaseEnds), nil)
+        }
+        return .wait(until: latest, leaseEnds: leaseEnds)
     }
 
     /// - Parameter evidence: what is known of the endpoint, whatever the verdict; for a health check.
     mutating func record(
         _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: Instant? = nil,
-        evidence: Evidence? = nil, at now: Instant, using chance: SplitMix64 = .shared
+        evidence: Evidence? = nil, at now: Instant, using generator: SplitMix64 = .shared
     ) -> Recording {
         guard admitted == generation else { return .late() }
         guard mode != .disabled else { return .recorded(nil) }
@@ -106,7 +132,7 @@ struct Circuit: Sendable {
         }
         let (failure, transition) = change(at: now) { machine, now in
             let end = CallEnd(verdict, at: now, began: began, evidence: evidence)
-            return machine.record(end, ticket: ticket, using: chance)
+            return machine.record(end, ticket: ticket, using: generator)
         }
         return .recorded(failure: failure, transition)
     }
@@ -126,12 +152,12 @@ struct Circuit: Sendable {
     /// Somebody opens it by hand; nil is for as long as it would by itself.
     /// - Returns: false if it can't be opened so, or somebody has set another mode.
     mutating func trip(
-        for length: Duration?, at now: Instant, using chance: SplitMix64 = .shared
+        for length: Duration?, at now: Instant, using generator: SplitMix64 = .shared
     ) -> (isDone: Bool, Transition?) {
         guard mode == .automatic else { return (false, nil) }
         _ = timePassed(at: now)
         let (isDone, transition) = change(at: now, beginsAnew: true) { machine, now in
-            machine.trip(for: length, at: now, using: chance)
+            machine.trip(for: length, at: now, using: generator)
         }
         return (isDone, transition)
     }

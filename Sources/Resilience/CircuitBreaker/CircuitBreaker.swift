@@ -27,9 +27,8 @@ public final class CircuitBreaker: Policy {
 
     struct State {
         var circuit: Circuit
-        /// Calls that wait for the probes' end, in the order in which they came.
-        var parked: [UInt64: Waiter] = [:]
-        var lastParked: UInt64 = 0
+        /// Calls that wait for the probes' end.
+        var line = TicketLine<Waiter>()
         var watchers = Watchers()
         var plan = Plan()
         var check = Check()
@@ -104,13 +103,11 @@ public final class CircuitBreaker: Policy {
         try await run(on: ownCore, options, judging: judge, operation)
     }
 
-    /// A call that holds the probe's place would ask for another.
-    public var canNestInItself: Bool { false }
-
-    /// What the slot of a call holds: first the generation that it was admitted in; then its ticket, and whether its
-    /// beginning is known; then that beginning. While it waits for the probes, a mark, its number and how long it may.
-    private enum Stage {
-        static let parked = UInt64.max
+    /// It can't nest in itself: a call that holds the probe's place would ask for another.
+    public var traits: PolicyTraits {
+        PolicyTraits(
+            measuresDuration: inner.withLock { $0.circuit.needs.contains(.calls) }, rejectsWhileFailing: true,
+            canNestInItself: false)
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
@@ -118,8 +115,7 @@ public final class CircuitBreaker: Policy {
         guard generation != 0, !call.isObserved(by: observers) else {
             return enterLocked(&call, &slot)
         }
-        slot.first = generation
-        slot.second = 0
+        slot = CircuitBreakerSlot.admitted(generation: generation).slot
         return .proceed
     }
 
@@ -129,23 +125,20 @@ public final class CircuitBreaker: Policy {
             slot = Slot()
             return .refuse(error)
         }
-        let (wasParked, latest) = (slot.first == Stage.parked, Instant(nanoseconds: Int64(bitPattern: slot.third)))
-        let number = slot.second
         let isObserved = call.isObserved(by: observers)
+        let own = CircuitBreakerSlot(slot)
         let answer = change(at: now) { state -> Answer in
-            if wasParked { state.parked[number] = nil }
-            var admission = state.circuit.admit(at: now)
-            var parked: (number: UInt64, waiter: Waiter, latest: Instant)?
-            if case .wait(let limit, let leaseEnds) = admission {
-                let latest = wasParked ? latest : min(now + limit, deadline)
-                if now < latest, state.parked.count < Self.maxParked {
-                    state.lastParked += 1
-                    let waiter = Waiter()
-                    state.parked[state.lastParked] = waiter
-                    parked = (state.lastParked, waiter, latest)
-                } else {
-                    admission = .refuse(retryAfter: now.duration(to: leaseEnds), nil)
-                }
+            var patience = Circuit.Patience(deadline: deadline)
+            if case .parked(let ticket, let latest) = own {
+                state.line.leave(ticket)
+                patience.latest = latest
+            }
+            patience.waiting = state.line.count
+            let admission = state.circuit.admit(at: now, patience)
+            var parked: (ticket: UInt64, waiter: Waiter)?
+            if case .wait = admission {
+                let waiter = Waiter()
+                parked = (state.line.join(waiter), waiter)
             }
             return Answer(
                 admission: admission, error: refusal(of: admission, at: now, &state), parked: parked,
@@ -153,9 +146,7 @@ public final class CircuitBreaker: Policy {
         }
         switch answer.admission {
         case .allow(let generation, let ticket, let began, let wouldOpen, let transition):
-            slot.first = generation
-            slot.second = ticket << 1 | (began == nil ? 0 : 1)
-            slot.third = UInt64(bitPattern: began?.nanoseconds ?? 0)
+            slot = CircuitBreakerSlot.admitted(generation: generation, ticket: ticket, began: began).slot
             guard let status = answer.status else { return .proceed }
             tell(transition, status, &call)
             if wouldOpen { call.emit(Event.wouldOpen, from: name, to: observers) }
@@ -169,23 +160,19 @@ public final class CircuitBreaker: Policy {
             }
             // Present with every refusal.
             return .refuse(answer.error!)
-        case .wait(_, let leaseEnds):
+        case .wait(let latest, let leaseEnds):
             // Present with every wait.
-            let (number, waiter, latest) = answer.parked!
-            slot.first = Stage.parked
-            slot.second = number
-            slot.third = UInt64(bitPattern: latest.nanoseconds)
+            let (ticket, waiter) = answer.parked!
+            slot = CircuitBreakerSlot.parked(ticket: ticket, latest: latest).slot
             call.emit(Event.waiting, from: name, to: observers)
             return .park(waiter, until: min(latest, leaseEnds))
         }
     }
 
-    private static let maxParked = 10_000
-
     private struct Answer {
         let admission: Circuit.Admission
         let error: (any Error)?
-        let parked: (number: UInt64, waiter: Waiter, latest: Instant)?
+        let parked: (ticket: UInt64, waiter: Waiter)?
         /// If somebody listens.
         let status: CircuitStatus?
     }
@@ -214,20 +201,21 @@ public final class CircuitBreaker: Policy {
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if case .success = outcome.verdict, freePass.succeeded(slot.first, &call) { return .pass }
+        if case .success = outcome.verdict, freePass.succeeded(CircuitBreakerSlot.generation(of: slot), &call) {
+            return .pass
+        }
         record(outcome.verdict, &call, &slot)
         return .pass
     }
 
     @inline(never) private func record(_ verdict: Verdict, _ call: inout Call, _ slot: inout Slot) {
-        if slot.first == Stage.parked {
-            let number = slot.second
+        let own = CircuitBreakerSlot(slot)
+        guard case .admitted(let generation, let ticket, let began) = own else {
+            if case .parked(let ticket, _) = own { _ = inner.withLock { $0.line.leave(ticket) } }
             slot = Slot()
-            return inner.withLock { $0.parked[number] = nil }
+            return
         }
         let now = call.now
-        let (generation, ticket) = (slot.first, slot.second >> 1)
-        let began = slot.second & 1 == 1 ? Instant(nanoseconds: Int64(bitPattern: slot.third)) : nil
         let isObserved = call.isObserved(by: observers)
         let (recording, status) = change(at: now) { state in
             let recording = state.circuit.record(
@@ -288,12 +276,8 @@ public final class CircuitBreaker: Policy {
 
     /// Whoever waits for the probes asks again.
     func resumeParked() {
-        let parked = inner.withLock { state in
-            let parked = state.parked
-            state.parked = [:]
-            return parked
-        }
-        for (_, waiter) in parked.sorted(by: { $0.key < $1.key }) { waiter.resume() }
+        let waiters = inner.withLock { $0.line.leaveAll() }
+        for waiter in waiters { waiter.resume() }
     }
 
     private func tell(_ transition: Circuit.Transition?, _ status: CircuitStatus, _ call: inout Call) {
@@ -329,9 +313,6 @@ public final class CircuitBreaker: Policy {
         let now = ownCore.timeBase.now
         return change(at: now) { $0.circuit.isAtRest(at: now) }
     }
-
-    /// Whether its rule is told when each call begins: one on slow calls.
-    var watchesCalls: Bool { inner.withLock { $0.circuit.needs.contains(.calls) } }
 
     public var description: String { "\(name): \(inner.withLock { $0.circuit.machine.description })" }
 }

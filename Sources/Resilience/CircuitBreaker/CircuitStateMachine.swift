@@ -8,12 +8,12 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     var state: CircuitState { get }
 
     /// A call asks to go in.
-    mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission
+    mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission
 
     /// An admitted call ended.
     /// - Parameter ticket: as given at its admission.
     /// - Returns: whether a failure was counted by which the circuit may open, to be told to observers.
-    mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool
+    mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool
 
     /// When ``state`` changes by itself, if nothing happens before; nil if never.
     var changesAt: Instant? { get }
@@ -24,7 +24,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// Somebody opens the circuit by hand, whatever its state: as a trip of its own, for this time, or, if nil, for as long
     /// as it would by itself.
     /// - Returns: false if it can't be opened by hand.
-    mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool
+    mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool
 
     /// So many calls that were admitted with ticket 0 went well, all between `now` and the end of its ``tallyEnds(after:)``.
     mutating func succeeded(_ count: Int, at now: Instant)
@@ -79,7 +79,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 extension CircuitStateMachine {
     public var changesAt: Instant? { nil }
     public mutating func timePassed(at now: Instant) {}
-    public mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool { false }
+    public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool { false }
     public mutating func observe(beginAt now: Instant) -> Bool { false }
     public mutating func forgetCalls() {}
     public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool { !needs.contains(.calls) }
@@ -121,12 +121,6 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
     public static let all: CircuitNeeds = [.admissions, .successes, .calls]
 }
 
-public enum CircuitState: String, Sendable, Hashable, Codable {
-    case closed
-    case open
-    case halfOpen
-}
-
 /// A circuit's answer to a call.
 public enum CircuitAdmission: Sendable, Hashable {
     /// Go in. The ticket is the machine's own mark, for example which probe this is.
@@ -135,52 +129,6 @@ public enum CircuitAdmission: Sendable, Hashable {
     case refuse(retryAfter: Duration?)
     /// Wait for the probes to end, for this long in all, and ask again then; or at `leaseEnds`, when one is given up.
     case wait(upTo: Duration, leaseEnds: Instant)
-}
-
-/// A circuit as seen from outside.
-public struct CircuitStatus: Sendable, Hashable {
-    public let state: CircuitState
-    /// The failures that count: of the rule, or, while half-open, of the probes of this round.
-    public let failureCount: Int
-    /// The count that opens the circuit, if it is as simple as that.
-    public let failureLimit: Int?
-    /// The calls that count, failures among them; nil where the rule doesn't ask how many there were. While half-open, the
-    /// probes of this round.
-    public let callCount: Int?
-    /// How long until it may be tested; nil when it is not open.
-    public let timeRemaining: Duration?
-    /// Whether a call would be let through.
-    public let isAllowed: Bool
-    /// Who decides: the circuit itself, or somebody who has set it by hand.
-    public let mode: CircuitBreaker.Mode
-    /// When it came into this state, on the breaker's time base; nil if it was made or restored in it.
-    public internal(set) var since: Instant?
-    /// When it was last closed, on the breaker's time base: how long an outage has lasted, probes and further breaks
-    /// included. nil while it is closed, and if it was not closed when it was made or restored.
-    public internal(set) var lastClosed: Instant?
-
-    /// - Parameter isAllowed: by default whatever is not open.
-    public init(
-        state: CircuitState, failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil,
-        timeRemaining: Duration? = nil, isAllowed: Bool? = nil, mode: CircuitBreaker.Mode = .automatic,
-        since: Instant? = nil, lastClosed: Instant? = nil
-    ) {
-        self.state = state
-        self.failureCount = failureCount
-        self.failureLimit = failureLimit
-        self.callCount = callCount
-        self.timeRemaining = timeRemaining
-        self.isAllowed = isAllowed ?? (state != .open)
-        self.mode = mode
-        self.since = since
-        self.lastClosed = lastClosed
-    }
-
-    init(state: CircuitState, _ counts: TripCounts, timeRemaining: Duration?, isAllowed: Bool) {
-        self.init(
-            state: state, failureCount: counts.failures, failureLimit: counts.failureLimit, callCount: counts.calls,
-            timeRemaining: timeRemaining, isAllowed: isAllowed)
-    }
 }
 
 /// What a circuit should still know after a restart.

@@ -107,11 +107,11 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         if case .open = phase { phase = .halfOpen(Round()) } else { close() }
     }
 
-    public mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+    public mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
         timePassed(at: now)
         switch phase {
         case .closed:
-            return admitWatched(at: now, using: chance)
+            return admitWatched(at: now, using: generator)
         case .open(let until):
             return .refuse(retryAfter: now.duration(to: until))
         case .halfOpen(var round):
@@ -132,7 +132,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             phase = .ramp(since: start, credit: more < ramp ? more : more - ramp)
-            return more < ramp ? .refuse(retryAfter: nil) : admitWatched(at: now, using: chance)
+            return more < ramp ? .refuse(retryAfter: nil) : admitWatched(at: now, using: generator)
         }
     }
 
@@ -142,10 +142,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     /// Lets the call in; unless calls in flight that are slow make this the moment to open.
-    private mutating func admitWatched(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+    private mutating func admitWatched(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
         guard observe(beginAt: now) else { return .allow(ticket: 0) }
-        open(for: nil, after: nil, at: now, using: chance)
-        return admit(at: now, using: chance)
+        open(for: nil, after: nil, at: now, using: generator)
+        return admit(at: now, using: generator)
     }
 
     public mutating func observe(beginAt now: Instant) -> Bool {
@@ -154,7 +154,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         return rule.isMet(at: now)
     }
 
-    public mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+    public mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         switch phase {
         case .ramp where ticket > 0:
             // A probe whose fellows were enough.
@@ -162,17 +162,17 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case .closed, .ramp:
             guard count(end) == .failing else { return false }
             // Only a failure opens.
-            if rule.isMet(at: end.time) { open(for: nil, after: end.verdict, at: end.time, using: chance) }
+            if rule.isMet(at: end.time) { open(for: nil, after: end.verdict, at: end.time, using: generator) }
             return true
         case .open:
             return false
         case .halfOpen(let round):
-            return record(probe: end, ticket: ticket, in: round, using: chance)
+            return record(probe: end, ticket: ticket, in: round, using: generator)
         }
     }
 
     private mutating func record(
-        probe end: CallEnd, ticket: UInt64, in round: Round, using chance: SplitMix64
+        probe end: CallEnd, ticket: UInt64, in round: Round, using generator: SplitMix64
     ) -> Bool {
         var round = round
         guard let index = round.probes.firstIndex(where: { $0.ticket == ticket }) else { return false }
@@ -185,7 +185,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
         phase = .halfOpen(round)
         if round.failures == closing.failures {
-            open(for: nil, after: end.verdict, at: end.time, using: chance)
+            open(for: nil, after: end.verdict, at: end.time, using: generator)
             return false
         }
         if round.successes == closing.successes {
@@ -206,16 +206,16 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func observe(_ end: CallEnd) -> Bool { count(end) == .failing && rule.isMet(at: end.time) }
 
     private mutating func open(
-        for length: Duration?, after verdict: Verdict?, at now: Instant, using chance: SplitMix64
+        for length: Duration?, after verdict: Verdict?, at now: Instant, using generator: SplitMix64
     ) {
-        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: chance)
+        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: generator)
         phase = .open(until: now + max(.zero, length))
         trips = trips.saturatingAdding(1)
         rule.forgetCalls()
     }
 
-    public mutating func trip(for length: Duration?, at now: Instant, using chance: SplitMix64) -> Bool {
-        open(for: length, after: nil, at: now, using: chance)
+    public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool {
+        open(for: length, after: nil, at: now, using: generator)
         return true
     }
 

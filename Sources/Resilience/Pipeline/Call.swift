@@ -15,7 +15,7 @@
     @usableFromInline var reading: Instant?
     /// Whether whoever asks for admission would wait for it.
     @usableFromInline var mayWait = true
-    /// What the failure that a stretch of policies ended with means to the stretch around it.
+    /// What the failure of the inner segment means; the segment around it takes this instead of classifying the error again.
     @usableFromInline var settled: Verdict?
 
     @inlinable init(_ core: PipelineCore, _ options: CallOptions = CallOptions()) {
@@ -35,7 +35,7 @@
     /// The time base of the pipeline.
     public var timeBase: any TimeBase { core.timeBase }
 
-    /// The time, read once for each stretch between suspensions and shared by all policies.
+    /// The time, read once between two suspensions and shared by all policies.
     public var now: Instant {
         mutating get {
             if let reading { return reading }

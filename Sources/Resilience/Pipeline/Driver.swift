@@ -1,31 +1,5 @@
-/// A row of policies that one driver loop walks: in from the first to the last, out the other way.
-@usableFromInline protocol Walk {
-    var count: Int { get }
-    func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry
-    func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
-    func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot)
-}
-
-/// The walk of one policy used without a pipeline.
-@frozen @usableFromInline struct Lone<P: Policy>: Walk {
-    @usableFromInline let policy: P
-
-    @inlinable init(_ policy: P) { self.policy = policy }
-
-    @inlinable var count: Int { 1 }
-
-    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
-        policy.enter(&call, &slot)
-    }
-
-    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        policy.exit(&call, &slot, outcome)
-    }
-
-    @inlinable func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
-}
-
-extension Walk {
+/// The only place that waits.
+extension Segment {
     /// Walks in from where the call stands.
     @inlinable func walkIn(_ call: inout Call, _ frame: inout Frame) -> Step {
         var index = frame.next
@@ -105,6 +79,13 @@ extension Walk {
         guard next == frame.open else { return walkOut(&call, &frame, outcome) }
         frame.withSlot(next) { abandon(at: next, &call, &$0) }
         return walkOut(&call, &frame, frame.leave(next, with: outcome))
+    }
+
+    /// Walks in and stays inside, however long that takes: for a ``Permit``, whose holder walks out.
+    nonisolated(nonsending) func enter(_ call: inout Call, _ frame: inout Frame) async throws {
+        var step = walkIn(&call, &frame)
+        while step == .wait { step = await wait(&call, &frame) }
+        if case .failure(let error) = frame.trouble { throw error }
     }
 
     /// The driver: walks in, calls `body` where the caller is, walks out, and does all the waiting in between.

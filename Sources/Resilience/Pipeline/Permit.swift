@@ -70,25 +70,8 @@ extension Policy {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = Call(core, options)
-        let walk = Lone(self)
         var frame = Frame()
-        var step = walk.walkIn(&call, &frame)
-        while step == .wait { step = await walk.wait(&call, &frame) }
-        if case .failure(let error) = frame.trouble { throw error }
+        try await LoneSegment(self).enter(&call, &frame)
         return Permit(self, core, options, frame.slots.0)
     }
-}
-
-/// A policy asked without waiting would have had the call wait.
-public struct WouldWait: Rejection, Hashable {
-    /// The policy's name.
-    public let policy: String
-    public let retryAfter: Duration?
-
-    public init(policy: String, retryAfter: Duration?) {
-        self.policy = policy
-        self.retryAfter = retryAfter
-    }
-
-    public var description: String { "\(policy) has no room just now. \(retryAdvice)" }
 }

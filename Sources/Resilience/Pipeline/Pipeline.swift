@@ -21,7 +21,7 @@ public struct Pipeline: Sendable {
     ///   - name: names the pipeline in events.
     ///   - timeBase: where it reads the time and sleeps. By default that of its policies, or ``TimeBase/system`` if none
     ///     keeps readings. All policies must live in this one, and none that can't
-    ///     nest in itself (``Policy/canNestInItself``) be in it twice.
+    ///     nest in itself (``PolicyTraits/canNestInItself``) be in it twice.
     ///   - classifier: says what an error means, for all its policies.
     ///   - observers: who is told what its policies do to calls of this pipeline.
     public init(
@@ -47,7 +47,8 @@ public struct Pipeline: Sendable {
     private static func checkNesting(of elements: [Element], _ name: String) {
         var seen: Set<ObjectIdentifier> = []
         // Of structs there are only copies, and a box of one has no identity.
-        for case .policy(let policy) in elements where type(of: policy) is AnyObject.Type && !policy.canNestInItself {
+        for case .policy(let policy) in elements
+        where type(of: policy) is AnyObject.Type && !policy.traits.canNestInItself {
             precondition(
                 seen.insert(ObjectIdentifier(policy as AnyObject)).inserted,
                 "Pipeline \"\(name)\": \"\(policy.name)\" is in it twice: a call would wait for what it holds itself")
@@ -141,7 +142,7 @@ extension Policy {
         defer { withExtendedLifetime(core) {} }
         var call = Call(core, options)
         if core.isPlain(call) {
-            return try await Lone(self).drive(&call, judging: judge, { _ in try await operation() })
+            return try await LoneSegment(self).drive(&call, judging: judge, { _ in try await operation() })
         }
         return try await runWatched(on: core, options, judging: judge, operation)
     }

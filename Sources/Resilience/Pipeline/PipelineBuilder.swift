@@ -4,10 +4,19 @@ extension Pipeline {
         case policy(any Policy)
         case around(any AroundPolicy)
 
+        /// The name of the policy.
         public var name: String {
             switch self {
             case .policy(let policy): policy.name
             case .around(let around): around.name
+            }
+        }
+
+        /// What it does to calls.
+        public var traits: PolicyTraits {
+            switch self {
+            case .policy(let policy): policy.traits
+            case .around(let around): around.traits
             }
         }
 

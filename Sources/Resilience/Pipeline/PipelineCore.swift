@@ -5,7 +5,7 @@
     let classifier: Classifier
     let observers: Observers
     let elements: [Pipeline.Element]
-    @usableFromInline let outermost: Segment
+    @usableFromInline let outermost: PipelineSegment
 
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard, observers: Observers = Observers(),
@@ -16,7 +16,7 @@
         self.classifier = classifier
         self.observers = observers
         self.elements = elements
-        outermost = Segment(elements[...])
+        outermost = PipelineSegment(elements[...])
     }
 
     /// For a policy used without a pipeline, on the system's time base: shared, so that such a call allocates nothing.

@@ -31,10 +31,8 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// keeps no readings. A ``Registry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// Whether one and the same object may be in a pipeline twice. False for a class whose calls hold something that they
-    /// would then wait for, such as a permit: making a pipeline with it twice traps. True by default. Of no effect for a
-    /// struct, which is never the same object.
-    var canNestInItself: Bool { get }
+    /// What it does to calls, for ``Pipeline/warnings``. None by default.
+    var traits: PolicyTraits { get }
 
     /// Back to how it was made, as far as that makes sense. Nothing by default.
     func reset()
@@ -54,7 +52,7 @@ extension Policy {
     public var name: String { "\(Self.self)" }
     public var timeBase: (any TimeBase)? { nil }
     public var isAtRest: Bool { timeBase == nil }
-    public var canNestInItself: Bool { true }
+    public var traits: PolicyTraits { PolicyTraits() }
     public func reset() {}
     public var description: String { name }
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
@@ -113,7 +111,11 @@ public enum Exit {
 /// throws is classified anew. It may run the inside once at most, unless its documentation asks for `@Sendable`
 /// operations.
 public protocol AroundPolicy: Sendable, CustomStringConvertible {
+    /// Names this instance in events, errors and descriptions.
     var name: String { get }
+
+    /// What it does to calls, for ``Pipeline/warnings``. None by default.
+    var traits: PolicyTraits { get }
 
     /// - Parameters:
     ///   - isolation: where the caller is; a task of your own that is to keep it captures this.
@@ -126,5 +128,6 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
 
 extension AroundPolicy {
     public var name: String { "\(Self.self)" }
+    public var traits: PolicyTraits { PolicyTraits() }
     public var description: String { name }
 }

@@ -76,13 +76,3 @@ extension Pipeline {
     /// Whether a call that costs 1 would get past its breakers, throttles and bulkheads now, without a wait.
     public var isAllowed: Bool { statuses.allSatisfy(\.isAllowed) }
 }
-
-extension ThrottleStatus {
-    /// Whether a call of cost 1 would go now, without a wait.
-    public var isAllowed: Bool { timeUntilNext <= .zero }
-}
-
-extension BulkheadStatus {
-    /// Whether a call would get in now, without a wait.
-    public var isAllowed: Bool { inUse < limit }
-}

@@ -37,6 +37,11 @@ public struct Retry: Policy {
     /// That of its budget, if the budget keeps readings.
     public var timeBase: (any TimeBase)? { configuration.budget?.timeBase }
 
+    public var traits: PolicyTraits {
+        PolicyTraits(
+            maxAttempts: configuration.maxAttempts, retriesRejections: configuration.verdicts.contains(.rejected))
+    }
+
     /// It counts nothing over calls; a budget outlives it.
     public var isAtRest: Bool { true }
 
@@ -85,56 +90,63 @@ public struct Retry: Policy {
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        slot.first &+= Memory.round
+        var own = RetrySlot(slot)
+        own.beginRound()
         call.attempt = call.options.firstAttempt
-        if slot.first != Memory.round || configuration.hasMaxElapsed { note(&call, &slot) }
+        if !own.isFirstRound || configuration.hasMaxElapsed { note(&call, &own) }
+        slot = own.slot
         return .proceed
     }
 
     /// What the first attempt of a call without limits does not need.
-    @inline(never) private func note(_ call: inout Call, _ slot: inout Slot) {
-        call.attempt = Memory.attempt(slot, call.options)
-        if slot.first == Memory.round { slot.third = UInt64(bitPattern: call.now.nanoseconds) }
+    @inline(never) private func note(_ call: inout Call, _ own: inout RetrySlot) {
+        call.attempt = own.attempt(call.options)
+        if own.isFirstRound { own.began = call.now }
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
-        if slot.first != Memory.round || configuration.budget != nil { succeeded(&call, &slot) }
+        var own = RetrySlot(slot)
+        guard case .success = outcome.verdict else {
+            let exit = failed(&call, &own, outcome)
+            slot = own.slot
+            return exit
+        }
+        if !own.isFirstRound || configuration.budget != nil { succeeded(&call, &own) }
         slot = Slot()
         return .pass
     }
 
-    @inline(never) private func succeeded(_ call: inout Call, _ slot: inout Slot) {
-        if configuration.keepsHistory { _ = Notes.taken(from: &slot) }
-        configuration.budget?.succeeded(after: Memory.withdrawal(slot), &call)
+    @inline(never) private func succeeded(_ call: inout Call, _ own: inout RetrySlot) {
+        if configuration.keepsHistory { _ = own.takeNotes() }
+        configuration.budget?.succeeded(after: own.withdrawal, &call)
     }
 
-    @inline(never) private func failed(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        let attempt = Memory.attempt(slot, call.options)
+    @inline(never) private func failed(_ call: inout Call, _ own: inout RetrySlot, _ outcome: Outcome) -> Exit {
+        let attempt = own.attempt(call.options)
         let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
         // It stays in the slot only over a wait for another round.
-        let notes = configuration.keepsHistory ? Notes.taken(from: &slot) ?? Notes() : nil
+        let notes = configuration.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
-        if failure.isRefusal { Memory.noteRefusal(&slot) }
+        if failure.isRefusal { own.noteRefusal() }
         if outcome.verdict == .rejected, let budget = configuration.budget {
             // What was paid for never left.
-            budget.giveBack(Memory.withdrawal(slot))
-            Memory.note(.none, &slot)
+            budget.giveBack(own.withdrawal)
+            own.withdrawal = .none
         }
         var machine = RetryStateMachine(
-            attempts: attempt, previousDelay: notes?.previousDelay ?? Int64(bitPattern: slot.second))
-        let decision = decide(&machine, failure, &call, slot)
+            attempts: attempt, previousDelay: notes?.previousDelay ?? own.previousDelay)
+        let decision = decide(&machine, failure, &call, own)
         let budget = configuration.budget
         if !outcome.verdict.saysNothing {
-            budget?.failed(after: Memory.withdrawal(slot), mayPass: decision != .notMine, &call)
+            budget?.failed(after: own.withdrawal, mayPass: decision != .notMine, &call)
         }
         switch decision {
         case .retry(let instant):
             let withdrawal: Withdrawal = if case .throttled = outcome.verdict { .throttled } else { .usual }
             guard budget?.withdraw(withdrawal, &call) ?? true else {
-                return giveUp(.budgetExhausted, &call, &slot, failure, notes)
+                return giveUp(.budgetExhausted, &call, &own, failure, notes)
             }
-            Memory.note(withdrawal, &slot)
+            own.withdrawal = withdrawal
             let wait = call.now.duration(to: instant)
             configuration.beforeRetry?(failure, wait)
             call.emit(
@@ -142,29 +154,29 @@ public struct Retry: Policy {
                 from: name)
             if let notes {
                 notes.previousDelay = machine.previousDelay
-                notes.keep(in: &slot)
+                own.keep(notes)
             } else {
-                slot.second = UInt64(bitPattern: machine.previousDelay)
+                own.previousDelay = machine.previousDelay
             }
             return .again(at: instant)
         case .giveUp(let reason):
-            return giveUp(reason, &call, &slot, failure, notes)
+            return giveUp(reason, &call, &own, failure, notes)
         case .notMine:
-            if outcome.verdict == .rejected, Memory.rounds(slot) > 1 {
-                return giveUp(.refused, &call, &slot, failure, notes)
+            if outcome.verdict == .rejected, own.rounds > 1 {
+                return giveUp(.refused, &call, &own, failure, notes)
             }
             // A policy further out may go round, and then this retry begins anew.
-            slot = Slot()
+            own = RetrySlot(Slot())
             return .pass
         }
     }
 
     private func decide(
-        _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout Call, _ slot: Slot
+        _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout Call, _ own: RetrySlot
     ) -> RetryStateMachine.Decision {
         let rule = failure.verdict == .cancelled ? nil : configuration.rules?(failure)
         let refusedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
-        let start = configuration.hasMaxElapsed ? Instant(nanoseconds: Int64(bitPattern: slot.third)) : .distantFuture
+        let start = configuration.hasMaxElapsed ? own.began : .distantFuture
         var generator = configuration.generator
         return machine.failed(
             failure.verdict, rule: rule, refusedFor: refusedFor, isIdempotent: call.options.isIdempotent, at: call.now,
@@ -172,10 +184,11 @@ public struct Retry: Policy {
     }
 
     private func giveUp(
-        _ reason: GivingUp, _ call: inout Call, _ slot: inout Slot, _ failure: RetryFailure, _ notes: Notes?
+        _ reason: GivingUp, _ call: inout Call, _ own: inout RetrySlot, _ failure: RetryFailure,
+        _ notes: RetrySlot.Notes?
     ) -> Exit {
-        let attempts = failure.attempt - Memory.refusals(slot)
-        slot = Slot()
+        let attempts = failure.attempt - own.refusals
+        own = RetrySlot(Slot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }
         configuration.onGiveUp?(history, reason)
@@ -187,57 +200,13 @@ public struct Retry: Policy {
     }
 
     public func abandon(_ call: inout Call, _ slot: inout Slot) {
-        if configuration.keepsHistory { _ = Notes.taken(from: &slot) }
-        configuration.budget?.giveBack(Memory.withdrawal(slot))
+        var own = RetrySlot(slot)
+        if configuration.keepsHistory { _ = own.takeNotes() }
+        configuration.budget?.giveBack(own.withdrawal)
         slot = Slot()
     }
 
     public var description: String { "\(name): \(configuration)" }
-}
-
-/// The slot. First word: from its low end, two bits for what was last withdrawn, 40 for the round, from 1, and 22 for how many
-/// rounds were refused. Second: the last delay, or the ``Notes`` in which it is then. Third: when the first attempt began, if
-/// there is a limit to that.
-private enum Memory {
-    static let round: UInt64 = 1 << 2
-    private static let refusal: UInt64 = 1 << 42
-
-    static func rounds(_ slot: Slot) -> Int { Int(slot.first % refusal / round) }
-
-    static func attempt(_ slot: Slot, _ options: CallOptions) -> Int {
-        options.firstAttempt.saturatingAdding(rounds(slot) - 1)
-    }
-
-    static func refusals(_ slot: Slot) -> Int { Int(slot.first / refusal) }
-
-    static func noteRefusal(_ slot: inout Slot) {
-        let (sum, overflow) = slot.first.addingReportingOverflow(refusal)
-        if !overflow { slot.first = sum }
-    }
-
-    static func withdrawal(_ slot: Slot) -> Withdrawal { Withdrawal(rawValue: slot.first & 3) ?? .none }
-
-    static func note(_ withdrawal: Withdrawal, _ slot: inout Slot) {
-        slot.first = slot.first & ~3 | withdrawal.rawValue
-    }
-}
-
-/// What does not fit into a slot: made for a failing call, if somebody asks for its errors.
-///
-/// Only while the call waits for another round does the slot hold a reference. It is taken out at the exit that follows, or
-/// when the round is abandoned; one of the two always comes.
-private final class Notes {
-    var history = RetryHistory()
-    var previousDelay: Int64 = 0
-
-    func keep(in slot: inout Slot) {
-        slot.second = UInt64(UInt(bitPattern: Unmanaged.passRetained(self).toOpaque()))
-    }
-
-    static func taken(from slot: inout Slot) -> Notes? {
-        defer { slot.second = 0 }
-        return UnsafeRawPointer(bitPattern: UInt(slot.second)).map { Unmanaged.fromOpaque($0).takeRetainedValue() }
-    }
 }
 
 extension Retry {
@@ -250,57 +219,5 @@ extension Retry {
 
         /// Try again after the usual backoff.
         public static var retry: Decision { .retry(nil) }
-    }
-
-    public enum Event: PolicyEvent, Equatable {
-        /// Attempt `attempt` failed; the next comes after this wait.
-        case retrying(attempt: Int, of: Int, after: Duration, Verdict)
-        /// Attempt `attempt` failed and was the last. Those that a policy refused are not counted: 0 if no attempt ran.
-        case gaveUp(attempt: Int, GivingUp)
-
-        public var kind: String {
-            switch self {
-            case .retrying: "retrying"
-            case .gaveUp: "gaveUp"
-            }
-        }
-
-        public var description: String {
-            switch self {
-            case .retrying(let attempt, let limit, let wait, let verdict):
-                "attempt \(attempt) of \(limit) failed (\(verdict)), trying again in \(wait.text)"
-            case .gaveUp(0, let reason): "gave up without an attempt: \(reason)"
-            case .gaveUp(let attempt, let reason): "gave up after attempt \(attempt): \(reason)"
-            }
-        }
-    }
-
-    /// Why no further attempt is made.
-    public enum GivingUp: Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        case attemptsExhausted
-        /// The next attempt would begin after the call's deadline.
-        case deadlineTooNear
-        /// The other side, or a policy of ours, named a wait above the ceiling.
-        case retryAfterTooLong
-        /// The next attempt would begin too long after the first.
-        case elapsedTooLong
-        /// The budget has no retry left for this call.
-        case budgetExhausted
-        /// The caller said that it must not be done twice, and it may have been done.
-        case notIdempotent
-        /// A policy of ours refused a further attempt: an open circuit, say.
-        case refused
-
-        public var description: String {
-            switch self {
-            case .attemptsExhausted: "no attempt is left"
-            case .deadlineTooNear: "the deadline is too near"
-            case .retryAfterTooLong: "the wait that was asked for is too long"
-            case .elapsedTooLong: "too much time has passed"
-            case .budgetExhausted: "the retry budget is exhausted"
-            case .notIdempotent: "it must not be done twice, and may have been done"
-            case .refused: "a further attempt was refused"
-            }
-        }
     }
 }

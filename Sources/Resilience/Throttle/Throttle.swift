@@ -28,31 +28,22 @@ public final class Throttle: Policy {
         /// What it was made with, or given by a registry since.
         var made: Limit
         var machine: ThrottleStateMachine
-        /// The calls in the machine's line that sleep, by their tickets.
-        var parked: [UInt64: (waiter: Waiter, until: Instant)] = [:]
+        /// The calls that sleep in the machine's line, by their tickets.
+        var waiters: [UInt64: Waiter] = [:]
 
-        /// If the first in line, or the one behind it, sleeps for longer than it has to: takes it out, to be woken when the
-        /// lock is free, so that it asks again.
-        mutating func sleepers() -> (Waiter?, Waiter?) {
-            guard let head = machine.head else { return (nil, nil) }
-            let first = take(head.ticket, ifAsleepAfter: head.answer.instant)
-            return (first, machine.second.flatMap { take($0.ticket, ifAsleepAfter: $0.until) })
-        }
-
-        private mutating func take(_ ticket: UInt64, ifAsleepAfter instant: Instant) -> Waiter? {
-            guard let sleeper = parked[ticket], sleeper.until > instant else { return nil }
-            parked[ticket] = nil
-            return sleeper.waiter
+        /// Those that the machine has ask again, to be resumed when the lock is free.
+        mutating func woken() -> (Waiter?, Waiter?) {
+            let (first, second) = machine.wakes()
+            return (
+                first.flatMap { waiters.removeValue(forKey: $0) }, second.flatMap { waiters.removeValue(forKey: $0) }
+            )
         }
     }
 
     static let checks = SettingChecks("Throttle")
 
-    private let base: any TimeBase
-    private let maxWait: Duration
-    private let maxWaiting: Int
-    private let holdBackoff: Backoff?
-    private let maxHold: Duration
+    let base: any TimeBase
+    let configuration: ThrottleConfiguration
     let state: Locked<State>
 
     /// - Parameters:
@@ -145,33 +136,34 @@ public final class Throttle: Policy {
     ) {
         let checks = Self.checks
         self.name = name
-        self.maxWait = checks.notNegative(maxWait, "maxWait")
-        self.maxWaiting = checks.atLeast(0, maxWaiting, "maxWaiting")
-        self.holdBackoff = holdBackoff.map {
-            checks.require(
-                !$0.isCustom, $0, "holdBackoff", "must not be custom, since it is asked under the throttle's lock",
-                else: .none)
-        }
-        self.maxHold = checks.notNegative(maxHold, "maxHold")
+        configuration = ThrottleConfiguration(
+            maxWait: checks.notNegative(maxWait, "maxWait"), maxWaiting: checks.atLeast(0, maxWaiting, "maxWaiting"),
+            holdBackoff: holdBackoff.map {
+                checks.require(
+                    !$0.isCustom, $0, "holdBackoff", "must not be custom, since it is asked under the throttle's lock",
+                    else: .none)
+            }, maxHold: checks.notNegative(maxHold, "maxHold"))
         self.observers = observers
         base = timeBase
         let ramp = checks.notNegative(ramp, "ramp")
         state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
     }
 
-    /// A call that is the gate's probe would wait for its own end.
-    public var canNestInItself: Bool { false }
+    /// It can't nest in itself: a call that is the gate's probe would wait for its own end.
+    public var traits: PolicyTraits {
+        PolicyTraits(waits: configuration.maxWait > .zero, limitsRate: true, canNestInItself: false)
+    }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let now = call.now
         if slot.first == 0 {
             // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
             let cost = call.options.cost
-            let place = state.withLock { state in
-                state.machine.goAtOnce(cost: cost, at: now) ? ThrottlePlace(.go, of: state.machine) : nil
+            let own = state.withLock { state in
+                state.machine.goAtOnce(cost: cost, at: now) ? ThrottleSlot(.go, of: state.machine) : nil
             }
-            if let place {
-                slot = place.slot
+            if let own {
+                slot = own.slot
                 return .proceed
             }
         }
@@ -180,146 +172,64 @@ public final class Throttle: Policy {
 
     @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
         let (deadline, cost) = (call.deadline, call.options.cost)
-        let place = ThrottlePlace(slot)
-        let (entry, woken) = state.withLock {
-            state -> (Result<(Entry, ThrottlePlace), Throttled>, (Waiter?, Waiter?)) in
-            let entry =
-                place.stage == .waiting
-                ? askAgain(&state, place, at: now, deadline: deadline)
-                : ask(&state, cost: cost, at: now, deadline: deadline)
-            return (entry, state.sleepers())
+        let own = ThrottleSlot(slot)
+        let (admission, waiter, woken) = state.withLock {
+            state -> (ThrottleStateMachine.Admission, Waiter?, (Waiter?, Waiter?)) in
+            if own.stage == .waiting { state.waiters[own.ticket] = nil }
+            let admission = state.machine.admit(own, cost: cost, deadline: deadline, configuration, at: now)
+            var waiter: Waiter?
+            if case .wait(let own, let turn, _) = admission {
+                waiter = Waiter(turn: turn)
+                state.waiters[own.ticket] = waiter
+            }
+            return (admission, waiter, state.woken())
         }
-        wake(woken)
-        switch entry {
-        case .success(let (entry, place)):
-            slot = place.slot
-            return entry
-        case .failure(let refusal):
+        resume(woken)
+        switch admission {
+        case .enter(let own):
+            slot = own.slot
+            return .proceed
+        case .wait(let own, _, let until):
+            slot = own.slot
+            // Present with every wait.
+            return .park(waiter!, until: until)
+        case .reject(let retryAfter):
             slot = Slot()
-            call.emit(Event.refused(retryAfter: refusal.retryAfter), from: name, to: observers)
-            return .refuse(refusal)
+            call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
+            return .refuse(Throttled(throttle: name, retryAfter: retryAfter))
         }
     }
 
-    /// A call in the line woke up, and keeps its place until it goes or gives up.
-    private func askAgain(
-        _ state: inout State, _ place: ThrottlePlace, at now: Instant, deadline: Instant
-    ) -> Result<(Entry, ThrottlePlace), Throttled> {
-        state.parked[place.ticket] = nil
-        let answer = state.machine.askAgain(place.ticket, at: now)
-        return follow(answer, &state, at: now, place.latest, deadline) { _ in
-            place
-        } orElse: { state in
-            _ = state.machine.leave(place.ticket)
-        }
-    }
-
-    private func ask(
-        _ state: inout State, cost: Int, at now: Instant, deadline: Instant
-    ) -> Result<(Entry, ThrottlePlace), Throttled> {
-        let latest = now + maxWait
-        let answer = state.machine.ask(cost: cost, at: now)
-        guard answer.lets || state.machine.line.count < maxWaiting else {
-            return .failure(refusal(answer, at: now))
-        }
-        return follow(answer, &state, at: now, latest, deadline) { state in
-            ThrottlePlace(waiting: state.machine.join(cost: cost, at: now), until: latest)
-        }
-    }
-
-    /// Does what the machine answered: lets the call go, has it wait, or refuses it.
-    private func follow(
-        _ answer: ThrottleStateMachine.Answer, _ state: inout State, at now: Instant, _ latest: Instant,
-        _ deadline: Instant, waiting: (inout State) -> ThrottlePlace, orElse leave: (inout State) -> Void = { _ in }
-    ) -> Result<(Entry, ThrottlePlace), Throttled> {
-        if answer.lets { return .success((.proceed, ThrottlePlace(answer, of: state.machine))) }
-        guard mayWait(for: answer, at: now, latest, deadline) else {
-            leave(&state)
-            return .failure(refusal(answer, at: now))
-        }
-        let place = waiting(&state)
-        let until = min(state.machine.asksAgain(place.ticket, told: answer), latest, deadline)
-        let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
-        let waiter = Waiter(turn: turn)
-        state.parked[place.ticket] = (waiter, until)
-        return .success((.park(waiter, until: until), place))
-    }
-
-    private func wake(_ sleepers: (Waiter?, Waiter?)) {
-        sleepers.0?.resume()
-        sleepers.1?.resume()
-    }
-
-    private func refusal(_ answer: ThrottleStateMachine.Answer, at now: Instant) -> Throttled {
-        Throttled(throttle: name, retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
-    }
-
-    /// Waiting makes sense only if the turn can come in time.
-    private func mayWait(
-        for answer: ThrottleStateMachine.Answer, at now: Instant, _ latest: Instant, _ deadline: Instant
-    ) -> Bool {
-        guard now < latest, now < deadline else { return false }
-        return switch answer {
-        case .notBefore(let instant), .held(until: let instant): instant <= latest && instant < deadline
-        case .probing: true
-        case .go, .pace, .probe, .never: false
-        }
+    private func resume(_ woken: (Waiter?, Waiter?)) {
+        woken.0?.resume()
+        woken.1?.resume()
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        if slot.first & 0xFF == UInt64(ThrottlePlace.Stage.admitted.rawValue) {
+        let own = ThrottleSlot(slot)
+        slot = Slot()
+        if own.stage == .admitted {
             switch outcome.verdict {
             case .rejected: break
-            case .throttled where holdBackoff != nil: break
-            default:
-                slot = Slot()
-                return .pass
+            case .throttled where configuration.holdBackoff != nil: break
+            default: return .pass
             }
         }
-        ended(&call, ThrottlePlace(slot), outcome.verdict)
-        slot = Slot()
+        ended(&call, own, outcome.verdict)
         return .pass
     }
 
-    @inline(never) private func ended(_ call: inout Call, _ place: ThrottlePlace, _ verdict: Verdict) {
+    @inline(never) private func ended(_ call: inout Call, _ own: ThrottleSlot, _ verdict: Verdict) {
         let (now, cost) = (call.now, call.options.cost)
-        let (woken, heldUntil) = state.withLock { state -> ((Waiter?, Waiter?), Instant?) in
-            var heldUntil: Instant?
-            if place.stage == .waiting {
-                state.parked[place.ticket] = nil
-                _ = state.machine.leave(place.ticket)
-            } else {
-                heldUntil = ended(&state.machine, place, cost: cost, verdict, at: now)
-            }
-            return (state.sleepers(), heldUntil)
+        let (heldUntil, woken) = state.withLock { state in
+            if own.stage == .waiting { state.waiters[own.ticket] = nil }
+            let heldUntil = state.machine.end(own, cost: cost, verdict, configuration, at: now)
+            return (heldUntil, state.woken())
         }
-        wake(woken)
+        resume(woken)
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: observers)
         }
-    }
-
-    /// - Returns: until when all are held because of it, if they are.
-    private func ended(
-        _ machine: inout ThrottleStateMachine, _ place: ThrottlePlace, cost: Int, _ verdict: Verdict, at now: Instant
-    ) -> Instant? {
-        if case .throttled = verdict, let holdBackoff {
-            guard machine.minds(throttledInEpoch: place.epoch, wasProbe: place.stage == .probe) else { return nil }
-            var chance = SplitMix64.shared
-            let delay = verdict.namedWait ?? holdBackoff.delay(beforeRetry: machine.holdsBefore, using: &chance)
-            let until = now + min(max(delay, .zero), maxHold)
-            machine.hold(until: until)
-            return until
-        }
-        switch place.stage {
-        case .probe: machine.probeEnded(decided: !verdict.saysNothing, inEpoch: place.epoch, at: now)
-        case .pace: machine.paceEnded(decided: !verdict.saysNothing, inEpoch: place.epoch)
-        case .outside, .waiting, .admitted: break
-        }
-        if verdict == .rejected, place.stage != .probe, cost > 0 {
-            machine.giveBack(cost, place.receipt, inEpoch: place.epoch, at: now)
-        }
-        return nil
     }
 
     /// Changes the machine by hand.
@@ -327,9 +237,9 @@ public final class Throttle: Policy {
         let now = base.now
         let woken = state.withLock { state in
             body(&state, now)
-            return state.sleepers()
+            return state.woken()
         }
-        wake(woken)
+        resume(woken)
     }
 
     /// Holds every call until `instant`, then lets one probe. A longer hold stays.
@@ -385,9 +295,6 @@ public final class Throttle: Policy {
     /// Calls that wait for their turn now.
     public var waiting: Int { state.withLock { $0.machine.line.count } }
 
-    /// Whether it has calls wait.
-    var waits: Bool { maxWait > .zero }
-
     public var description: String {
         let limit =
             switch state.withLock({ $0.limit }) {
@@ -395,42 +302,8 @@ public final class Throttle: Policy {
             case .rate(let rate, let burst): "\(rate), burst \(burst)"
             case .window(let window): "\(window)"
             }
+        let maxWait = configuration.maxWait
         let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait.text)"
-        return "\(name): \(limit), \(wait)\(holdBackoff == nil ? "" : ", held by 429")"
-    }
-}
-extension Throttle: RegistryEntry {
-    /// If all it remembers is that it was held, by a hold that was over this long ago, and nobody came to probe; or if calls
-    /// used it meanwhile, which have come by another key that shares it.
-    public func canBeEvicted(unusedFor time: Duration) -> Bool {
-        let now = base.now
-        return state.withLock { state in
-            state.machine.latest + time > now
-                || state.machine.isAtRest(at: now, forgettingHoldsOverFor: time) && state.limit == state.made
-        }
-    }
-
-    /// Whether the two differ in no more than their rate and burst.
-    public func canBeReconfigured(like other: Throttle) -> Bool {
-        let (own, ramp) = state.withLock { ($0.made, $0.machine.ramp) }
-        let (made, otherRamp) = other.state.withLock { ($0.made, $0.machine.ramp) }
-        guard
-            (maxWait, maxWaiting, maxHold, ramp) == (other.maxWait, other.maxWaiting, other.maxHold, otherRamp),
-            holdBackoff == other.holdBackoff
-        else { return false }
-        if case (.rate, .rate) = (own, made) { return true }
-        return own == made
-    }
-
-    /// With the other's rate and burst, as by ``setRate(_:burst:)``; nil if the two differ in more than these.
-    public func reconfigured(like other: Throttle) -> Self? {
-        guard other !== self else { return self }
-        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
-        let made = other.state.withLock { $0.made }
-        if case .rate(let rate, let burst) = made {
-            setRate(rate, burst: burst)
-            state.withLock { $0.made = made }
-        }
-        return self
+        return "\(name): \(limit), \(wait)\(configuration.holdBackoff == nil ? "" : ", held by 429")"
     }
 }

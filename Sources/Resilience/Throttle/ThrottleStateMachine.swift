@@ -71,10 +71,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private var slowStart: SlowStart?
     /// Counts the gate's shuttings, and the probes that lost their place: what was admitted before the last of these is
     /// news of an earlier state.
-    private(set) var epoch: UInt64 = 0
+    private(set) var generation: UInt64 = 0
     /// Times shut in a row without a good probe.
     private(set) var holds = 0
-    private(set) var line = ThrottleLine()
+    var line = ThrottleLine()
     private var absent: Absent?
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
     private(set) var latest = Instant.distantPast
@@ -108,7 +108,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func ask(cost: Int = 1, at now: Instant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
-        setAside(before: .max)
+        passOver(before: .max)
         if line.head != nil { return behindLine(cost: cost) }
         return passGate(cost: cost) ?? take(cost)
     }
@@ -139,7 +139,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         guard let member = line[ticket] else { return .never }
         line.comes(ticket)
         if absent?.ticket == ticket { absent = nil }
-        setAside(before: ticket)
+        passOver(before: ticket)
         guard line.head?.ticket == ticket else { return notYet(member.cost) }
         let answer = limiter.allows(member.cost) ? passGate(cost: member.cost) ?? take(member.cost) : .never
         switch answer {
@@ -177,8 +177,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return (ticket, max(waited, turn(of: member.cost, behind: first.cost, at: latest)))
     }
 
-    /// Whoever is the head and could go, and does not come though it has been waited for, is set aside.
-    private mutating func setAside(before ticket: UInt64) {
+    /// Whoever is the head and could go, and does not come though it has been waited for, is passed over.
+    private mutating func passOver(before ticket: UInt64) {
         while let head, head.ticket != ticket {
             guard head.answer.instant <= latest else {
                 absent = nil
@@ -186,7 +186,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             }
             if absent?.ticket != head.ticket { absent = Absent(ticket: head.ticket, since: latest) }
             guard let absent, absent.since + Self.absence <= latest else { return }
-            line.setAside(head.ticket)
+            line.passOver(head.ticket)
         }
     }
 
@@ -239,7 +239,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         case .probing(let leaseEnds):
             guard leaseEnds <= latest else { return .probing(until: leaseEnds) }
             // Whatever becomes of the probe that has lost its place, it decides nothing for the next.
-            epoch &+= 1
+            generation &+= 1
         }
         gate = .probing(leaseEnds: latest + Self.probeLease)
         limiter.count(max(0, cost), at: latest.nanoseconds)
@@ -251,7 +251,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         switch gate {
         case .open, .probing:
             gate = .held(until: until)
-            epoch &+= 1
+            generation &+= 1
             holds = holds.saturatingAdding(1)
         case .held(let present):
             gate = .held(until: max(present, until))
@@ -265,20 +265,20 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// The other side asked for fewer calls.
-    /// - Parameter admitted: the epoch the call was admitted in.
+    /// - Parameter admitted: the generation the call was admitted in.
     /// - Returns: whether the gate is to be held because of it.
-    func minds(throttledInEpoch admitted: UInt64, wasProbe: Bool) -> Bool {
+    func minds(throttledInGeneration admitted: UInt64, wasProbe: Bool) -> Bool {
         switch gate {
-        case .open: admitted == epoch
+        case .open: admitted == generation
         case .held: true
-        case .probing: wasProbe && admitted == epoch
+        case .probing: wasProbe && admitted == generation
         }
     }
 
     /// The probe ended, without being asked for fewer calls. `decided` is false if nobody knows how, as when cancelled.
-    mutating func probeEnded(decided: Bool, inEpoch admitted: UInt64, at now: Instant) {
+    mutating func probeEnded(decided: Bool, inGeneration admitted: UInt64, at now: Instant) {
         latest = max(latest, now)
-        guard case .probing = gate, admitted == epoch else { return }
+        guard case .probing = gate, admitted == generation else { return }
         guard decided else {
             gate = .held(until: latest)
             return
@@ -290,15 +290,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Gives back the share of a call that a policy further in refused: it never left.
-    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, inEpoch admitted: UInt64, at now: Instant) {
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, inGeneration admitted: UInt64, at now: Instant) {
         latest = max(latest, now)
-        guard admitted == epoch else { return }
+        guard admitted == generation else { return }
         limiter.giveBack(cost, receipt, at: latest.nanoseconds)
     }
 
     /// A call that was let in with ``Answer/pace`` ended, without being asked for fewer calls.
-    mutating func paceEnded(decided: Bool, inEpoch admitted: UInt64) {
-        guard admitted == epoch, let slowStart else { return }
+    mutating func paceEnded(decided: Bool, inGeneration admitted: UInt64) {
+        guard admitted == generation, let slowStart else { return }
         self.slowStart?.credit = slowStart.credit.saturatingAdding(decided ? 2 : 1)
     }
 
@@ -317,7 +317,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         gate = .open
         slowStart = nil
         holds = 0
-        epoch &+= 1
+        generation &+= 1
     }
 
     /// Whether forgetting it would lose nothing.

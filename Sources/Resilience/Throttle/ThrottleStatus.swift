@@ -10,6 +10,9 @@ public struct ThrottleStatus: Sendable, Hashable {
     public let isProbing: Bool
     /// Calls that wait for their turn.
     public let waiting: Int
+
+    /// Whether a call of cost 1 would go now, without a wait.
+    public var isAllowed: Bool { timeUntilNext <= .zero }
 }
 
 extension ThrottleStateMachine {

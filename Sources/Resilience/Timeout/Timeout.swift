@@ -71,44 +71,4 @@ public struct Timeout: AroundPolicy {
     }
 
     public var description: String { "\(name): \(limit?.text ?? "by attempt")" }
-
-    public enum Event: PolicyEvent, Equatable {
-        /// A call is over for its limit.
-        case timedOut(Duration)
-        /// An operation that an ``AbandoningTimeout`` no longer waited for has ended, so long after its call.
-        case endedLate(by: Duration)
-
-        public var kind: String {
-            switch self {
-            case .timedOut: "timedOut"
-            case .endedLate: "endedLate"
-            }
-        }
-
-        public var description: String {
-            switch self {
-            case .timedOut(let limit): "timed out after \(limit.text)"
-            case .endedLate(let delay): "abandoned operation ended, \(delay.text) after its call"
-            }
-        }
-    }
-}
-
-/// It took longer than its ``Timeout`` allows. It may or may not have had its effect.
-public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
-    /// The timeout's name.
-    public let timeout: String
-    public let limit: Duration
-    /// What the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was abandoned, and may
-    /// still run.
-    public let underlying: (any Error)?
-
-    public init(timeout: String, limit: Duration, underlying: (any Error)?) {
-        self.timeout = timeout
-        self.limit = limit
-        self.underlying = underlying
-    }
-
-    public var verdict: Verdict { .transient }
-    public var description: String { "Timed out after \(limit.text) (\(timeout))" }
 }

@@ -191,7 +191,7 @@ struct RateSearch: Sendable, Hashable {
     private var believed: Double { min(trust, isSlow ? patience * inPeriod : inPeriod) }
 
     /// How many requests it holds for: more, where a 429 costs more than the request.
-    private var hold: Double {
+    private var plateau: Double {
         let lost = silence * limit - catchUp(after: silence)
         return min(Self.longestHold, believed * (1 + lost / 10))
     }
@@ -204,14 +204,14 @@ struct RateSearch: Sendable, Hashable {
         guard sentAt >= steppedAt else { return }
         acknowledgements += 1
         if step == 0 {
-            guard acknowledgements >= hold else { return }
+            guard acknowledgements >= plateau else { return }
             step = isSlow ? Self.leastPatience / patience : 1 / max(4, believed)
             (growth, earlier) = (1 + step, pace)
         } else {
             surplus += 1 - limit / pace
             sureSurplus += max(0, 1 - 1.1 * limit / pace)
             let fewest = min(3, max(1, inPeriod / 5))
-            let enough = (isSlow ? min(hold, inPeriod) : hold) / (isProvenWrong ? 10 : 5)
+            let enough = (isSlow ? min(plateau, inPeriod) : plateau) / (isProvenWrong ? 10 : 5)
             guard acknowledgements >= max(fewest, enough) else { return }
             // Where a request takes longer than a fifth of a period, several steps in one.
             growth = 1 + (isSlow ? step : step * max(1, 5 / inPeriod))

@@ -14,15 +14,15 @@ public import Resilience
 /// Give it to policies as their `timeBase`, and to other code that waits as its `any Clock<Duration>`: then both share one
 /// time.
 public final class ManualClock: TimeBase, Clock {
-    struct State: Watched {
+    struct State: Counted {
         var now: Instant
         var alarms = AlarmQueue()
         /// Who waits for a number of sleepers.
-        var watchers = Watchers()
+        var watchers = CountWaiters()
         /// How often an alarm was set or time has moved.
         var changes = 0
         /// Who waits for a certain sleeper, and looks again after every change.
-        var changeWatchers = Watchers()
+        var changeWatchers = CountWaiters()
         var executor: SteppedExecutor?
         var idlers: [CheckedContinuation<Void, Never>] = []
 

@@ -18,7 +18,7 @@ import Resilience
 /// #expect(account.balances.callCount == 2)
 /// ```
 public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Error>: Sendable {
-    struct State: Watched {
+    struct State: Counted {
         var results: ArraySlice<Result<Output, Failure>>
         var fallback: Result<Output, Failure>?
         var inputs: [Input] = []
@@ -26,7 +26,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         var mostRunning = 0
         var holds = false
         var held: [Waiter] = []
-        var watchers = Watchers()
+        var watchers = CountWaiters()
 
         var count: Int { inputs.count }
     }

@@ -67,6 +67,18 @@ import Testing
         #expect(merged.idempotencyKey == "key 2")
     }
 
+    @Test("one that says the same by another kind is not the same: its handler may be another")
+    func sameOfAnotherKind() {
+        let merging = Coalescing.merging(acrossKinds: true) { $1.payload }
+        let outcome = merging.combine(
+            mutation("1", .delete, kind: "remove", payload: "x"), mutation("2", .delete, kind: "erase", payload: "x"))
+        guard case .merged(let merged) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(merged.kind == "erase" && merged.idempotencyKey == "key 2")
+    }
+
     @Test("changes are merged by the caller, creates and updates alike; a delete has a payload of its own")
     func merging() {
         let merging = Coalescing.merging { $0.payload + $1.payload }

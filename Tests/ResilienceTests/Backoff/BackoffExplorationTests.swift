@@ -26,7 +26,7 @@ private struct ExactBackoff: ExplorableMachine {
     private let formula: Formula
     private let cap: Int128
     private let jitter: Backoff.Jitter
-    private var chance = SeededGenerator(seed: 1)
+    private var generator = SeededGenerator(seed: 1)
     private var retry = 0
     private var previous: Duration?
 
@@ -72,7 +72,7 @@ private struct ExactBackoff: ExplorableMachine {
 
     mutating func apply(_ input: Input) throws {
         if case .skip(let number) = input { retry = Int(clamping: Int128(retry) + Int128(number)) }
-        let delay = backoff.delay(beforeRetry: retry, previous: previous, using: &chance)
+        let delay = backoff.delay(beforeRetry: retry, previous: previous, using: &generator)
         let exact = exactDelay
         // A factor that is no power of two is multiplied in floating-point numbers.
         let error: Int128 =

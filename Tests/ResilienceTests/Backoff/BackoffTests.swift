@@ -4,11 +4,11 @@ import Testing
 @testable import Resilience
 
 @Suite struct BackoffTests {
-    private var chance = SeededGenerator(seed: 1)
+    private var generator = SeededGenerator(seed: 1)
 
     private func delays(_ backoff: Backoff, _ count: Int) -> [Duration] {
-        var chance = chance
-        return (0..<count).map { backoff.delay(beforeRetry: $0, using: &chance) }
+        var generator = generator
+        return (0..<count).map { backoff.delay(beforeRetry: $0, using: &generator) }
     }
 
     @Test(
@@ -35,8 +35,8 @@ import Testing
         ] as [(Backoff.Jitter, Int, Int)])
     func jitterRange(jitter: Backoff.Jitter, least: Int, greatest: Int) {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: jitter)
-        var chance = chance
-        let delays = (0..<5000).map { _ in backoff.delay(beforeRetry: 2, previous: .seconds(2), using: &chance) }
+        var generator = generator
+        let delays = (0..<5000).map { _ in backoff.delay(beforeRetry: 2, previous: .seconds(2), using: &generator) }
         let (low, high) = (Duration.milliseconds(least), Duration.milliseconds(greatest))
         #expect(delays.allSatisfy { low <= $0 && $0 <= high })
         #expect(delays.min()! <= low + (high - low) / 100 && delays.max()! >= high - (high - low) / 100)
@@ -45,16 +45,16 @@ import Testing
     @Test("decorrelated jitter of a base above the cap or of a huge last delay is the cap, not an invalid range")
     mutating func decorrelatedEnds() {
         let small = Backoff.exponential(from: .seconds(9), cap: .seconds(5), jitter: .decorrelated)
-        #expect(small.delay(beforeRetry: 0, using: &chance) == .seconds(5))
-        #expect(small.delay(beforeRetry: 1, previous: .seconds(Int64.max), using: &chance) == .seconds(5))
-        #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &chance) == .seconds(5))
+        #expect(small.delay(beforeRetry: 0, using: &generator) == .seconds(5))
+        #expect(small.delay(beforeRetry: 1, previous: .seconds(Int64.max), using: &generator) == .seconds(5))
+        #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &generator) == .seconds(5))
     }
 
     @Test("decorrelated jitter reaches three times the base after a wait of none, and the cap after a huge one")
     mutating func decorrelatedReach() {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: .decorrelated)
         for (previous, greatest) in [(Duration.zero, 3), (.nanoseconds(Int64.max / 2), 20)] {
-            let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 1, previous: previous, using: &chance) }
+            let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 1, previous: previous, using: &generator) }
             #expect(delays.max()! > .milliseconds(greatest * 1000 - 200) && delays.max()! <= .seconds(greatest))
         }
     }
@@ -67,13 +67,13 @@ import Testing
 
     @Test("a linear delay of any later retry is the cap", arguments: [1 << 33, 1 << 34, 1 << 40, Int.max - 1, .max])
     mutating func farLinear(retry: Int) {
-        #expect(Backoff.linear(.seconds(2)).delay(beforeRetry: retry, using: &chance) == .seconds(20))
+        #expect(Backoff.linear(.seconds(2)).delay(beforeRetry: retry, using: &generator) == .seconds(20))
     }
 
     @Test("no delay at all stays none at any later retry", arguments: [1, 1.5, 2, 3])
     mutating func farZero(factor: Double) {
         let backoff = Backoff.exponential(from: .zero, factor: factor, jitter: .none)
-        for retry in [63, 64, 2000, .max] { #expect(backoff.delay(beforeRetry: retry, using: &chance) == .zero) }
+        for retry in [63, 64, 2000, .max] { #expect(backoff.delay(beforeRetry: retry, using: &generator) == .zero) }
     }
 
     @Test("proportional jitter of a delay that a double rounds up starts at zero, not below")
@@ -92,7 +92,7 @@ import Testing
     @Test("proportional jitter of a huge delay reaches up to the cap")
     mutating func proportionalOfHuge() {
         let backoff = Backoff.linear(.nanoseconds(Int64.max / 4 * 3), cap: .infinite, jitter: .proportional(0.5))
-        let delays = (0..<100).map { _ in backoff.delay(beforeRetry: 0, using: &chance) }
+        let delays = (0..<100).map { _ in backoff.delay(beforeRetry: 0, using: &generator) }
         #expect(Set(delays).count > 90)
     }
 
@@ -111,10 +111,10 @@ import Testing
     @Test("jitter at the cap spreads below it; it does not line clients up at the cap", arguments: [7, 8, 9])
     func spreadAtTheCap(seed: UInt64) {
         for jitter in [Backoff.Jitter.full, .equal, .decorrelated, .proportional(0.25)] {
-            var chance = SeededGenerator(seed: seed)
+            var generator = SeededGenerator(seed: seed)
             let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: jitter)
             let delays = (0..<1000).map { _ in
-                backoff.delay(beforeRetry: 40, previous: .seconds(5), using: &chance)
+                backoff.delay(beforeRetry: 40, previous: .seconds(5), using: &generator)
             }
             #expect(delays.allSatisfy { $0 <= .seconds(20) })
             #expect(delays.count { $0 == .seconds(20) } < 10, "\(jitter)")
@@ -123,17 +123,18 @@ import Testing
 
     @Test("full jitter has the middle of its range as its mean")
     func fullJitterMean() {
-        var chance = SeededGenerator(seed: 4)
+        var generator = SeededGenerator(seed: 4)
         let backoff = Backoff.exponential(from: .seconds(1), jitter: .full)
-        let sum = (0..<10_000).reduce(Duration.zero) { sum, _ in sum + backoff.delay(beforeRetry: 0, using: &chance) }
+        let sum = (0..<10_000).reduce(Duration.zero) { sum, _ in sum + backoff.delay(beforeRetry: 0, using: &generator)
+        }
         #expect((.milliseconds(490)...(.milliseconds(510))).contains(sum / 10_000))
     }
 
     @Test("the same seed gives the same delays, another seed others")
     func seeded() {
         func delays(seed: UInt64) -> [Duration] {
-            var chance = SeededGenerator(seed: seed)
-            return (0..<20).map { Backoff.exponential().delay(beforeRetry: $0, using: &chance) }
+            var generator = SeededGenerator(seed: seed)
+            return (0..<20).map { Backoff.exponential().delay(beforeRetry: $0, using: &generator) }
         }
         #expect(delays(seed: 1) == delays(seed: 1))
         #expect(delays(seed: 1) != delays(seed: 2))
@@ -144,8 +145,8 @@ import Testing
     func manyAttempts(factor: Double) {
         let backoff = Backoff.exponential(from: .milliseconds(50), factor: factor, jitter: .none)
         for retry in [64, 1024, 1025, 1026, 1_000_000, .max] {
-            var chance = chance
-            #expect(backoff.delay(beforeRetry: retry, using: &chance) == .seconds(20))
+            var generator = generator
+            #expect(backoff.delay(beforeRetry: retry, using: &generator) == .seconds(20))
         }
     }
 
@@ -163,9 +164,9 @@ import Testing
     mutating func custom() {
         let backoff = Backoff.custom(cap: .seconds(9)) { retry, previous in .seconds(retry * 4 - 4) + previous }
         #expect(delays(backoff, 5) == [.zero, .zero, .seconds(4), .seconds(8), .seconds(9)])
-        #expect(backoff.delay(beforeRetry: 2, previous: .seconds(1), using: &chance) == .seconds(5))
+        #expect(backoff.delay(beforeRetry: 2, previous: .seconds(1), using: &generator) == .seconds(5))
         let endless = Backoff.custom(cap: .infinite) { _, _ in Duration(attoseconds: .max) }
-        #expect(endless.delay(beforeRetry: 0, using: &chance) == .nanoseconds(Int64.max))
+        #expect(endless.delay(beforeRetry: 0, using: &generator) == .nanoseconds(Int64.max))
     }
 
     @Test("what is custom is known from what is not: a throttle takes none for its holds")
@@ -177,7 +178,7 @@ import Testing
     @Test("jitter spreads a custom delay too")
     mutating func customJitter() {
         let backoff = Backoff.custom(jitter: .equal) { _, _ in .seconds(8) }
-        let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 0, using: &chance) }
+        let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 0, using: &generator) }
         #expect(delays.min()! < .milliseconds(4_050) && delays.min()! >= .seconds(4) && delays.max()! <= .seconds(8))
     }
 
@@ -211,11 +212,11 @@ import Testing
 
     @Test("every delay of a small range comes up as often as the others")
     func uniform() {
-        var chance = chance
+        var generator = generator
         let backoff = Backoff.constant(.nanoseconds(4), jitter: .full)
         var counts = [Int](repeating: 0, count: 5)
         for _ in 0..<50_000 {
-            counts[Int(backoff.delay(beforeRetry: 0, using: &chance).saturatedNanoseconds)] += 1
+            counts[Int(backoff.delay(beforeRetry: 0, using: &generator).saturatedNanoseconds)] += 1
         }
         #expect(counts.allSatisfy { (9_600...10_400).contains($0) }, "\(counts)")
     }
@@ -223,8 +224,8 @@ import Testing
     @Test("a retry number below zero counts as the first")
     mutating func negativeRetry() {
         let backoff = Backoff.exponential(from: .seconds(1), jitter: .none)
-        #expect(backoff.delay(beforeRetry: -5, using: &chance) == .seconds(1))
-        #expect(backoff.delay(beforeRetry: .min, using: &chance) == .seconds(1))
+        #expect(backoff.delay(beforeRetry: -5, using: &generator) == .seconds(1))
+        #expect(backoff.delay(beforeRetry: .min, using: &generator) == .seconds(1))
     }
 
     @Test("the description names the kind, the base, the cap and the jitter")

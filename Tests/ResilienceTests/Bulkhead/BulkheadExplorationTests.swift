@@ -76,10 +76,12 @@ private struct ListedBulkhead: ExplorableMachine {
     /// What has left a line stays in its list for a while: that is part of its state.
     var identity: [Int]? {
         let handed = inside.contains { $0 > 0 } ? 1 : 0
-        let bounds = [limit, queueLimit, inside.count, handed, displaced.count, machine.hold.map { Int($0) } ?? -1]
+        let bounds = [
+            limit, queueLimit, inside.count, handed, displaced.count, machine.serviceTime.map { Int($0) } ?? -1,
+        ]
         return machine.lines.reduce(into: bounds) { identity, line in
-            identity += [Int(line.priority.rawValue), line.first, line.order.count]
-            identity += line.order.map { line.waiting.contains($0) ? 1 : 0 }
+            identity += [Int(line.priority.rawValue), line.tickets.first, line.tickets.order.count]
+            identity += line.tickets.order.map { line.tickets[$0] == nil ? 0 : 1 }
         }
     }
 
@@ -87,8 +89,8 @@ private struct ListedBulkhead: ExplorableMachine {
         switch input {
         case .arrive(let number, let priority, let patience, let mayDisplace):
             for _ in 0..<number { try arrive(priority, patience, mayDisplace) }
-        case .leave(let number, let hold):
-            for _ in 0..<number { try leave(after: hold) }
+        case .leave(let number, let serviceTime):
+            for _ in 0..<number { try leave(after: serviceTime) }
         case .giveUp(let place):
             try require(machine.leaveQueue(line.remove(at: place).ticket), "one that waits could not leave")
         case .giveUpTooLate:
@@ -118,8 +120,8 @@ private struct ListedBulkhead: ExplorableMachine {
         try require(machine.queued, is: line.count, "queued")
         try require(line.isEmpty || machine.inUse >= limit, "one waits beside a free permit")
         try require(machine.displaced, is: Set(displaced), "displaced")
-        try require(machine.hold, is: hold, "the hold")
-        try require(Set(machine.lines.flatMap(\.waiting)), is: Set(line.map(\.ticket)), "the line")
+        try require(machine.serviceTime, is: serviceTime, "the service time")
+        try require(Set(machine.lines.flatMap(\.tickets.members.keys)), is: Set(line.map(\.ticket)), "the line")
     }
 
     private mutating func arrive(_ priority: CallPriority, _ patience: Int64, _ mayDisplace: Bool) throws {
@@ -137,7 +139,7 @@ private struct ListedBulkhead: ExplorableMachine {
             }
         let mustDisplace = line.count >= queueLimit
         if mustDisplace, place == line.count || !mayDisplace { return try require(answer, is: .refuse) }
-        if patience == 0 || Double(place) * Double(hold ?? 0) / Double(limit) >= Double(patience) + 1 {
+        if patience == 0 || Double(place) * Double(serviceTime ?? 0) / Double(limit) >= Double(patience) + 1 {
             return try require(answer, is: .tooLate)
         }
         let loser = mustDisplace ? line.removeLast().ticket : nil
@@ -148,12 +150,12 @@ private struct ListedBulkhead: ExplorableMachine {
         try require(answer, is: .queue(ticket: ticket, displacing: loser))
     }
 
-    private mutating func leave(after hold: Int64?) throws {
+    private mutating func leave(after serviceTime: Int64?) throws {
         inside.removeFirst()
-        if let hold { measured.append(hold) }
+        if let serviceTime { measured.append(serviceTime) }
         let next = inside.count < limit && !line.isEmpty ? letIn() : nil
         forgetIfFree()
-        try require(machine.leave(after: hold), is: next, "the next")
+        try require(machine.leave(after: serviceTime), is: next, "the next")
     }
 
     private mutating func letIn() -> UInt64 {
@@ -167,7 +169,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     /// All of them anew, each an eighth of the way.
-    private var hold: Int64? {
+    private var serviceTime: Int64? {
         guard let first = measured.first else { return nil }
         return measured.dropFirst().reduce(first) { $0 + Int64((Double($1 - $0) / 8).rounded(.towardZero)) }
     }

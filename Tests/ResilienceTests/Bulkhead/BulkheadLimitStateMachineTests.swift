@@ -18,7 +18,7 @@ import Testing
         var machine = busy(limit: 1, queue: 9, waiting: 2)
         _ = machine.leave(after: 100)
         #expect(machine.setLimit(3) == [2])
-        #expect(machine.inUse == 2 && machine.hold == nil)
+        #expect(machine.inUse == 2 && machine.serviceTime == nil)
         #expect(machine.arrive() == .enter)
         #expect(machine.arrive() == .queue(ticket: 3))
     }
@@ -28,7 +28,7 @@ import Testing
         var machine = busy(limit: 1, queue: 9, waiting: 2)
         _ = machine.leave(after: 100)
         #expect(machine.setLimit(2) == [2])
-        #expect(machine.hold == 100)
+        #expect(machine.serviceTime == 100)
     }
 
     @Test("a lowered limit lets those inside finish, and lets nobody in before fewer are inside (P24)")
@@ -50,10 +50,10 @@ import Testing
     func loweredRemembers() {
         var machine = busy(limit: 3, queue: 9, waiting: 1)
         _ = (machine.setLimit(1), machine.leave(after: 100))
-        #expect(machine.hold == 100 && machine.inUse == 2)
+        #expect(machine.serviceTime == 100 && machine.inUse == 2)
         #expect(machine.estimatedWait == 200)
         _ = machine.leave(after: 100)
-        #expect(machine.hold == 100 && machine.inUse == 1 && machine.queued == 1)
+        #expect(machine.serviceTime == 100 && machine.inUse == 1 && machine.queued == 1)
     }
 
     @Test("lowered and raised again, a limit has lost no permit (P24)")

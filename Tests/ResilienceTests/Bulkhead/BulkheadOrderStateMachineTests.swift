@@ -120,27 +120,6 @@ import Testing
         #expect(served == tickets[1...254].reversed())
     }
 
-    @Test("leaving the middle of a long queue costs no walk along it from behind either (P21)")
-    func leavingTheMiddle() {
-        var line = TicketLine()
-        let tickets = (0..<100_000).map { _ in line.join() }
-        for ticket in tickets where ticket % 3 != 0 { _ = line.leave(ticket) }
-        var rest: [UInt64] = []
-        while let ticket = line.popLast() { rest.append(ticket) }
-        #expect(rest == tickets.filter { $0 % 3 == 0 }.reversed())
-        #expect(line.count == 0 && line.order.count <= 32)
-    }
-
-    @Test("a line served from behind forgets those who left, too")
-    func staysShort() {
-        var line = TicketLine()
-        let tickets = (0..<100).map { _ in line.join() }
-        for ticket in tickets[..<50] { _ = line.leave(ticket) }
-        #expect(line.order.count == 100)
-        #expect(line.popLast() == 100)
-        #expect(line.order == Array(51...99) && line.first == 0)
-    }
-
     private func full(limit: Int, queue: Int, _ order: Bulkhead.Order) -> BulkheadStateMachine {
         var machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
         for _ in 0..<limit { _ = machine.arrive() }

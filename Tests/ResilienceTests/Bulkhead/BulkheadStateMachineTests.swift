@@ -102,31 +102,4 @@ import Testing
         }
         #expect(agrees)
     }
-
-    @Test("leaving the middle of a long queue costs no walk along it, and the rest keep their order (P21)")
-    func leavingTheMiddle() {
-        var line = TicketLine()
-        let tickets = (0..<100_000).map { _ in line.join() }
-        for ticket in tickets where ticket % 3 != 0 { _ = line.leave(ticket) }
-        var rest: [UInt64] = []
-        while let ticket = line.popFirst() { rest.append(ticket) }
-        #expect(rest == tickets.filter { $0 % 3 == 0 })
-        #expect(line.count == 0)
-    }
-
-    @Test("a line forgets those who were served or left: it is never longer than 32 or twice those who wait")
-    func staysShort() {
-        func isShort(_ line: TicketLine) -> Bool {
-            line.order.count <= max(32, 2 * line.count)
-        }
-        var (served, left, long) = (TicketLine(), TicketLine(), TicketLine())
-        for _ in 0..<100 {
-            _ = (served.join(), served.popFirst(), left.leave(left.join()))
-            #expect(isShort(served) && isShort(left))
-        }
-        for ticket in (0..<100).map({ _ in long.join() }) {
-            _ = long.leave(ticket)
-            #expect(isShort(long))
-        }
-    }
 }

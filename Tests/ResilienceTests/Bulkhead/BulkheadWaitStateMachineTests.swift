@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct BulkheadWaitStateMachineTests {
-    @Test("without a measured hold nobody is refused for having little time (P23)")
+    @Test("without a measured service time nobody is refused for having little time (P23)")
     func noData() {
         var machine = busy(limit: 1, queue: 100, waiting: 99)
         #expect(machine.estimatedWait == nil)
@@ -14,16 +14,16 @@ import Testing
         "one that has less time than those ahead of it take is refused at once, any other queues (P23)",
         arguments: [(1, 3, 300), (2, 4, 200), (3, 4, 133), (10, 9, 90), (1, 1, 100)])
     func tooLate(limit: Int, ahead: Int, wait: Int64) {
-        var machine = measured(limit: limit, waiting: ahead, hold: 100)
+        var machine = measured(limit: limit, waiting: ahead, serviceTime: 100)
         #expect(machine.arrive(patience: wait - 1) == .tooLate)
         #expect(machine.queued == ahead && machine.inUse == limit)
         #expect(machine.arrive(patience: wait) != .tooLate)
         #expect(machine.queued == ahead + 1)
     }
 
-    @Test("the first in the queue is not refused for a long hold: the next permit may come at any moment")
+    @Test("the first in the queue is not refused for a long service time: the next permit may come at any moment")
     func first() {
-        var machine = measured(limit: 1, waiting: 0, hold: 1_000_000)
+        var machine = measured(limit: 1, waiting: 0, serviceTime: 1_000_000)
         #expect(machine.arrive(patience: 1) == .queue(ticket: 2))
     }
 
@@ -52,13 +52,13 @@ import Testing
 
     @Test("newest first, nobody is ahead: a turn is never predicted to be late")
     func newestFirst() {
-        var machine = measured(limit: 1, waiting: 9, hold: 1_000, order: .lastInFirstOut)
+        var machine = measured(limit: 1, waiting: 9, serviceTime: 1_000, order: .lastInFirstOut)
         #expect(machine.arrive(patience: 1) == .queue(ticket: 11))
     }
 
     @Test("by priority, only those as important or more are ahead")
     func byPriority() {
-        var machine = measured(limit: 1, waiting: 3, hold: 100, order: .byPriority)
+        var machine = measured(limit: 1, waiting: 3, serviceTime: 100, order: .byPriority)
         _ = machine.arrive(priority: .high)
         #expect(machine.arrive(priority: .high, patience: 99) == .tooLate)
         #expect(machine.arrive(priority: .high, patience: 100) != .tooLate)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a hold is smoothed: an eighth of the newest",
+        "a service time is smoothed: an eighth of the newest",
         arguments: [
             ([100], 100), ([100, 180], 110), ([100, 20], 90), ([80, 0], 70), ([80, -5], 70), ([-5], 0),
             ([100, 107], 100),
@@ -76,33 +76,33 @@ import Testing
         ] as [([Int64], Int64)])
     func smoothing(holds: [Int64], expected: Int64) {
         var machine = busy(limit: 1, queue: 100, waiting: 100)
-        for hold in holds { _ = machine.leave(after: hold) }
-        #expect(machine.hold == expected)
+        for serviceTime in holds { _ = machine.leave(after: serviceTime) }
+        #expect(machine.serviceTime == expected)
     }
 
-    @Test("what was not measured changes no hold")
+    @Test("what was not measured changes no service time")
     func unmeasured() {
         var machine = busy(limit: 1, queue: 100, waiting: 100)
         _ = (machine.leave(after: 100), machine.leave())
-        #expect(machine.hold == 100)
+        #expect(machine.serviceTime == 100)
     }
 
     @Test("the estimate is what one more at the end of the queue would wait, and does not overflow")
     func estimate() {
-        #expect(measured(limit: 1, waiting: 0, hold: 100).estimatedWait == 100)
-        #expect(measured(limit: 4, waiting: 7, hold: 100).estimatedWait == 200)
-        #expect(measured(limit: 1, waiting: 7, hold: .max).estimatedWait == .max)
-        var machine = measured(limit: 1, waiting: 7, hold: .max)
+        #expect(measured(limit: 1, waiting: 0, serviceTime: 100).estimatedWait == 100)
+        #expect(measured(limit: 4, waiting: 7, serviceTime: 100).estimatedWait == 200)
+        #expect(measured(limit: 1, waiting: 7, serviceTime: .max).estimatedWait == .max)
+        var machine = measured(limit: 1, waiting: 7, serviceTime: .max)
         #expect(machine.arrive(patience: .max) == .queue(ticket: 9))
     }
 
     @Test("a permit that lies free makes it forget the holds, and the last waiter's leaving does not")
     func forgets() {
-        var machine = measured(limit: 2, waiting: 1, hold: 100)
+        var machine = measured(limit: 2, waiting: 1, serviceTime: 100)
         #expect(machine.leaveQueue(2) == true)
-        #expect(machine.hold == 100)
+        #expect(machine.serviceTime == 100)
         #expect(machine.leave(after: 100) == nil)
-        #expect(machine.hold == nil && machine.inUse == 1)
+        #expect(machine.serviceTime == nil && machine.inUse == 1)
     }
 
     private func busy(
@@ -114,10 +114,10 @@ import Testing
     }
 
     private func measured(
-        limit: Int, waiting: Int, hold: Int64, order: Bulkhead.Order = .firstInFirstOut
+        limit: Int, waiting: Int, serviceTime: Int64, order: Bulkhead.Order = .firstInFirstOut
     ) -> BulkheadStateMachine {
         var machine = busy(limit: limit, queue: 100, waiting: waiting + 1, order: order)
-        _ = machine.leave(after: hold)
+        _ = machine.leave(after: serviceTime)
         return machine
     }
 }

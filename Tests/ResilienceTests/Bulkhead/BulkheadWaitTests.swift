@@ -15,7 +15,7 @@ import Testing
     func tooLate() async throws {
         let bulkhead = bulkhead()
         var stays = Stays(bulkhead, clock)
-        stays.hold(for: .seconds(10), thenQueue: 2)
+        stays.serviceTime(for: .seconds(10), thenQueue: 2)
         let late = CallOptions(deadline: clock.now + .seconds(19))
         await #expect(
             throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate, retryAfter: .seconds(30))
@@ -33,7 +33,7 @@ import Testing
     func maxWait() {
         let bulkhead = bulkhead(maxWait: .seconds(11))
         var stays = Stays(bulkhead, clock)
-        stays.hold(for: .seconds(10), thenQueue: 1)
+        stays.serviceTime(for: .seconds(10), thenQueue: 1)
         let first = stays.queues(CallOptions())
         let second = stays.queues(CallOptions())
         #expect(first && !second)
@@ -70,7 +70,7 @@ import Testing
     func withoutPredictions() {
         let bulkhead = bulkhead(predictsWait: false)
         var stays = Stays(bulkhead, clock)
-        stays.hold(for: .seconds(10), thenQueue: 5)
+        stays.serviceTime(for: .seconds(10), thenQueue: 5)
         #expect(bulkhead.status.estimatedWait == nil)
         let queues = stays.queues(CallOptions(deadline: clock.now + .nanoseconds(1)))
         #expect(queues)
@@ -80,7 +80,7 @@ import Testing
     func forgets() throws {
         let bulkhead = bulkhead()
         var stays = Stays(bulkhead, clock)
-        stays.hold(for: .seconds(10), thenQueue: 0)
+        stays.serviceTime(for: .seconds(10), thenQueue: 0)
         #expect(bulkhead.status.estimatedWait == .seconds(10))
         stays.leave(1)
         #expect(bulkhead.status.estimatedWait == nil)
@@ -163,7 +163,7 @@ private struct Stays {
 
     /// One call waits, is handed the permit, holds it for so long, and hands it on to another that waited. So many wait
     /// then.
-    mutating func hold(for duration: Duration, thenQueue queued: Int) {
+    mutating func serviceTime(for duration: Duration, thenQueue queued: Int) {
         for _ in 0...2 + queued { _ = queues(CallOptions()) }
         leave(0)
         comeInside(1)

@@ -80,8 +80,9 @@ import Testing
             (.transient, .seconds(60)), (nil, .seconds(60)),
         ] as [(Verdict?, Duration)])
     func retryAfter(verdict: Verdict?, length: Duration) {
-        let chance = SplitMix64(seed: 1)
-        #expect(RetryAfterBreak.retryAfter().duration(of: Trip(earlier: 1, verdict: verdict), using: chance) == length)
+        let generator = SplitMix64(seed: 1)
+        #expect(
+            RetryAfterBreak.retryAfter().duration(of: Trip(earlier: 1, verdict: verdict), using: generator) == length)
     }
 
     @Test("a cap of no time makes every break that is asked for none")

@@ -127,7 +127,7 @@ private struct WitnessedCircuit: ExplorableMachine {
             case .refuse(let retryAfter):
                 try require(circuit.admit(at: now), is: .refuse(retryAfter: retryAfter, transition))
             case .wait(let limit, let leaseEnds):
-                try require(circuit.admit(at: now), is: .wait(upTo: limit, leaseEnds: leaseEnds))
+                try require(circuit.admit(at: now), is: .wait(until: now + limit, leaseEnds: leaseEnds))
             }
         case .end(let index, let verdict):
             let call = outside.remove(at: index)

@@ -94,8 +94,8 @@ private let now = Instant.second(0)
             var successes = 0
             var state: CircuitState { .closed }
             var description: String { "plain" }
-            func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
-            mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+            func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
                 successes += 1
                 return false
             }
@@ -143,8 +143,8 @@ private let now = Instant.second(0)
         struct Strict: CircuitStateMachine {
             var state: CircuitState { .closed }
             var description: String { "strict" }
-            func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
-            func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+            func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
                 Issue.record("told of \(end.verdict)")
                 return false
             }

@@ -176,8 +176,8 @@ import Testing
             var failures = 0
             var state: CircuitState { failures < 2 ? .closed : .open }
             var description: String { "simple" }
-            func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
-            mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+            func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
                 if end.verdict == .transient { failures += 1 }
                 return end.verdict == .transient
             }

@@ -50,7 +50,7 @@ extension BreakDuration {
 /// A break that ends before it begins: it is to be taken for none.
 struct NegativeBreak: BreakDuration {
     var description: String { "for less than no time" }
-    func duration(of trip: Trip, using chance: SplitMix64) -> Duration { .seconds(-5) }
+    func duration(of trip: Trip, using generator: SplitMix64) -> Duration { .seconds(-5) }
 }
 
 /// A circuit of one's own, that goes by verdicts alone and changes when it is asked: open for a minute after a failure.
@@ -61,13 +61,13 @@ struct PlainCircuit: CircuitStateMachine {
     var description: String { "plain" }
     var changesAt: Instant? { state == .open ? until : nil }
 
-    mutating func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission {
+    mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
         if state == .open, now < until { return .refuse(retryAfter: now.duration(to: until)) }
         if state == .open { state = .halfOpen }
         return .allow(ticket: state == .halfOpen ? 1 : 0)
     }
 
-    mutating func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool {
+    mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         state = end.verdict == .success ? .closed : .open
         until = end.time + .seconds(60)
         return state == .open

@@ -169,7 +169,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             struct Holding: Policy {
                 let number: Int
-                var canNestInItself: Bool { false }
+                var traits: PolicyTraits { PolicyTraits(canNestInItself: false) }
             }
             _ = Pipeline {
                 for number in 0..<100 { Holding(number: number) }

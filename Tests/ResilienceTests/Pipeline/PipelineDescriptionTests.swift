@@ -30,7 +30,7 @@ import Testing
             Retry("outer", maxRetries: 4)
             Retry("inner", maxRetries: 3)
         }
-        #expect(pipeline.warnings == ["outer around inner: attempts multiply, up to 20 a call"])
+        #expect(pipeline.warnings == ["outer around inner: attempts multiply, up to 20 per call"])
     }
 
     @Test("a retry of what an open circuit refuses is warned of")
@@ -40,7 +40,7 @@ import Testing
             CircuitBreaker()
         }
         #expect(
-            pipeline.warnings == ["retry around breaker: what an open circuit refuses is tried again, call after call"])
+            pipeline.warnings == ["retry around breaker: calls that an open circuit rejects are tried again"])
     }
 
     @Test("permits taken before a retry or a breaker are warned of")
@@ -53,10 +53,10 @@ import Testing
         }.warnings
         #expect(
             warnings == [
-                "bulkhead around retry: a call keeps its permit while it waits to try again",
-                "bulkhead around breaker: calls wait their turn only to be refused by an open circuit",
+                "bulkhead around retry: a call keeps its permit while it waits for its next attempt",
+                "bulkhead around breaker: calls wait for their turn, and then an open circuit rejects them",
                 "throttle around retry: only the first attempt of a call is throttled",
-                "throttle around breaker: calls wait their turn only to be refused by an open circuit",
+                "throttle around breaker: calls wait for their turn, and then an open circuit rejects them",
             ])
     }
 
@@ -75,7 +75,7 @@ import Testing
                 "breaker around throttle: its waits count as the endpoint's slowness",
                 "breaker around inner: its waits count as the endpoint's slowness",
                 "bulkhead around throttle: a call keeps its permit while it waits for its turn",
-                "bulkhead around inner: a call keeps its permit while it waits to try again",
+                "bulkhead around inner: a call keeps its permit while it waits for its next attempt",
                 "throttle around inner: only the first attempt of a call is throttled",
             ])
         let none = Pipeline {
@@ -84,5 +84,50 @@ import Testing
             Bulkhead(limit: 1)
         }
         #expect(none.warnings == [])
+    }
+
+    @Test("policies of a user's own, around policies too, are warned of by their traits")
+    func traitsOfOthers() {
+        struct Again: Policy {
+            let name = "again"
+            let traits = PolicyTraits(maxAttempts: 3, retriesRejections: true)
+        }
+        struct Elsewhere: AroundPolicy {
+            let name = "elsewhere"
+            let traits = PolicyTraits(waits: true, holdsPermits: true, measuresDuration: true)
+            func around(
+                _ call: inout Call, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+            ) async throws -> Verdict { try await inside(call.deadline) }
+        }
+        let warnings = Pipeline {
+            Elsewhere()
+            Again()
+            Bulkhead(limit: 1)
+            CircuitBreaker()
+            Elsewhere()
+        }.warnings
+        #expect(
+            warnings == [
+                "elsewhere around again: a call keeps its permit while it waits for its next attempt",
+                "elsewhere around again: its waits count as the endpoint's slowness",
+                "elsewhere around breaker: calls wait for their turn, and then an open circuit rejects them",
+                "elsewhere around elsewhere: a call keeps its permit while it waits for its turn",
+                "elsewhere around elsewhere: its waits count as the endpoint's slowness",
+                "again around breaker: calls that an open circuit rejects are tried again",
+                "bulkhead around breaker: calls wait for their turn, and then an open circuit rejects them",
+                "bulkhead around elsewhere: a call keeps its permit while it waits for its turn",
+            ])
+    }
+
+    @Test("a retry that makes no further attempt repeats nothing")
+    func noRetry() {
+        let pipeline = Pipeline {
+            Bulkhead(limit: 1)
+            Retry("outer", maxRetries: 0)
+            Retry("inner")
+        }
+        #expect(
+            pipeline.warnings == ["bulkhead around inner: a call keeps its permit while it waits for its next attempt"])
     }
 }

@@ -24,8 +24,8 @@ import Testing
     private struct Forgetful: CircuitStateMachine {
         var state: CircuitState { .closed }
         var description: String { "forgetful" }
-        func admit(at now: Instant, using chance: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
-        func record(_ end: CallEnd, ticket: UInt64, using chance: SplitMix64) -> Bool { false }
+        func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+        func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool { false }
         func reset(keepingGrowth: Bool) {}
         func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
     }

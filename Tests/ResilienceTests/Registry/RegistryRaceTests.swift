@@ -231,9 +231,9 @@ import Testing
             meddle()
             return true
         }
-        var canNestInItself: Bool {
+        var traits: PolicyTraits {
             meddle()
-            return true
+            return PolicyTraits()
         }
     }
 

@@ -18,7 +18,7 @@ private struct RetriedCall: ExplorableMachine {
     private let isIdempotent: Bool?
     private let start: Instant
     private let lengths: [Int64]
-    private var chance = SeededGenerator(seed: 1)
+    private var generator = SeededGenerator(seed: 1)
     private let firstAttempt: Int
     private let goesOn: Bool
     private var machine: RetryStateMachine
@@ -66,7 +66,7 @@ private struct RetriedCall: ExplorableMachine {
         let before = machine
         let decision = machine.failed(
             verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
-            deadline: deadline, configuration, using: &chance)
+            deadline: deadline, configuration, using: &generator)
 
         guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
         guard isIdempotent != false || ![.transient, .uncertain].contains(verdict) else {

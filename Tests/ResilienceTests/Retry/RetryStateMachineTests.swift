@@ -22,11 +22,11 @@ private func configured(
         _ configuration: RetryConfiguration = configured(), rule: Retry.Decision? = nil, refusedFor: Duration? = nil,
         isIdempotent: Bool? = nil, since start: Instant = .distantFuture
     ) -> RetryStateMachine.Decision {
-        var chance = SeededGenerator(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
         return machine.failed(
             verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
-            deadline: deadline, configuration, using: &chance)
+            deadline: deadline, configuration, using: &generator)
     }
 
     @Test(
@@ -196,15 +196,15 @@ private func configured(
 
     @Test("decorrelated jitter builds on the last delay, not on a wait that the other side named")
     func previousDelay() {
-        var chance = SeededGenerator(seed: 3)
+        var generator = SeededGenerator(seed: 3)
         let configuration = configured(
             backoff: .exponential(from: .seconds(1), cap: .seconds(100), jitter: .decorrelated))
         var machine = RetryStateMachine(attempts: 1)
         #expect(machine.previousDelay == 0)
-        _ = machine.failed(.transient, at: now, deadline: .distantFuture, configuration, using: &chance)
+        _ = machine.failed(.transient, at: now, deadline: .distantFuture, configuration, using: &generator)
         #expect((1_000_000_000...3_000_000_000).contains(machine.previousDelay))
         _ = machine.failed(
-            .throttled(retryAfter: .seconds(50)), at: now, deadline: .distantFuture, configuration, using: &chance)
+            .throttled(retryAfter: .seconds(50)), at: now, deadline: .distantFuture, configuration, using: &generator)
         #expect(machine.previousDelay == 5_000_000_000)
     }
 

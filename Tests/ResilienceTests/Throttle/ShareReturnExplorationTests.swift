@@ -21,7 +21,7 @@ private struct RecordedReturns: ExplorableMachine {
         let cost: Int
         let at: Int64
         let receipt: ShareReceipt
-        let epoch: UInt64
+        let generation: UInt64
     }
 
     private(set) var machine: ThrottleStateMachine
@@ -69,18 +69,18 @@ private struct RecordedReturns: ExplorableMachine {
             guard machine.ask(cost: cost, at: instant) == .go else { break }
             took += 1
             let taken = Taken(
-                number: took, cost: cost, at: now, receipt: machine.receipt, epoch: machine.epoch)
+                number: took, cost: cost, at: now, receipt: machine.receipt, generation: machine.generation)
             inside.append(taken)
             kept.append(taken)
             all.events.append(.taken(at: instant, cost: cost))
         case .giveBack(let index):
             let taken = inside.remove(at: index)
             let before = machine.available(at: instant)
-            machine.giveBack(taken.cost, taken.receipt, inEpoch: taken.epoch, at: instant)
+            machine.giveBack(taken.cost, taken.receipt, inGeneration: taken.generation, at: instant)
             let after = machine.available(at: instant)
             try require(after >= before, "a share was lost by giving one back")
             // Who gives back at once, as the last who took, leaves nothing behind.
-            if taken.number == took, taken.at == now, taken.epoch == machine.epoch {
+            if taken.number == took, taken.at == now, taken.generation == machine.generation {
                 try require(after, is: before + taken.cost, "what is free after the last share was given back at once")
             }
             kept.removeAll { $0.number == taken.number }

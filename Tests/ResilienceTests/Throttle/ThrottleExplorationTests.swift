@@ -37,7 +37,7 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     private struct Call {
-        let epoch: UInt64
+        let generation: UInt64
         /// 0 if it is no probe.
         let probe: Int
         /// How many events of the gate there had been.
@@ -112,7 +112,7 @@ private struct RecordedThrottle: ExplorableMachine {
             }
         }
         for call in calls {
-            values += [call.epoch == machine.epoch ? 1 : 0, isCurrent(call) ? 1 : 0, call.probe > 0 ? 1 : 0]
+            values += [call.generation == machine.generation ? 1 : 0, isCurrent(call) ? 1 : 0, call.probe > 0 ? 1 : 0]
         }
         return values
     }
@@ -264,13 +264,13 @@ private struct RecordedThrottle: ExplorableMachine {
             if case .held = gate { gateEvents.append(.endedHold(at: now)) }
         case .throttled(let index, let length):
             let call = calls.remove(at: index)
-            let minds = machine.minds(throttledInEpoch: call.epoch, wasProbe: call.probe > 0)
+            let minds = machine.minds(throttledInGeneration: call.generation, wasProbe: call.probe > 0)
             try require(minds, is: isMinded(call), "whether a 429 is minded")
             if minds { hold(length) }
         case .ended(let index, let decided):
             let call = calls.remove(at: index)
             guard call.probe > 0 else { return }
-            machine.probeEnded(decided: decided, inEpoch: call.epoch, at: now)
+            machine.probeEnded(decided: decided, inGeneration: call.generation, at: now)
             guard isCurrent(call) else { break }
             gateEvents.append(.probeEnded(call.probe, decided: decided, at: now))
             if decided {
@@ -301,7 +301,7 @@ private struct RecordedThrottle: ExplorableMachine {
         }
         if !holds.isEmpty {
             calls.append(
-                Call(epoch: machine.epoch, probe: answer == .probe ? probes : 0, since: gateEvents.count))
+                Call(generation: machine.generation, probe: answer == .probe ? probes : 0, since: gateEvents.count))
         }
     }
 

@@ -19,7 +19,7 @@ import Testing
         machine.hold(until: at(5))
         #expect(machine.gate == .held(until: at(10)))
         machine.hold(until: at(12))
-        #expect(machine.gate == .held(until: at(12)) && machine.epoch == 1 && machine.holds == 1)
+        #expect(machine.gate == .held(until: at(12)) && machine.generation == 1 && machine.holds == 1)
     }
 
     @Test("a probe that is well opens the gate, and forgets how often it was shut")
@@ -27,7 +27,7 @@ import Testing
         var machine = gate()
         machine.hold(until: at(10))
         _ = machine.ask(at: at(10))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(11))
         #expect(machine.gate == .open && machine.holds == 0)
         #expect(machine.ask(at: at(11)) == .go)
     }
@@ -37,7 +37,7 @@ import Testing
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 20)
         machine.hold(until: at(10))
         _ = machine.ask(at: at(10))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(11))
         #expect(machine.ask(at: at(11)) == .go)
         #expect(machine.ask(at: at(11)) == .notBefore(at(12)))
         #expect(machine.ask(at: at(12)) == .go)
@@ -57,7 +57,7 @@ import Testing
         #expect(next?.ticket == tickets[0] && next?.answer == .probe)
         #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
         #expect(machine.askAgain(tickets[2], at: at(10)) == .probing(until: at(70)))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(11))
         #expect(machine.admitted(at: at(11)) == [tickets[1]])
         #expect(machine.askAgain(tickets[2], at: at(11)) == .notBefore(at(12)))
         #expect(machine.ask(at: at(11)) == .notBefore(at(13)))
@@ -101,7 +101,7 @@ import Testing
         var machine = gate()
         machine.hold(until: at(10))
         _ = machine.ask(at: at(10))
-        machine.probeEnded(decided: false, inEpoch: 1, at: at(11))
+        machine.probeEnded(decided: false, inGeneration: 1, at: at(11))
         #expect(machine.ask(at: at(11)) == .probe)
         #expect(machine.holds == 1)
     }
@@ -121,13 +121,13 @@ import Testing
         var machine = gate()
         machine.hold(until: at(10))
         _ = machine.ask(at: at(10))
-        let lost = machine.epoch
+        let lost = machine.generation
         #expect(machine.ask(at: at(70)) == .probe)
-        machine.probeEnded(decided: false, inEpoch: lost, at: at(71))
-        machine.probeEnded(decided: true, inEpoch: lost, at: at(71))
-        #expect(!machine.minds(throttledInEpoch: lost, wasProbe: true))
+        machine.probeEnded(decided: false, inGeneration: lost, at: at(71))
+        machine.probeEnded(decided: true, inGeneration: lost, at: at(71))
+        #expect(!machine.minds(throttledInGeneration: lost, wasProbe: true))
         #expect(machine.ask(at: at(71)) == .probing(until: at(130)))
-        machine.probeEnded(decided: true, inEpoch: machine.epoch, at: at(72))
+        machine.probeEnded(decided: true, inGeneration: machine.generation, at: at(72))
         #expect(machine.gate == .open && machine.holds == 0)
     }
 
@@ -137,27 +137,27 @@ import Testing
         machine.hold(until: at(10))
         _ = machine.ask(at: at(10))
         machine.hold(until: at(20))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(12))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(12))
         #expect(machine.gate == .held(until: at(20)))
         #expect(machine.ask(at: at(20)) == .probe)
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(20))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(20))
         #expect(machine.ask(at: at(21)) == .probing(until: at(80)))
     }
 
     @Test("of late 429s, those admitted before the last hold are ignored once it is over")
     func lateThrottled() {
         var machine = gate()
-        #expect(machine.minds(throttledInEpoch: 0, wasProbe: false))
+        #expect(machine.minds(throttledInGeneration: 0, wasProbe: false))
         machine.hold(until: at(10))
-        #expect(machine.minds(throttledInEpoch: 0, wasProbe: false))
+        #expect(machine.minds(throttledInGeneration: 0, wasProbe: false))
         _ = machine.ask(at: at(10))
-        #expect(!machine.minds(throttledInEpoch: 0, wasProbe: false))
-        #expect(machine.minds(throttledInEpoch: 1, wasProbe: true))
-        #expect(!machine.minds(throttledInEpoch: 0, wasProbe: true))
-        #expect(!machine.minds(throttledInEpoch: 1, wasProbe: false))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
-        #expect(!machine.minds(throttledInEpoch: 0, wasProbe: false))
-        #expect(machine.minds(throttledInEpoch: 1, wasProbe: false))
+        #expect(!machine.minds(throttledInGeneration: 0, wasProbe: false))
+        #expect(machine.minds(throttledInGeneration: 1, wasProbe: true))
+        #expect(!machine.minds(throttledInGeneration: 0, wasProbe: true))
+        #expect(!machine.minds(throttledInGeneration: 1, wasProbe: false))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(11))
+        #expect(!machine.minds(throttledInGeneration: 0, wasProbe: false))
+        #expect(machine.minds(throttledInGeneration: 1, wasProbe: false))
     }
 
     @Test("random holds, asks and ends: never two living probes, never a call while shut", arguments: 0..<4)
@@ -166,7 +166,7 @@ import Testing
         var machine = gate()
         var now = Instant(nanoseconds: 0)
         var shutUntil: Instant?
-        var probe: (epoch: UInt64, leaseEnds: Instant)?
+        var probe: (generation: UInt64, leaseEnds: Instant)?
         for _ in 0..<50_000 {
             now = now + .seconds(Int.random(in: 0...20, using: &random))
             switch Int.random(in: 0..<6, using: &random) {
@@ -178,7 +178,7 @@ import Testing
             case 1:
                 guard let ended = probe else { continue }
                 let decided = Bool.random(using: &random)
-                machine.probeEnded(decided: decided, inEpoch: ended.epoch, at: now)
+                machine.probeEnded(decided: decided, inGeneration: ended.generation, at: now)
                 probe = nil
                 shutUntil = decided ? nil : now
             default:
@@ -191,7 +191,7 @@ import Testing
                     try #require(answer == .held(until: shutUntil))
                 } else {
                     try #require(answer == .probe)
-                    probe = (machine.epoch, now + ThrottleStateMachine.probeLease)
+                    probe = (machine.generation, now + ThrottleStateMachine.probeLease)
                 }
             }
         }

@@ -166,7 +166,7 @@ private struct RecordedRamp: ExplorableMachine {
         case .recover:
             machine.hold(until: instant)
             try require(machine.ask(at: instant), is: .probe)
-            machine.probeEnded(decided: true, inEpoch: machine.epoch, at: instant)
+            machine.probeEnded(decided: true, inGeneration: machine.generation, at: instant)
             (level, began) = (min(level, interval), now)
         case .setRate(let interval, let burst):
             machine.setRate(Rate(1, per: .nanoseconds(interval)), burst: burst, at: instant)

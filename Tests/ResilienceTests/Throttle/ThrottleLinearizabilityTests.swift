@@ -28,8 +28,8 @@ extension Linearizability {
 
         private struct Model: SequentialModel {
             enum Call: Hashable {
-                case admitted(epoch: UInt64, receipt: [UInt64], cost: Int)
-                case probe(epoch: UInt64)
+                case admitted(generation: UInt64, receipt: [UInt64], cost: Int)
+                case probe(generation: UInt64)
                 case waiting(ticket: UInt64, latest: Instant)
             }
 
@@ -72,10 +72,10 @@ extension Linearizability {
                 case .go, .pace:
                     let receipt = machine.value.receipt
                     calls[thread] = .admitted(
-                        epoch: machine.value.epoch, receipt: [receipt.first, receipt.second], cost: cost)
+                        generation: machine.value.generation, receipt: [receipt.first, receipt.second], cost: cost)
                     return .proceed
                 case .probe:
-                    calls[thread] = .probe(epoch: machine.value.epoch)
+                    calls[thread] = .probe(generation: machine.value.generation)
                     return .proceed
                 case .never:
                     return .refused(retryAfter: nil)
@@ -105,24 +105,24 @@ extension Linearizability {
             private mutating func exit(_ thread: Int, _ verdict: Verdict, at now: Instant) {
                 switch calls.removeValue(forKey: thread) {
                 case .waiting(let ticket, _): _ = machine.value.leave(ticket)
-                case .admitted(let epoch, let receipt, let cost):
-                    ended(verdict, epoch, wasProbe: false, at: now)
+                case .admitted(let generation, let receipt, let cost):
+                    ended(verdict, generation, wasProbe: false, at: now)
                     if verdict == .rejected, cost > 0 {
                         let receipt = ShareReceipt(first: receipt[0], second: receipt[1])
-                        machine.value.giveBack(cost, receipt, inEpoch: epoch, at: now)
+                        machine.value.giveBack(cost, receipt, inGeneration: generation, at: now)
                     }
-                case .probe(let epoch): ended(verdict, epoch, wasProbe: true, at: now)
+                case .probe(let generation): ended(verdict, generation, wasProbe: true, at: now)
                 case nil: break
                 }
             }
 
-            private mutating func ended(_ verdict: Verdict, _ epoch: UInt64, wasProbe: Bool, at now: Instant) {
+            private mutating func ended(_ verdict: Verdict, _ generation: UInt64, wasProbe: Bool, at now: Instant) {
                 if case .throttled(let named) = verdict, let hold {
-                    if machine.value.minds(throttledInEpoch: epoch, wasProbe: wasProbe) {
+                    if machine.value.minds(throttledInGeneration: generation, wasProbe: wasProbe) {
                         machine.value.hold(until: now + (named ?? hold))
                     }
                 } else if wasProbe {
-                    machine.value.probeEnded(decided: !verdict.saysNothing, inEpoch: epoch, at: now)
+                    machine.value.probeEnded(decided: !verdict.saysNothing, inGeneration: generation, at: now)
                 }
             }
         }

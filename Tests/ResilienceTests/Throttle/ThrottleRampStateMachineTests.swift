@@ -50,7 +50,7 @@ import Testing
         #expect(machine.ask(at: at(108)) == .notBefore(Instant(nanoseconds: 108_246_211_252)))
         machine.hold(until: at(110))
         #expect(machine.ask(at: at(110)) == .probe)
-        machine.probeEnded(decided: true, inEpoch: 2, at: at(110))
+        machine.probeEnded(decided: true, inGeneration: 2, at: at(110))
         #expect(machine.ask(at: at(110)) == .go)
         #expect(machine.ask(at: at(110)) == .notBefore(at(112)))
     }
@@ -73,7 +73,7 @@ import Testing
         machine.hold(until: at(100))
         let tickets = (0..<4).map { _ in machine.join(at: at(0)) }
         #expect(machine.admitted(at: at(100)) == [tickets[0]])
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(100))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(100))
         #expect(machine.admitted(at: at(100)) == [tickets[1]])
         #expect(machine.head?.answer == .notBefore(at(102)))
         // √(2·n·I·R), the third after the one that was there.
@@ -90,15 +90,15 @@ import Testing
         #expect(machine.ask(at: at(100)) == .pace)
         #expect(machine.ask(at: at(100)) == .probing(until: at(120)))
         #expect(machine.ask(cost: 0, at: at(100)) == .go)
-        machine.paceEnded(decided: true, inEpoch: machine.epoch)
+        machine.paceEnded(decided: true, inGeneration: machine.generation)
         #expect(machine.goAtOnce(cost: 1, at: at(101)) == false)
         #expect(machine.ask(at: at(101)) == .pace)
         #expect(machine.ask(at: at(101)) == .pace)
         #expect(machine.ask(at: at(101)) == .probing(until: at(120)))
-        machine.paceEnded(decided: false, inEpoch: machine.epoch)
+        machine.paceEnded(decided: false, inGeneration: machine.generation)
         #expect(machine.available(at: at(101)) == 1)
         #expect(machine.ask(at: at(101)) == .pace)
-        machine.paceEnded(decided: true, inEpoch: machine.epoch - 1)
+        machine.paceEnded(decided: true, inGeneration: machine.generation - 1)
         #expect(machine.ask(at: at(101)) == .probing(until: at(120)))
     }
 
@@ -111,13 +111,13 @@ import Testing
         #expect(machine.ask(at: at(100)) == .probing(until: at(120)))
         #expect(machine.admitted(at: at(119)) == [])
         #expect(machine.head?.answer == .probing(until: at(120)))
-        machine.paceEnded(decided: true, inEpoch: machine.epoch)
+        machine.paceEnded(decided: true, inGeneration: machine.generation)
         #expect(machine.admitted(at: at(119)) == Array(tickets[..<2]))
         #expect(!machine.isAtRest(at: at(119)))
         #expect(machine.admitted(at: at(120)) == [tickets[2]])
         #expect(machine.ask(at: at(120)) == .go)
         #expect(machine.isAtRest(at: at(120)))
-        machine.paceEnded(decided: true, inEpoch: machine.epoch)
+        machine.paceEnded(decided: true, inGeneration: machine.generation)
         #expect(machine.available(at: at(120)) == .max)
     }
 
@@ -178,7 +178,7 @@ import Testing
         var machine = ThrottleStateMachine(limiter, ramp: ramp)
         machine.hold(until: at(90))
         _ = machine.ask(at: at(90))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(100))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(100))
         return machine
     }
 

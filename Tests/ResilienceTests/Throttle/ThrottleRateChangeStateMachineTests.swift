@@ -98,7 +98,7 @@ import Testing
         var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 1, ramp: .seconds(20))
         machine.hold(until: at(100))
         _ = machine.ask(at: at(100))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(100))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(100))
         _ = machine.ask(at: at(100))
         machine.setRate(.perSecond(40), burst: 1, at: at(100))
         #expect(machine.ask(at: at(100)) == .notBefore(at(101)))

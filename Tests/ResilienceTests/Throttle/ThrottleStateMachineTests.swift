@@ -195,7 +195,7 @@ import Testing
         #expect(machine.gate == .held(until: at(11)))
         #expect(machine.ask(at: at(5)) == .probe)
         #expect(machine.gate == .probing(leaseEnds: at(71)))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(6))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(6))
         #expect(machine.ask(at: at(7)) == .notBefore(at(12)))
         #expect(machine.status(at: at(7)).timeUntilNext == .seconds(1))
     }
@@ -253,7 +253,7 @@ import Testing
         var ramping = ThrottleStateMachine(rate: rate, burst: 3, ramp: .seconds(20))
         ramping.hold(until: at(0))
         _ = ramping.ask(at: at(0))
-        ramping.probeEnded(decided: true, inEpoch: 1, at: at(0))
+        ramping.probeEnded(decided: true, inGeneration: 1, at: at(0))
         let windows = [Throttle.Window.slidingWindow(3, per: .seconds(1)), .fixedWindow(3, per: .seconds(1))]
         for var machine in windows.map({ ThrottleStateMachine($0) }) + [
             ThrottleStateMachine(rate: rate, burst: 3), ramping,
@@ -290,7 +290,7 @@ import Testing
         #expect(!machine.isAtRest(at: at(99)))
         _ = machine.ask(at: at(10))
         #expect(!machine.isAtRest(at: at(99)))
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(11))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(11))
         #expect(!machine.isAtRest(at: at(11)) && machine.isAtRest(at: at(12)))
     }
 
@@ -301,8 +301,8 @@ import Testing
         _ = machine.ask(at: at(5))
         let tickets = (0..<3).map { _ in machine.join(at: at(5)) }
         machine.reset(at: at(6))
-        #expect(machine.gate == .open && machine.holds == 0 && machine.epoch == 2)
-        #expect(!machine.minds(throttledInEpoch: 1, wasProbe: true))
+        #expect(machine.gate == .open && machine.holds == 0 && machine.generation == 2)
+        #expect(!machine.minds(throttledInGeneration: 1, wasProbe: true))
         #expect(machine.admitted(at: at(6)) == Array(tickets[..<2]))
         #expect(machine.head?.answer == .notBefore(at(7)))
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ThrottleStepsTests {
     let clock = ManualClock()
 
-    private var nobodyIsParked: (Throttle) -> Bool { { $0.state.withLock { $0.parked.isEmpty } } }
+    private var nobodyIsParked: (Throttle) -> Bool { { $0.state.withLock { $0.waiters.isEmpty } } }
 
     @Test("a call that waited leaves nothing behind, whether it went, or waited too long")
     func leavesNothing() throws {

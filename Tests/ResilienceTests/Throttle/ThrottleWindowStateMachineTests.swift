@@ -111,7 +111,7 @@ import Testing
         #expect(machine.allowed(asks: 2, at: at(0)) == 2)
         machine.hold(until: at(5))
         #expect(machine.ask(cost: 2, at: at(5)) == .probe)
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(6))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(6))
         #expect(machine.available(at: at(6)) == 0)
         #expect(machine.ask(at: at(6)) == .notBefore(at(10)))
         #expect(machine.allowed(asks: 9, at: at(10)) == (window == Self.both[0] ? 1 : 3))
@@ -122,7 +122,7 @@ import Testing
         var machine = ThrottleStateMachine(window)
         machine.hold(until: at(5))
         #expect(machine.ask(cost: cost, at: at(5)) == .probe)
-        machine.probeEnded(decided: true, inEpoch: 1, at: at(5))
+        machine.probeEnded(decided: true, inGeneration: 1, at: at(5))
         #expect(machine.available(at: at(5)) == 3)
     }
 

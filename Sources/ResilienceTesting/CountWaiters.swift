@@ -1,7 +1,7 @@
 import Resilience
 
 /// Those who wait until there are so many of something. They lie behind the lock of what is counted.
-struct Watchers {
+struct CountWaiters {
     private var waiting: [(count: Int, waiter: Waiter)] = []
 
     /// How many wait.
@@ -28,17 +28,17 @@ struct Watchers {
 }
 
 /// State that is counted, and that tasks wait for.
-protocol Watched {
+protocol Counted {
     var count: Int { get }
-    var watchers: Watchers { get set }
+    var watchers: CountWaiters { get set }
 }
 
-extension Watched {
+extension Counted {
     /// Takes out those to whom there are enough now; they are resumed outside the lock.
     mutating func takeReached() -> [Waiter] { watchers.remove(reached: count) }
 }
 
-extension Locked where Value: Watched {
+extension Locked where Value: Counted {
     /// Returns once there are at least `count`, or the task is cancelled.
     nonisolated(nonsending) func wait(until count: Int) async {
         guard let waiter = withLock({ $0.watchers.add(until: count, present: $0.count) }) else { return }

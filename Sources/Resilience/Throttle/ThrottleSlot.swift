@@ -1,18 +1,18 @@
-/// What the slot of a call holds: where it stands in the low byte of the first word, and the epoch that it was admitted in
+/// What the slot of a call holds: where it stands in the low byte of the first word, and the generation that it was admitted in
 /// above. The others are its ticket and how long it may wait, while it waits, and then the receipt for its share.
-struct ThrottlePlace {
+struct ThrottleSlot: Sendable, Equatable {
     enum Stage: UInt8 {
         case outside, waiting, admitted, pace, probe
     }
 
     var stage = Stage.outside
-    var epoch: UInt64 = 0
+    var generation: UInt64 = 0
     var second: UInt64 = 0
     var third: UInt64 = 0
 
     init(_ slot: Slot) {
         stage = Stage(rawValue: UInt8(truncatingIfNeeded: slot.first)) ?? .outside
-        (epoch, second, third) = (slot.first >> 8, slot.second, slot.third)
+        (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
     init(waiting ticket: UInt64, until latest: Instant) {
@@ -22,13 +22,13 @@ struct ThrottlePlace {
     /// - Parameter answer: one that lets the call go.
     init(_ answer: ThrottleStateMachine.Answer, of machine: ThrottleStateMachine) {
         stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
-        epoch = machine.epoch
+        generation = machine.generation
         receipt = machine.receipt
     }
 
     var slot: Slot {
         var slot = Slot()
-        (slot.first, slot.second, slot.third) = (UInt64(stage.rawValue) | epoch << 8, second, third)
+        (slot.first, slot.second, slot.third) = (UInt64(stage.rawValue) | generation << 8, second, third)
         return slot
     }
 

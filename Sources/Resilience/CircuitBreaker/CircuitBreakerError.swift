@@ -59,12 +59,3 @@ public struct CircuitOpen: Rejection, Hashable {
         hasher.combine(reason)
     }
 }
-
-extension Rejection {
-    /// "Please try again in N seconds."
-    package var retryAdvice: String {
-        guard let retryAfter else { return "Please try again later." }
-        let seconds = max(1, retryAfter.wholeSecondsRoundedUp)
-        return "Please try again in \(seconds) second\(seconds == 1 ? "" : "s")."
-    }
-}

@@ -2,10 +2,10 @@ import Testing
 
 @testable import ResilienceTesting
 
-@Suite struct WatchersTests {
+@Suite struct CountWaitersTests {
     @Test("each is let go once its own number is reached, and once only")
     func numbers() {
-        var watchers = Watchers()
+        var watchers = CountWaiters()
         // The one who came first may wait longer.
         let (three, two) = (watchers.add(until: 3, present: 1), watchers.add(until: 2, present: 1))
         #expect(two != nil && three != nil && watchers.count == 2)
@@ -16,7 +16,7 @@ import Testing
 
     @Test("who finds enough does not wait")
     func enough() {
-        var watchers = Watchers()
+        var watchers = CountWaiters()
         #expect(watchers.add(until: 1, present: 1) == nil)
         #expect(watchers.add(until: 0, present: 0) == nil)
         let reached = watchers.remove(reached: .max)
@@ -25,7 +25,7 @@ import Testing
 
     @Test("one who was cancelled leaves nothing behind, and the others stay")
     func cancelled() throws {
-        var watchers = Watchers()
+        var watchers = CountWaiters()
         let first = watchers.add(until: 1, present: 0)
         let (one, other) = (try #require(first), watchers.add(until: 1, present: 0))
         watchers.remove(one)

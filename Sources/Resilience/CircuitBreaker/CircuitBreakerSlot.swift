@@ -1,0 +1,34 @@
+/// What the slot of a call holds. First the generation that it was admitted in; then its ticket, and in the lowest bit whether
+/// its beginning is known; then that beginning. While it waits for the probes, a mark, its place in line, and how long it may.
+enum CircuitBreakerSlot {
+    case admitted(generation: UInt64, ticket: UInt64 = 0, began: Instant? = nil)
+    case parked(ticket: UInt64, latest: Instant)
+
+    private static let mark = UInt64.max
+
+    @inline(__always) init(_ slot: Slot) {
+        let time = Instant(nanoseconds: Int64(bitPattern: slot.third))
+        if slot.first == Self.mark {
+            self = .parked(ticket: slot.second, latest: time)
+        } else {
+            self = .admitted(
+                generation: slot.first, ticket: slot.second >> 1, began: slot.second & 1 == 1 ? time : nil)
+        }
+    }
+
+    @inline(__always) var slot: Slot {
+        var slot = Slot()
+        switch self {
+        case .admitted(let generation, let ticket, let began):
+            (slot.first, slot.second) = (generation, ticket << 1 | (began == nil ? 0 : 1))
+            slot.third = UInt64(bitPattern: began?.nanoseconds ?? 0)
+        case .parked(let ticket, let latest):
+            (slot.first, slot.second) = (Self.mark, ticket)
+            slot.third = UInt64(bitPattern: latest.nanoseconds)
+        }
+        return slot
+    }
+
+    /// Of an admitted call; one that is parked has none.
+    @inline(__always) static func generation(of slot: Slot) -> UInt64 { slot.first }
+}

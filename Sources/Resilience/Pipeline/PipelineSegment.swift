@@ -1,0 +1,75 @@
+/// The policies of a pipeline up to an around policy, and what comes inside of them: that one and the next segment.
+@usableFromInline final class PipelineSegment: Segment, Sendable {
+    private let owned: [Node]
+    /// The same, without reference counting: loading a reference from a strong array costs more than a policy's own work.
+    /// Safe: `owned` keeps them alive as long as the segment.
+    @usableFromInline let nodes: [Unmanaged<Node>]
+    /// nil where the list was cut for its length alone.
+    let around: (any AroundPolicy)?
+    let inner: PipelineSegment?
+    @usableFromInline let isInnermost: Bool
+
+    init(_ elements: ArraySlice<Pipeline.Element>) {
+        var policies: [Node] = []
+        var around: (any AroundPolicy)?
+        var inner: PipelineSegment?
+        for (index, element) in zip(elements.indices, elements) {
+            switch element {
+            case .policy(let policy) where policies.count < Frame.capacity:
+                policies.append(Node.holding(policy))
+                continue
+            case .policy:
+                inner = PipelineSegment(elements[index...])
+            case .around(let policy):
+                around = policy
+                inner = PipelineSegment(elements[(index + 1)...])
+            }
+            break
+        }
+        owned = policies
+        nodes = policies.map(Unmanaged.passUnretained)
+        self.around = around
+        self.inner = inner
+        isInnermost = inner == nil
+    }
+
+    @inlinable var count: Int { nodes.count }
+
+    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
+        nodes[index]._withUnsafeGuaranteedRef { $0.enter(&call, &slot) }
+    }
+
+    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        nodes[index]._withUnsafeGuaranteedRef { $0.exit(&call, &slot, outcome) }
+    }
+
+    @usableFromInline func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) {
+        nodes[index]._withUnsafeGuaranteedRef { $0.abandon(&call, &slot) }
+    }
+
+    @usableFromInline nonisolated(nonsending) func descend(
+        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
+    ) async throws -> Verdict {
+        // A segment without policies needs no driver: a timeout is usually the first or the last of a list.
+        if nodes.isEmpty { return try await goOn(&call, innermost) }
+        return try await drive(&call, judging: { $0 }) { try await goOn(&$0, innermost) }
+    }
+
+    /// What comes inside of this segment.
+    @inline(__always) private nonisolated(nonsending) func goOn(
+        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
+    ) async throws -> Verdict {
+        guard let inner else { return try await innermost(&call) }
+        guard let around else { return try await inner.descend(&call, innermost) }
+        let core = call.core
+        let options = call.options
+        let attempt = call.attempt
+        return try await around.around(&call, isolation: #isolation) { deadline in
+            var call = Call(core, options, attempt: attempt, deadline: deadline)
+            if inner.isBare { return try await innermost(&call) }
+            return try await inner.descend(&call, innermost)
+        }
+    }
+
+    private var isBare: Bool { nodes.isEmpty && inner == nil }
+}

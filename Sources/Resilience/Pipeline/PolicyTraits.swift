@@ -1,0 +1,60 @@
+/// What a policy does to the calls that go through it, as far as the order of policies depends on it.
+///
+/// ``Pipeline/warnings`` compares the traits of every two policies of a pipeline. A policy states its own in
+/// ``Policy/traits``; by default it has none.
+public struct PolicyTraits: Sendable, Hashable {
+    /// How often one call may run what is inside of the policy, 1 or more. 1 by default.
+    public var maxAttempts = 1
+    /// Whether the policy runs the inside again after a rejection by another policy further in.
+    public var retriesRejections = false
+    /// Whether a call may have to wait for its turn before the policy lets it in.
+    public var waits = false
+    /// Whether a call inside keeps others out until it ends.
+    public var holdsPermits = false
+    /// Whether the policy limits how many calls it lets in per unit of time.
+    public var limitsRate = false
+    /// Whether the time that the inside takes counts for or against the endpoint.
+    public var measuresDuration = false
+    /// Whether the policy rejects every call while it takes the endpoint for failing.
+    public var rejectsWhileFailing = false
+    /// Whether one and the same object may be in a pipeline twice. False for a class whose calls hold something that they
+    /// would then wait for, such as a permit: making a pipeline with it twice traps. True by default. Of no effect for a
+    /// struct, which is never the same object.
+    public var canNestInItself = true
+
+    public init(
+        maxAttempts: Int = 1, retriesRejections: Bool = false, waits: Bool = false, holdsPermits: Bool = false,
+        limitsRate: Bool = false, measuresDuration: Bool = false, rejectsWhileFailing: Bool = false,
+        canNestInItself: Bool = true
+    ) {
+        self.maxAttempts = maxAttempts
+        self.retriesRejections = retriesRejections
+        self.waits = waits
+        self.holdsPermits = holdsPermits
+        self.limitsRate = limitsRate
+        self.measuresDuration = measuresDuration
+        self.rejectsWhileFailing = rejectsWhileFailing
+        self.canNestInItself = canNestInItself
+    }
+
+    /// The known mistakes in having `inner` inside of a policy with these traits.
+    func mistakes(around inner: PolicyTraits) -> [String] {
+        var mistakes: [String] = []
+        let repeats = inner.maxAttempts > 1
+        if maxAttempts > 1, repeats {
+            let attempts = maxAttempts.saturatingMultiplied(by: inner.maxAttempts)
+            mistakes.append("attempts multiply, up to \(attempts) per call")
+        }
+        if retriesRejections, inner.rejectsWhileFailing {
+            mistakes.append("calls that an open circuit rejects are tried again")
+        }
+        if holdsPermits, repeats { mistakes.append("a call keeps its permit while it waits for its next attempt") }
+        if holdsPermits, inner.waits { mistakes.append("a call keeps its permit while it waits for its turn") }
+        if limitsRate, repeats { mistakes.append("only the first attempt of a call is throttled") }
+        if holdsPermits || limitsRate, inner.rejectsWhileFailing {
+            mistakes.append("calls wait for their turn, and then an open circuit rejects them")
+        }
+        if measuresDuration, repeats || inner.waits { mistakes.append("its waits count as the endpoint's slowness") }
+        return mistakes
+    }
+}

@@ -1,0 +1,11 @@
+extension Retry: NodeProviding {
+    func makeNode() -> Node { RetryNode(self) }
+}
+
+private final class RetryNode: PolicyNode<Retry>, @unchecked Sendable {
+    override func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { policy.enter(&call, &slot) }
+
+    override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        policy.exit(&call, &slot, outcome)
+    }
+}

@@ -1,0 +1,61 @@
+/// What the slot of a call holds. First word: from its low end, two bits for what was last withdrawn, 40 for the round, from 1,
+/// and 22 for how many rounds were refused. Second: the last delay, or the ``Notes`` in which it is then. Third: when the first
+/// attempt began, if there is a limit to that.
+struct RetrySlot {
+    private(set) var slot: Slot
+
+    @inline(__always) init(_ slot: Slot) { self.slot = slot }
+
+    private static let round: UInt64 = 1 << 2
+    private static let refusal: UInt64 = 1 << 42
+
+    @inline(__always) mutating func beginRound() { slot.first &+= Self.round }
+
+    /// Whether this is the first round, and nothing was withdrawn or refused.
+    @inline(__always) var isFirstRound: Bool { slot.first == Self.round }
+
+    var rounds: Int { Int(slot.first % Self.refusal / Self.round) }
+
+    func attempt(_ options: CallOptions) -> Int { options.firstAttempt.saturatingAdding(rounds - 1) }
+
+    var refusals: Int { Int(slot.first / Self.refusal) }
+
+    mutating func noteRefusal() {
+        let (sum, overflow) = slot.first.addingReportingOverflow(Self.refusal)
+        if !overflow { slot.first = sum }
+    }
+
+    var withdrawal: Withdrawal {
+        get { Withdrawal(rawValue: slot.first & 3) ?? .none }
+        set { slot.first = slot.first & ~3 | newValue.rawValue }
+    }
+
+    var began: Instant {
+        get { Instant(nanoseconds: Int64(bitPattern: slot.third)) }
+        set { slot.third = UInt64(bitPattern: newValue.nanoseconds) }
+    }
+
+    /// Of a call that keeps no notes, in nanoseconds.
+    var previousDelay: Int64 {
+        get { Int64(bitPattern: slot.second) }
+        set { slot.second = UInt64(bitPattern: newValue) }
+    }
+
+    /// What does not fit into a slot: made for a failing call, if somebody asks for its errors.
+    ///
+    /// Only while the call waits for another round does the slot hold a reference. It is taken out at the exit that follows,
+    /// or when the round is abandoned; one of the two always comes.
+    final class Notes {
+        var history = RetryHistory()
+        var previousDelay: Int64 = 0
+    }
+
+    mutating func keep(_ notes: Notes) {
+        slot.second = UInt64(UInt(bitPattern: Unmanaged.passRetained(notes).toOpaque()))
+    }
+
+    mutating func takeNotes() -> Notes? {
+        defer { slot.second = 0 }
+        return UnsafeRawPointer(bitPattern: UInt(slot.second)).map { Unmanaged.fromOpaque($0).takeRetainedValue() }
+    }
+}

@@ -1,0 +1,82 @@
+/// One call's way: in, through the line if it has to wait, and out.
+extension ThrottleStateMachine {
+    enum Admission: Sendable, Equatable {
+        case enter(ThrottleSlot)
+        /// In line, to ask again at `until`, or when it is woken. `turn`: when it can go, as far as that is known.
+        case wait(ThrottleSlot, turn: Instant?, until: Instant)
+        case reject(retryAfter: Duration?)
+    }
+
+    /// A call comes, or, if its slot says that it is in line, asks again.
+    mutating func admit(
+        _ slot: ThrottleSlot, cost: Int, deadline: Instant, _ configuration: ThrottleConfiguration, at now: Instant
+    ) -> Admission {
+        let isInLine = slot.stage == .waiting
+        if isInLine { line.wake(slot.ticket) }
+        let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
+        if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
+        let latest = isInLine ? slot.latest : now + configuration.maxWait
+        guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < configuration.maxWaiting else {
+            if isInLine { _ = leave(slot.ticket) }
+            return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
+        }
+        let ticket = isInLine ? slot.ticket : join(cost: cost, at: now)
+        let until = min(asksAgain(ticket, told: answer), latest, deadline)
+        line.sleep(ticket, until: until)
+        let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
+        return .wait(ThrottleSlot(waiting: ticket, until: latest), turn: turn, until: until)
+    }
+
+    /// Waiting makes sense only if the turn can come in time.
+    private func comesInTime(_ answer: Answer, at now: Instant, _ latest: Instant, _ deadline: Instant) -> Bool {
+        guard now < latest, now < deadline else { return false }
+        return switch answer {
+        case .notBefore(let instant), .held(until: let instant): instant <= latest && instant < deadline
+        case .probing: true
+        case .go, .pace, .probe, .never: false
+        }
+    }
+
+    /// The first in line, and the one behind it, as far as they sleep for longer than they have to: both are to ask again.
+    /// To be called after every change.
+    mutating func wakes() -> (UInt64?, UInt64?) {
+        guard let head else { return (nil, nil) }
+        let first = wakes(head.ticket, at: head.answer.instant)
+        return (first, second.flatMap { wakes($0.ticket, at: $0.until) })
+    }
+
+    private mutating func wakes(_ ticket: UInt64, at instant: Instant) -> UInt64? {
+        guard let until = line[ticket]?.sleepsUntil, until > instant else { return nil }
+        line.wake(ticket)
+        return ticket
+    }
+
+    /// A call comes out, or gives up its place in the line.
+    /// - Returns: until when all are held because of it, if they are.
+    mutating func end(
+        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ configuration: ThrottleConfiguration, at now: Instant,
+        using generator: SplitMix64 = .shared
+    ) -> Instant? {
+        if slot.stage == .waiting {
+            _ = leave(slot.ticket)
+            return nil
+        }
+        if case .throttled = verdict, let backoff = configuration.holdBackoff {
+            guard minds(throttledInGeneration: slot.generation, wasProbe: slot.stage == .probe) else { return nil }
+            var generator = generator
+            let delay = verdict.namedWait ?? backoff.delay(beforeRetry: holdsBefore, using: &generator)
+            let until = now + min(max(delay, .zero), configuration.maxHold)
+            hold(until: until)
+            return until
+        }
+        switch slot.stage {
+        case .probe: probeEnded(decided: !verdict.saysNothing, inGeneration: slot.generation, at: now)
+        case .pace: paceEnded(decided: !verdict.saysNothing, inGeneration: slot.generation)
+        case .outside, .waiting, .admitted: break
+        }
+        if verdict == .rejected, slot.stage != .probe, cost > 0 {
+            giveBack(cost, slot.receipt, inGeneration: slot.generation, at: now)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,18 @@
+/// It took longer than its ``Timeout`` allows. It may or may not have had its effect.
+public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
+    /// The timeout's name.
+    public let timeout: String
+    public let limit: Duration
+    /// What the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was abandoned, and may
+    /// still run.
+    public let underlying: (any Error)?
+
+    public init(timeout: String, limit: Duration, underlying: (any Error)?) {
+        self.timeout = timeout
+        self.limit = limit
+        self.underlying = underlying
+    }
+
+    public var verdict: Verdict { .transient }
+    public var description: String { "Timed out after \(limit.text) (\(timeout))" }
+}
