@@ -238,7 +238,7 @@
         /// It knew no operations, and didn't note what was attempted: any may have been.
         private static let version1Mutations = """
             SELECT position, id, entity, kind, idempotency_key, created_at, created_at, 1, failures, last_error,
-            dead <> 0, iif(dead <> 0, :now, NULL), payload FROM mutation ORDER BY position
+            dead <> 0, iif(dead <> 0, :now, NULL), payload FROM mutation
             """
 
         private static func migrateVersion1(_ db: Database) throws {

@@ -71,7 +71,7 @@
         }
 
         /// - Parameter busyTimeout: seconds to wait for a lock that another process holds.
-        package init(path: String, check: Check, busyTimeout: Double, removesFile: Bool = false) throws {
+        package init(path: String, check: Check, busyTimeout: Double, removesFile: Bool) throws {
             self.path = path
             self.removesFile = removesFile
             isOwn = true

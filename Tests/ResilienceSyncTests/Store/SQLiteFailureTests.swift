@@ -37,7 +37,7 @@
         @Test("a file that another process has locked is left as it is, and told as that")
         func locked() async throws {
             do { try await SQLiteStore(path: path).append([Mutation("a1")]) }
-            let store = try SQLiteStore(path: path, check: .none, busyTimeout: 0)
+            let store = try SQLiteStore(path: path, check: .none, busyTimeout: 0, removesFile: false)
             var configuration = Configuration()
             configuration.allowsUnsafeTransactions = true
             let other = try DatabaseQueue(path: path, configuration: configuration)
@@ -45,7 +45,7 @@
             await expectFailure { try await store.append([Mutation("b1")]) }
             await expectFailure { _ = try await store.apply([.acknowledged(1)], claiming: []) }
             await expectFailure { _ = try await store.removePending() }
-            await expectFailure { _ = try SQLiteStore(path: path, check: .none, busyTimeout: 0) }
+            await expectFailure { _ = try SQLiteStore(path: path, check: .none, busyTimeout: 0, removesFile: false) }
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["a1"])
             try Stranger.execute("ROLLBACK", with: other)
             try await store.append([Mutation("b1")])

@@ -60,7 +60,9 @@
             try other.writeWithoutTransaction { db in
                 try db.beginTransaction(.immediate)
                 let start = ContinuousClock.now
-                #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path, check: .full, busyTimeout: 0.1) }
+                #expect(throws: SyncQueueError.self) {
+                    try SQLiteStore(path: path, check: .full, busyTimeout: 0.1, removesFile: false)
+                }
                 #expect(ContinuousClock.now - start >= .milliseconds(100))
                 try db.rollback()
             }

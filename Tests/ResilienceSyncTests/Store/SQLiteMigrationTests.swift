@@ -45,6 +45,26 @@
             #expect(try await store.pending(after: .min, limit: 9).allSatisfy(\.isAttempted))
         }
 
+        @Test("what is dead in a version 1 file died when it was migrated, as far as anybody knows; what is pending did not")
+        func died() async throws {
+            try Version1File.make(path)
+            let before = Date()
+            let store = try SQLiteStore(path: path)
+            let died = try #require(try await store.dead(after: .min, limit: 9).first?.diedAt)
+            #expect(died >= before && died <= Date())
+            #expect(try await store.pending(after: .min, limit: 9).allSatisfy { $0.diedAt == nil })
+        }
+
+        @Test("nothing of a version 1 file's own tables stays")
+        func nothingOld() async throws {
+            try Version1File.make(path)
+            _ = try SQLiteStore(path: path)
+            let tables = try await Stranger.open(path).read { db in
+                try String.fetchSet(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
+            #expect(tables.isDisjoint(with: ["mutation", "setting"]))
+        }
+
         @Test(
             "the pause of a version 1 file is kept to the microsecond", arguments: [1_700_000_000.123_456, 1e300, nil])
         func pause(pause: Double?) async throws {

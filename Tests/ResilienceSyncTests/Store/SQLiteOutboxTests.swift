@@ -158,6 +158,19 @@
             #expect(try await store.totals() == QueueTotals())
         }
 
+        @Test("two databases in memory have the same name, and are not the same")
+        func inMemory() async throws {
+            let store = try SQLiteStore(in: DatabaseQueue())
+            let other = try DatabaseQueue()
+            _ = try SQLiteStore(in: other)
+            await #expect(throws: SyncQueueError.self) {
+                try await other.write { db in
+                    _ = try store.append([Mutation("a1")], under: AppendRules(), at: Date(), in: db)
+                }
+            }
+            #expect(try await store.totals() == QueueTotals())
+        }
+
         @Test("another connection to the same file is as good")
         func sameFile() async throws {
             let store = try SQLiteStore(path: path)
