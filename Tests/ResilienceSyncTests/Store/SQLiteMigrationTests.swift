@@ -45,7 +45,7 @@
             #expect(try await store.pending(after: .min, limit: 9).allSatisfy(\.isAttempted))
         }
 
-        @Test("what is dead in a version 1 file died when it was migrated, as far as anybody knows; what is pending did not")
+        @Test("what is dead in a version 1 file died when it was migrated, as far as anybody knows; the rest did not")
         func died() async throws {
             try Version1File.make(path)
             let before = Date()
