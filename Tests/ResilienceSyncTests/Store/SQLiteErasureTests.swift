@@ -89,6 +89,34 @@
             #expect(after == 0)
         }
 
+        @Test("the program's own database is not written anew, however much of it is free")
+        func outboxKeepsItsSize() async throws {
+            let database = try DatabaseQueue(path: path)
+            let store = try SQLiteStore(in: database)
+            try await store.append(secrets())
+            #expect(try await store.removePending() == 1_000)
+            #expect(try await freePages(database) > 100)
+        }
+
+        @Test("a file of which less than half is free is not written anew")
+        func partlyFree() async throws {
+            let store = try SQLiteStore(path: path)
+            try await store.append(secrets())
+            _ = try await store.apply((1...600).map { .parked($0, error: "410", rest: .skip) }, claiming: [])
+            #expect(try await store.removePending() == 400)
+            #expect(try await freePages(DatabaseQueue(path: path)) > 100)
+        }
+
+        @Test("once nothing is left, what was removed earlier and not overwritten is gone from the file, too")
+        func earlierTraces() async throws {
+            let store = try SQLiteStore(path: path)
+            try await store.append([Mutation("a1", payload: "SECRET")])
+            try Stranger.execute("PRAGMA secure_delete = OFF; DELETE FROM resilience_mutation", at: path)
+            #expect(try isSecretInFiles())
+            #expect(try await store.removePending() == 0)
+            #expect(try !isSecretInFiles())
+        }
+
         @Test("a file of which most is free shrinks when it is opened")
         func opened() async throws {
             do {
@@ -120,6 +148,10 @@
 
         private func isSecretInFiles() throws -> Bool {
             try folder.contents().values.contains { $0.range(of: Data("SECRET".utf8)) != nil }
+        }
+
+        private func freePages(_ database: DatabaseQueue) async throws -> Int {
+            try await database.read { try Int.fetchOne($0, sql: "PRAGMA freelist_count") } ?? 0
         }
 
         private func size() throws -> Int { try folder.contents().values.map(\.count).reduce(0, +) }
