@@ -79,20 +79,16 @@ public final class Bulkhead: Policy {
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        let own = BulkheadSlot(slot)
-        if case .outside = own, freePermits.take() {
-            slot = BulkheadSlot.inside.slot
+        if BulkheadSlot.isOutside(slot), freePermits.take() {
+            BulkheadSlot.inside.write(to: &slot)
             return .proceed
         }
-        if case .queued(let ticket) = own { return askAgain(ticket, &call, &slot) }
-        return arrive(&call, &slot)
+        return enterOrWait(&call, &slot)
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        let own = BulkheadSlot(slot)
-        slot = BulkheadSlot.outside.slot
-        if case .inside = own, freePermits.giveBack() { return .pass }
-        leave(&call, own)
+        if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { leave(&call, slot) }
+        BulkheadSlot.outside.write(to: &slot)
         return .pass
     }
 
@@ -108,8 +104,16 @@ public final class Bulkhead: Policy {
         }
     }
 
-    /// No permit lies free for the taking.
-    @inline(never) private func arrive(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    /// It waits already, or no permit lies free for the taking.
+    @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        if case .queued(let ticket) = BulkheadSlot(slot) {
+            askAgain(ticket, &call, &slot)
+        } else {
+            arrive(&call, &slot)
+        }
+    }
+
+    private func arrive(_ call: inout Call, _ slot: inout Slot) -> Entry {
         let priority = call.options.priority
         let mayDisplace = call.mayWait
         let waitEnds = maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
@@ -128,10 +132,10 @@ public final class Bulkhead: Policy {
         }
         switch answer {
         case .enter:
-            slot = BulkheadSlot.inside.slot
+            BulkheadSlot.inside.write(to: &slot)
             return .proceed
         case .queue(let ticket, _):
-            slot = BulkheadSlot.queued(ticket: ticket).slot
+            BulkheadSlot.queued(ticket: ticket).write(to: &slot)
             loser?.resume()
             call.emit(Event.queued, from: name, to: observers)
             // Present, since .queue makes one.
@@ -144,7 +148,7 @@ public final class Bulkhead: Policy {
     }
 
     /// The wait is over: by a permit, by the time, or by another call that took the place.
-    @inline(never) private func askAgain(_ ticket: UInt64, _ call: inout Call, _ slot: inout Slot) -> Entry {
+    private func askAgain(_ ticket: UInt64, _ call: inout Call, _ slot: inout Slot) -> Entry {
         let (refusal, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
@@ -154,10 +158,10 @@ public final class Bulkhead: Policy {
             return (.displaced, state.machine.estimatedWait)
         }
         if let refusal {
-            slot = BulkheadSlot.outside.slot
+            BulkheadSlot.outside.write(to: &slot)
             return refuse(refusal, estimate, &call)
         }
-        slot = (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).slot
+        (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
         return .proceed
     }
 
@@ -167,7 +171,8 @@ public final class Bulkhead: Policy {
             BulkheadFull(bulkhead: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
     }
 
-    @inline(never) private func leave(_ call: inout Call, _ own: BulkheadSlot) {
+    @inline(never) private func leave(_ call: inout Call, _ slot: Slot) {
+        let own = BulkheadSlot(slot)
         var serviceTime: Int64?
         if case .measured(let since) = own {
             serviceTime = call.now.nanoseconds.saturatingSubtracting(since.nanoseconds)

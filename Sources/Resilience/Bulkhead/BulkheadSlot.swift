@@ -16,14 +16,17 @@ enum BulkheadSlot {
             }
     }
 
-    @inline(__always) var slot: Slot {
-        var slot = Slot()
+    /// For the usual call, which needs no more of it.
+    @inline(__always) static func isOutside(_ slot: Slot) -> Bool { slot.first == 0 }
+    @inline(__always) static func isInside(_ slot: Slot) -> Bool { slot.first == 1 }
+
+    /// What it has nothing to say in stays as it is.
+    @inline(__always) func write(to slot: inout Slot) {
         switch self {
-        case .outside: break
+        case .outside: slot.first = 0
         case .inside: slot.first = 1
         case .measured(let since): (slot.first, slot.second) = (2, UInt64(bitPattern: since.nanoseconds))
         case .queued(let ticket): (slot.first, slot.second) = (3, ticket)
         }
-        return slot
     }
 }

@@ -90,38 +90,33 @@ public struct Retry: Policy {
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-        var own = RetrySlot(slot)
-        own.beginRound()
+        RetrySlot.beginRound(&slot)
         call.attempt = call.options.firstAttempt
-        if !own.isFirstRound || configuration.hasMaxElapsed { note(&call, &own) }
-        slot = own.slot
+        if !RetrySlot.isFirstRound(slot) || configuration.hasMaxElapsed { note(&call, &slot) }
         return .proceed
     }
 
     /// What the first attempt of a call without limits does not need.
-    @inline(never) private func note(_ call: inout Call, _ own: inout RetrySlot) {
-        call.attempt = own.attempt(call.options)
-        if own.isFirstRound { own.began = call.now }
+    @inline(never) private func note(_ call: inout Call, _ slot: inout Slot) {
+        call.attempt = slot.retry.attempt(call.options)
+        if RetrySlot.isFirstRound(slot) { slot.retry.began = call.now }
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        var own = RetrySlot(slot)
-        guard case .success = outcome.verdict else {
-            let exit = failed(&call, &own, outcome)
-            slot = own.slot
-            return exit
-        }
-        if !own.isFirstRound || configuration.budget != nil { succeeded(&call, &own) }
+        guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
+        if !RetrySlot.isFirstRound(slot) || configuration.budget != nil { succeeded(&call, &slot) }
         slot = Slot()
         return .pass
     }
 
-    @inline(never) private func succeeded(_ call: inout Call, _ own: inout RetrySlot) {
-        if configuration.keepsHistory { _ = own.takeNotes() }
-        configuration.budget?.succeeded(after: own.withdrawal, &call)
+    @inline(never) private func succeeded(_ call: inout Call, _ slot: inout Slot) {
+        if configuration.keepsHistory { _ = slot.retry.takeNotes() }
+        configuration.budget?.succeeded(after: slot.retry.withdrawal, &call)
     }
 
-    @inline(never) private func failed(_ call: inout Call, _ own: inout RetrySlot, _ outcome: Outcome) -> Exit {
+    @inline(never) private func failed(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+        var own = slot.retry
+        defer { slot.retry = own }
         let attempt = own.attempt(call.options)
         let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
         // It stays in the slot only over a wait for another round.
@@ -200,9 +195,8 @@ public struct Retry: Policy {
     }
 
     public func abandon(_ call: inout Call, _ slot: inout Slot) {
-        var own = RetrySlot(slot)
-        if configuration.keepsHistory { _ = own.takeNotes() }
-        configuration.budget?.giveBack(own.withdrawal)
+        if configuration.keepsHistory { _ = slot.retry.takeNotes() }
+        configuration.budget?.giveBack(slot.retry.withdrawal)
         slot = Slot()
     }
 

@@ -1,3 +1,11 @@
+extension Slot {
+    /// As a ``Retry`` reads and writes it.
+    @inline(__always) var retry: RetrySlot {
+        get { RetrySlot(self) }
+        set { self = newValue.slot }
+    }
+}
+
 /// What the slot of a call holds. First word: from its low end, two bits for what was last withdrawn, 40 for the round, from 1,
 /// and 22 for how many rounds were refused. Second: the last delay, or the ``Notes`` in which it is then. Third: when the first
 /// attempt began, if there is a limit to that.
@@ -9,10 +17,10 @@ struct RetrySlot {
     private static let round: UInt64 = 1 << 2
     private static let refusal: UInt64 = 1 << 42
 
-    @inline(__always) mutating func beginRound() { slot.first &+= Self.round }
+    @inline(__always) static func beginRound(_ slot: inout Slot) { slot.first &+= round }
 
     /// Whether this is the first round, and nothing was withdrawn or refused.
-    @inline(__always) var isFirstRound: Bool { slot.first == Self.round }
+    @inline(__always) static func isFirstRound(_ slot: Slot) -> Bool { slot.first == round }
 
     var rounds: Int { Int(slot.first % Self.refusal / Self.round) }
 

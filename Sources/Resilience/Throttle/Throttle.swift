@@ -206,16 +206,17 @@ public final class Throttle: Policy {
     }
 
     public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        let own = ThrottleSlot(slot)
-        slot = Slot()
-        if own.stage == .admitted {
+        if ThrottleSlot.isAdmitted(slot) {
             switch outcome.verdict {
             case .rejected: break
             case .throttled where configuration.holdBackoff != nil: break
-            default: return .pass
+            default:
+                slot = Slot()
+                return .pass
             }
         }
-        ended(&call, own, outcome.verdict)
+        ended(&call, ThrottleSlot(slot), outcome.verdict)
+        slot = Slot()
         return .pass
     }
 

@@ -15,6 +15,11 @@ struct ThrottleSlot: Sendable, Equatable {
         (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
+    /// Whether a call was let in without anything that its end could change but a 429 or a rejection further in.
+    @inline(__always) static func isAdmitted(_ slot: Slot) -> Bool {
+        slot.first & 0xFF == UInt64(Stage.admitted.rawValue)
+    }
+
     init(waiting ticket: UInt64, until latest: Instant) {
         (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
     }
