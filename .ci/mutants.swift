@@ -293,7 +293,8 @@ let changesOfSQL: [(pattern: String, changes: @Sendable (String) -> [String])] =
     (#"ORDER BY \w+(, \w+)*(?! DESC)\b"#, { ["\($0) DESC", " "] }),
     (#"\b(MIN|MAX)(?=\()"#, { [$0 == "MIN" ? "MAX" : "MIN"] }),
     (#"(?<= )[-+](?= )"#, { [$0 == "+" ? "-" : "+"] }),
-    (#"(?<!LIMIT )(?<![\w?.:'])\d{1,6}(?![\w'])"#, { ["\((Int($0) ?? 0) + 1)"] }),
+    // Nobody reads what is selected of what exists.
+    (#"(?<!LIMIT )(?<!SELECT )(?<![\w?.:'])\d{1,6}(?![\w'])"#, { ["\((Int($0) ?? 0) + 1)"] }),
     (#"\b(OR REPLACE|UNIQUE|AUTOINCREMENT)\b"#, { _ in [" "] }),
     (#"\w+ = (\d+|NULL), "#, { _ in [" "] }),
     (#"\bOF state, payload\b"#, { _ in ["OF state", "OF payload"] }),

@@ -264,9 +264,11 @@ extension StoreTrial {
                 stage.require(even == 1, "\(even) are revived, even overtaken")
             },
             StoreTrial("who died last stays, whatever the clock says") { stage in
-                func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double) async throws -> [String] {
+                func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)
+                    async throws -> [String]
+                {
                     var changes: [MutationChange] = []
-                    for id in ids { changes.append(.parked(try await stage.position(of: id), error: "x", rest: .skip)) }
+                    for id in ids { changes.append(.parked(try await stage.position(of: id), error: "x", rest: rest)) }
                     return try await stage.store.apply(
                         changes, claiming: [], keeping: limits, at: stage.now + seconds
                     ).dropped
@@ -290,6 +292,11 @@ extension StoreTrial {
                 require(try await die(["f1"], DeadLimits(), after: 100_000), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 20), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 81), ["e1", "f1"])
+                // Of those that block their lanes, too.
+                try await stage.append([.trial("g1"), .trial("h1")])
+                require(try await die(["h1"], DeadLimits(), after: 90, rest: .block), [])
+                require(try await die(["g1"], DeadLimits(), after: 90, rest: .block), [])
+                require(try await die([], DeadLimits(maxCount: 1), after: 90), ["h1"])
             },
             StoreTrial("limits of what is dead") { stage in
                 func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)

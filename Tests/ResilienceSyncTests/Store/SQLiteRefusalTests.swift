@@ -101,9 +101,11 @@
             try expectUnreadable("another program")
         }
 
-        @Test("an empty database that carries another program's mark is refused and left as it is")
-        func foreignMark() throws {
-            try Stranger.execute("PRAGMA application_id = 77", at: path)
+        @Test(
+            "an empty database that carries another program's mark is refused and left as it is",
+            arguments: ["application_id", "user_version"])
+        func foreignMark(mark: String) throws {
+            try Stranger.execute("PRAGMA \(mark) = 77", at: path)
             try expectUnreadable("another program")
         }
 
