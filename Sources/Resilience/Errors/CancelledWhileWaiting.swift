@@ -2,7 +2,7 @@
 ///
 /// A call cancelled in the operation throws what the operation throws, and one cancelled while it waits for its first
 /// attempt throws `CancellationError`.
-public struct CancelledWhileWaiting: Error, CustomStringConvertible {
+public struct CancelledWhileWaiting: PolicyError {
     /// What the last attempt threw; nil if it returned a result.
     public let lastError: (any Error)?
     /// What that error or result means.
@@ -12,6 +12,13 @@ public struct CancelledWhileWaiting: Error, CustomStringConvertible {
         self.lastError = lastError
         self.lastVerdict = lastVerdict
     }
+
+    public var underlying: (any Error)? { lastError }
+
+    /// A result is an answer.
+    public var reachedService: Bool? { lastError.map { CallFailure($0).reachedService } ?? true }
+
+    public var retryAfter: Duration? { lastVerdict.retryAfter ?? lastError.flatMap { CallFailure($0).retryAfter } }
 
     public var description: String {
         let end = lastError.map { "failed: \($0)" } ?? "returned a result that means: \(lastVerdict)"

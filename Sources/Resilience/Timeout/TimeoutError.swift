@@ -1,5 +1,5 @@
 /// It took longer than its ``Timeout`` allows. It may or may not have had its effect.
-public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
+public struct TimedOut: PolicyError, VerdictConvertible {
     /// The timeout's name.
     public let timeout: String
     public let limit: Duration
@@ -14,5 +14,12 @@ public struct TimedOut: Error, VerdictConvertible, CustomStringConvertible {
     }
 
     public var verdict: Verdict { .transient }
+
+    /// false if there was no time to begin, or a policy inside rejected the call; else nil: what was cancelled may have been
+    /// done.
+    public var reachedService: Bool? {
+        underlying.flatMap { CallFailure($0).reachedService } == false ? false : nil
+    }
+
     public var description: String { "Timed out after \(limit.text) (\(timeout))" }
 }

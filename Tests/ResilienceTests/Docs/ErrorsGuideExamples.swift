@@ -24,8 +24,8 @@ import Testing
             } catch {
                 let failure = CallFailure(error)
                 switch failure {
-                case .circuitOpen, .throttled, .bulkheadFull: show("\(failure)")  // its text is for people
-                case .cancelled, .cancelledWhileWaiting: break
+                case .rejected: show("\(failure)")  // its text is for people
+                case .cancelled: break
                 default: report(failure.lastError ?? error)
                 }
                 if failure.reachedService == false, let wait = failure.retryAfter { tryAgain(after: wait) }
