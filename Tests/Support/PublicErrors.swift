@@ -7,7 +7,7 @@ package func publicErrors(of target: String) throws -> Set<String> {
     let names = try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
         .flatMap { file in
             try String(contentsOf: file, encoding: .utf8)
-                .matches(of: /public (?:struct|enum|final class) (\w+)\s*:[^{]*\b(?:Error|Rejection)\b/)
+                .matches(of: /public (?:struct|enum|final class) (\w+)\s*:[^{]*\b(?:Error|PolicyError|Rejection)\b/)
                 .map { String($0.output.1) }
         }
     return Set(names)

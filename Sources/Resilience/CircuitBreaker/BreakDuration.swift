@@ -2,7 +2,7 @@
 public protocol BreakDuration: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - trip: the trip that the break follows.
-    ///   - chance: where to draw from.
+    ///   - generator: where to draw from.
     /// - Returns: zero or more; less is taken for zero.
     func duration(of trip: Trip, using generator: SplitMix64) -> Duration
 
