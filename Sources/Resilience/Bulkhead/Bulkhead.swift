@@ -75,7 +75,8 @@ public final class Bulkhead: Policy {
 
     /// It can't nest in itself: a call that holds a permit would wait for another, for ever if that is the last.
     public var traits: PolicyTraits {
-        PolicyTraits(waits: ask { $0.machine.queueLimit } > 0, holdsPermits: true, canNestInItself: false)
+        let waits = maxWait > .zero && ask { $0.machine.queueLimit } > 0
+        return PolicyTraits(waits: waits, holdsPermits: true, canNestInItself: false)
     }
 
     public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {

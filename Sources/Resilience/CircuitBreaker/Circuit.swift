@@ -241,7 +241,7 @@ struct Circuit: Sendable {
         }
     }
 
-    /// Successes before this instant may be told later, several at once. Those that come late count as of the latest time.
+    /// Successes before this instant may be batched, and count as of the latest time.
     var tallyEnds: Instant {
         let end = machine.tallyEnds(after: latest)
         return end > latest ? end : .distantPast

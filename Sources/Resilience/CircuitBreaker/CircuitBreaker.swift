@@ -105,8 +105,9 @@ public final class CircuitBreaker: Policy {
 
     /// It can't nest in itself: a call that holds the probe's place would ask for another.
     public var traits: PolicyTraits {
-        PolicyTraits(
-            measuresDuration: inner.withLock { $0.circuit.needs.contains(.calls) }, rejectsWhileFailing: true,
+        let machine = inner.withLock { $0.circuit.machine }
+        return PolicyTraits(
+            waits: machine.makesCallsWait, measuresDuration: machine.needs.contains(.calls), rejectsWhileFailing: true,
             canNestInItself: false)
     }
 

@@ -29,9 +29,8 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// So many calls that were admitted with ticket 0 went well, all between `now` and the end of its ``tallyEnds(after:)``.
     mutating func succeeded(_ count: Int, at now: Instant)
 
-    /// Successes that come from `now` on and before this instant may be told later, several at once, but before anything
-    /// else; at `now` if each is to be told as it comes. Such a success costs no lock; where this is the distant future, it
-    /// costs no look at the clock either.
+    /// Successes from `now` until this instant may be batched; they are delivered before any other input. `now` if each must
+    /// be delivered as it comes. A batched success costs no lock, and no look at the clock if this is the distant future.
     func tallyEnds(after now: Instant) -> Instant
 
     /// Back to closed, with nothing counted.
@@ -43,6 +42,9 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// What it must be told in its present state.
     var needs: CircuitNeeds { get }
+
+    /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default. For ``PolicyTraits/waits``.
+    var makesCallsWait: Bool { get }
 
     /// Whether it is closed, and forgetting what it has counted would lose nothing but successes.
     func isAtRest(at now: Instant) -> Bool
@@ -77,6 +79,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 }
 
 extension CircuitStateMachine {
+    public var makesCallsWait: Bool { false }
     public var changesAt: Instant? { nil }
     public mutating func timePassed(at now: Instant) {}
     public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool { false }

@@ -94,6 +94,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
+    public var makesCallsWait: Bool { if case .waits = excess { true } else { false } }
+
     public var changesAt: Instant? {
         switch phase {
         case .open(let until): until

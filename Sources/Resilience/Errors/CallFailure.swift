@@ -47,25 +47,37 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     /// Of the attempts before the last it knows what a ``RetriesExhausted`` says; a refusal is thrown only by a call that has
     /// made no attempt.
     public var reachedService: Bool? {
-        if let error = error as? any PolicyError { return error.reachedService }
-        guard case .operation(let error) = self else { return nil }
-        return switch (error as? any VerdictConvertible)?.verdict {
-        case .permanent, .throttled, .success: true
+        switch self {
         case .rejected: false
-        case .transient, .uncertain, .cancelled, nil: nil
+        case .ended(let error): error.reachedService
+        case .cancelled(let error): (error as? CancelledWhileWaiting)?.reachedService
+        case .operation(let error):
+            switch (error as? any VerdictConvertible)?.verdict {
+            case .permanent, .throttled, .success: true
+            case .rejected: false
+            case .transient, .uncertain, .cancelled, nil: nil
+            }
         }
     }
 
     /// How long until another call may succeed, as far as a policy or the other side said.
     public var retryAfter: Duration? {
-        if let error = error as? any PolicyError { return error.retryAfter }
-        return (error as? any VerdictConvertible)?.verdict.retryAfter
+        switch self {
+        case .rejected(let error): error.retryAfter
+        case .ended(let error): error.retryAfter
+        case .cancelled(let error): (error as? CancelledWhileWaiting)?.retryAfter
+        case .operation(let error): (error as? any VerdictConvertible)?.verdict.retryAfter
+        }
     }
 
     /// The operation's own error, of its last attempt; nil if there is none.
     public var lastError: (any Error)? {
-        if case .operation(let error) = self { return error }
-        return (error as? any PolicyError)?.underlying.flatMap { CallFailure($0).lastError }
+        switch self {
+        case .rejected: nil
+        case .ended(let error): error.underlying.flatMap { CallFailure($0).lastError }
+        case .cancelled(let error): (error as? CancelledWhileWaiting)?.lastError.flatMap { CallFailure($0).lastError }
+        case .operation(let error): error
+        }
     }
 
     /// For people, as far as the error is.

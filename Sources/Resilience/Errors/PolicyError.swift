@@ -6,18 +6,9 @@ public protocol PolicyError: Error, CustomStringConvertible {
     /// What it was about: the error of the last attempt; nil if there was none.
     var underlying: (any Error)? { get }
 
-    /// Whether the call reached the other side with any of its attempts; nil if nobody can tell. By default what
-    /// ``underlying`` tells.
+    /// Whether the call reached the other side with any of its attempts; nil if nobody can tell.
     var reachedService: Bool? { get }
 
-    /// How long until another call may succeed; nil if nobody can tell. By default what ``underlying`` tells.
+    /// How long until another call may succeed; nil if nobody can tell.
     var retryAfter: Duration? { get }
-}
-
-extension PolicyError {
-    public var reachedService: Bool? { underlying.flatMap { CallFailure($0).reachedService } }
-
-    public var retryAfter: Duration? {
-        (self as? any VerdictConvertible)?.verdict.retryAfter ?? underlying.flatMap { CallFailure($0).retryAfter }
-    }
 }

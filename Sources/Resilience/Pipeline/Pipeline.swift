@@ -47,11 +47,11 @@ public struct Pipeline: Sendable {
     private static func checkNesting(of elements: [Element], _ name: String) {
         var seen: Set<ObjectIdentifier> = []
         // Of structs there are only copies, and a box of one has no identity.
-        for case .policy(let policy) in elements
-        where type(of: policy) is AnyObject.Type && !policy.traits.canNestInItself {
+        for element in elements {
+            guard let object = element.object, !seen.insert(ObjectIdentifier(object)).inserted else { continue }
             precondition(
-                seen.insert(ObjectIdentifier(policy as AnyObject)).inserted,
-                "Pipeline \"\(name)\": \"\(policy.name)\" is in it twice: a call would wait for what it holds itself")
+                element.traits.canNestInItself,
+                "Pipeline \"\(name)\": \"\(element.name)\" is in it twice: a call would wait for what it holds itself")
         }
     }
 

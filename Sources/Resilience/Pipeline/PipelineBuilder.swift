@@ -12,6 +12,14 @@ extension Pipeline {
             }
         }
 
+        /// nil for a struct.
+        var object: AnyObject? {
+            switch self {
+            case .policy(let policy): type(of: policy) is AnyObject.Type ? policy as AnyObject : nil
+            case .around(let around): type(of: around) is AnyObject.Type ? around as AnyObject : nil
+            }
+        }
+
         /// What it does to calls.
         public var traits: PolicyTraits {
             switch self {

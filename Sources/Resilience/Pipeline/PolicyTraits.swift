@@ -45,7 +45,7 @@ public struct PolicyTraits: Sendable, Hashable {
             let attempts = maxAttempts.saturatingMultiplied(by: inner.maxAttempts)
             mistakes.append("attempts multiply, up to \(attempts) per call")
         }
-        if retriesRejections, inner.rejectsWhileFailing {
+        if maxAttempts > 1, retriesRejections, inner.rejectsWhileFailing {
             mistakes.append("calls that an open circuit rejects are tried again")
         }
         if holdsPermits, repeats { mistakes.append("a call keeps its permit while it waits for its next attempt") }

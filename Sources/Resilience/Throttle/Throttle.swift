@@ -8,9 +8,9 @@
 /// Throttle.gate(maxWait: .seconds(60))                             // no rate of its own; a 429 holds everybody
 /// ```
 ///
-/// A call takes its ``CallOptions/cost``: one of cost 0 goes at once unless all are held, one that costs more than there
-/// ever is to have is refused. A call is refused at once, too, if its turn can't come within `maxWait` or before its
-/// deadline. Who waits goes first come, first served, whatever it costs; when one gives up, those behind it come sooner.
+/// A call takes its ``CallOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A call whose
+/// cost exceeds the burst or the window's limit is rejected, and so is one whose turn can't come within `maxWait` or before
+/// its deadline. Waiting calls are served in order of arrival, whatever they cost; when one gives up, those behind it move up.
 public final class Throttle: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { base }

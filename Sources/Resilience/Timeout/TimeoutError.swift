@@ -21,5 +21,8 @@ public struct TimedOut: PolicyError, VerdictConvertible {
         underlying.flatMap { CallFailure($0).reachedService } == false ? false : nil
     }
 
+    /// What ``underlying`` asks for.
+    public var retryAfter: Duration? { underlying.flatMap { CallFailure($0).retryAfter } }
+
     public var description: String { "Timed out after \(limit.text) (\(timeout))" }
 }

@@ -143,7 +143,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
 
     func requireEmpty() {
         let permits = permitsOut?(subject) ?? 0
-        require(permits == 0, "\(permits) permits are out when nobody is inside")
+        require(permits == 0, "\(permits) permit\(permits == 1 ? " was" : "s were") never returned")
         let sleepers = clock.sleepers.count
         require(sleepers == 0, "\(sleepers) alarms are set when nobody waits")
     }

@@ -16,7 +16,7 @@ import Testing
     @Test("a permit that is not given back on some way out is found", arguments: Leak.Way.allCases)
     func leaks(way: Leak.Way) async {
         let report = await PolicyContract { _ in Leak(way) }.check(calls: 100, permitsOut: { $0.inside })
-        #expect(report.violations.contains { $0.problem.hasSuffix("permits are out when nobody is inside") })
+        #expect(report.violations.contains { $0.problem.hasSuffix("never returned") })
     }
 
     @Test("a permit lost is found without being told how many are out: in the end no call gets through")

@@ -123,6 +123,34 @@ import Testing
         #expect(CallFailure(Judged(verdict: .throttled(retryAfter: .seconds(4)))).retryAfter == .seconds(4))
     }
 
+    /// A rejection and an ending of a user's own, that carry what those of the package do not.
+    private struct Quota: Rejection {
+        let underlying: (any Error)? = Outage()
+        let reachedService: Bool? = true
+        let retryAfter: Duration? = .seconds(1)
+        let description = "No quota."
+    }
+
+    private struct Lost: PolicyError {
+        let underlying: (any Error)? = Outage(number: 3)
+        let reachedService: Bool? = true
+        let retryAfter: Duration? = .seconds(2)
+        let description = "Lost."
+    }
+
+    @Test("a rejection reached nobody, whatever else it carries; another error of a user's policy speaks for itself")
+    func ofUsers() {
+        let rejected = CallFailure(Quota())
+        #expect(rejected.reachedService == false && rejected.lastError == nil && rejected.retryAfter == .seconds(1))
+        let ended = CallFailure(Lost())
+        #expect(ended.reachedService == true && ended.retryAfter == .seconds(2) && "\(ended)" == "Lost.")
+        #expect((ended.lastError as? Outage)?.number == 3)
+        guard case .ended = ended else {
+            Issue.record("\(ended)")
+            return
+        }
+    }
+
     @Test("refused in its second attempt, a call fails as the first did, and does not say that it reached nobody (P41)")
     func secondAttempt() throws {
         let clock = ManualClock()

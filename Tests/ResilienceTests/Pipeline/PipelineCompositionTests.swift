@@ -164,6 +164,24 @@ import Testing
         }
     }
 
+    @Test("an around policy that can't nest in itself traps, too, when it is in a pipeline twice")
+    func aroundTwice() async {
+        await #expect(processExitsWith: .failure) {
+            final class Gate: AroundPolicy {
+                let traits = PolicyTraits(canNestInItself: false)
+                func around(
+                    _ call: inout Call, isolation: isolated (any Actor)?,
+                    _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+                ) async throws -> Verdict { try await inside(call.deadline) }
+            }
+            let gate = Gate()
+            _ = Pipeline {
+                gate
+                gate
+            }
+        }
+    }
+
     @Test("only classes can be the same object: of structs that may not nest in themselves a pipeline may have several")
     func structs() async {
         await #expect(processExitsWith: .success) {

@@ -130,4 +130,24 @@ import Testing
         #expect(
             pipeline.warnings == ["bulkhead around inner: a call keeps its permit while it waits for its next attempt"])
     }
+
+    @Test(
+        "traits say what settings make of a policy: a queue in which nobody waits is none, a breaker may make calls wait"
+    )
+    func traitsBySettings() {
+        #expect(!Bulkhead(limit: 1, queue: 5, maxWait: .zero).traits.waits)
+        #expect(Bulkhead(limit: 1, queue: 5).traits.waits && !Bulkhead(limit: 1).traits.waits)
+        let patient = CircuitBreaker(circuit: ThreeStateCircuit(excess: .waits(upTo: .seconds(1))))
+        #expect(patient.traits.waits && !CircuitBreaker().traits.waits)
+        let slow = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .seconds(1)))
+        slow.setMode(.observing)
+        let plain = CircuitBreaker()
+        plain.setMode(.observing)
+        #expect(slow.traits.measuresDuration && !plain.traits.measuresDuration)
+        let never = Pipeline {
+            Retry(maxRetries: 0, on: .rejected)
+            CircuitBreaker()
+        }
+        #expect(never.warnings == [])
+    }
 }

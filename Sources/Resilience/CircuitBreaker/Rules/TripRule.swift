@@ -21,9 +21,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// So many calls went well, all between `now` and the end of its ``tallyEnds(after:)``.
     mutating func succeeded(_ count: Int, at now: Instant)
 
-    /// Successes that come from `now` on and before this instant may be told later, several at once, but before anything
-    /// else; at `now` if each is to be told as it comes. Such a success costs no lock; where this is the distant future, it
-    /// costs no look at the clock either.
+    /// Successes from `now` until this instant may be batched; they are delivered before any other input. `now` if each must
+    /// be delivered as it comes. A batched success costs no lock, and no look at the clock if this is the distant future.
     func tallyEnds(after now: Instant) -> Instant
 
     /// Whether, by what is counted, the circuit should be open. Asked when evidence is failing, and when a call begins
