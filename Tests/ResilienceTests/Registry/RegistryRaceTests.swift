@@ -242,12 +242,24 @@ import Testing
         let registry = Box<PipelineRegistry<Int>?>(nil)
         let meddled = Journal()
         let pipelines = PipelineRegistry<Int>(capacity: 2) { _ in
-            Pipeline { Meddler { if let count = registry.value?.count { meddled.note("\(count)") } } }
+            // Twice, so that its traits are asked.
+            let meddler = Meddler { if let count = registry.value?.count { meddled.note("\(count)") } }
+            return Pipeline {
+                meddler
+                meddler
+            }
         }
         registry.value = pipelines
         for key in 0..<10 { _ = pipelines[key] }
         #expect(pipelines.count == 2 && meddled.lines.count > 20)
-        #expect(pipelines.reconfigure { _ in Pipeline { Meddler { _ = registry.value?.count } } } == [])
+        let refused = pipelines.reconfigure { _ in
+            let meddler = Meddler { _ = registry.value?.count }
+            return Pipeline {
+                meddler
+                meddler
+            }
+        }
+        #expect(refused == [])
         pipelines.resetAll()
         registry.value = nil
     }
