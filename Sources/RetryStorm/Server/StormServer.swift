@@ -28,9 +28,10 @@
             _ bucket: TokenBucket, timeBase: any TimeBase = .system,
             onThrottled: (@Sendable () -> Void)? = nil, _ body: (StormServer) async throws -> R
         ) async throws -> R {
-            let http = HTTPServer(address: try sockaddr_in.inet(ip4: "127.0.0.1", port: 0), logger: .disabled)
+            // Generous, both times: among a thousand tests on one processor its turn may be minutes away.
+            let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: 0)
+            let http = HTTPServer(address: address, timeout: 600, logger: .disabled)
             let running = Task { try await http.run() }
-            // Generous: among a thousand tests on one processor its turn may be minutes away.
             try await http.waitUntilListening(timeout: 300)
             guard case .ip4(_, let port) = await http.listeningAddress else { throw NoAddress() }
             let server = try StormServer(Ledger(bucket), port: port, base: timeBase, onThrottled)

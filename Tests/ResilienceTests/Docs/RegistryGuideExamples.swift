@@ -93,7 +93,8 @@ import Testing
             for await change in transitions { log("\(change.key): \(change.transition.to)") }
         }
         await reader.value
-        #expect(journal.lines == ["/a: open", "/b: open"])
+        // A breaker may be half-open before the loop ends, where the machine is slow.
+        #expect(journal.lines.prefix(2) == ["/a: open", "/b: open"])
     }
 
     @Test("the guide's pipelines run, each with a breaker of its own")

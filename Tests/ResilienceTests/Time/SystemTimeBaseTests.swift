@@ -74,14 +74,20 @@ import Testing
         base.cancel(later)
     }
 
-    @Test("one timer sleeps for all alarms, until the first of them, and is replaced for an earlier one only")
+    @Test(
+        "one timer sleeps for all alarms, until the first of them, and is replaced for an earlier one only",
+        .timeLimit(.minutes(5)))
     func oneTimer() async {
-        let sleeps = Box<[Duration]>([])
+        let sleeps = Locked<[Duration]>([])
         let hasSlept = (0..<3).map { _ in Waiter() }
         let base = SystemTimeBase(sleep: { duration in
-            sleeps.value.append(duration)
-            guard sleeps.value.count <= 3 else { return }
-            hasSlept[sleeps.value.count - 1].resume()
+            // Timers that were replaced begin at the same time.
+            let count = sleeps.withLock { sleeps in
+                sleeps.append(duration)
+                return sleeps.count
+            }
+            guard count <= 3 else { return }
+            hasSlept[count - 1].resume()
             // As long as the test takes, unless it is replaced.
             _ = await Waiter().wait(until: .distantFuture, on: SystemTimeBase.shared)
         })
@@ -89,8 +95,9 @@ import Testing
         let alarms = [500, 100, 700, 100, 60].map { base.schedule(at: start + .seconds($0)) {} }
         for waiter in hasSlept { _ = await waiter.wait(until: .distantFuture, on: base) }
         let length = start.duration(to: base.now)
-        #expect(sleeps.value.count == 3)
-        for (sleep, seconds) in zip(sleeps.value.sorted(by: >), [500, 100, 60]) {
+        let slept = sleeps.withLock { $0 }
+        #expect(slept.count == 3)
+        for (sleep, seconds) in zip(slept.sorted(by: >), [500, 100, 60]) {
             #expect((.seconds(seconds) - length ... .seconds(seconds)).contains(sleep))
         }
         for alarm in alarms { base.cancel(alarm) }
