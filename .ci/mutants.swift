@@ -127,7 +127,7 @@ let shells = [
         ""
     ),
     ("Sources/Resilience/Pipeline/PipelineCore.swift", "DeadlineTests|CallEventTests|PipelineCompositionTests", ""),
-    ("Sources/Resilience/Pipeline/Permit.swift", "PermitTests|BulkheadOrderTests", ""),
+    ("Sources/Resilience/Pipeline/PolicyPermit.swift", "PermitTests|BulkheadOrderTests", ""),
     (
         "Sources/Resilience/Bulkhead/Bulkhead.swift",
         "Bulkhead(Order|Wait|Limit|Input|Steps)?Tests|PipelineCompositionTests", "\(shipped)/bulkhead"
@@ -154,7 +154,7 @@ let shells = [
     ),
     ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Plan.swift", "HealthCheckTests|TransitionTests", ""),
     ("Sources/Resilience/CircuitBreaker/CircuitBreaker+Transitions.swift", "TransitionTests", ""),
-    ("Sources/Resilience/CircuitBreaker/HealthCheck.swift", "HealthCheckTests", ""),
+    ("Sources/Resilience/CircuitBreaker/CircuitHealthCheck.swift", "HealthCheckTests", ""),
     (
         "Sources/Resilience/Throttle/Throttle.swift",
         "Throttle(Edges|Gate|Hold|Settings|Steps)?Tests|LateWakeTests|Pipeline(Composition|Description)Tests|PermitTests",
@@ -165,11 +165,11 @@ let shells = [
         "Throttle(Edges|Gate|Hold|Settings|Steps)?Tests", registry
     ),
     ("Sources/Resilience/Throttle/ThrottleSlot.swift", "Throttle(Edges|Gate|Hold|Steps)?Tests|LateWakeTests", ""),
-    ("Sources/Resilience/Registry/Registry+Settings.swift", registry, ""),
-    ("Sources/Resilience/Registry/Registry+Snapshots.swift", registry, ""),
-    ("Sources/Resilience/Registry/Registry+Status.swift", registry, ""),
-    ("Sources/Resilience/Registry/Registry+Transitions.swift", registry, ""),
-    ("Sources/Resilience/Registry/Registry.swift", registry, ""),
+    ("Sources/Resilience/Registry/PolicyRegistry+Settings.swift", registry, ""),
+    ("Sources/Resilience/Registry/PolicyRegistry+Snapshots.swift", registry, ""),
+    ("Sources/Resilience/Registry/PolicyRegistry+Status.swift", registry, ""),
+    ("Sources/Resilience/Registry/PolicyRegistry+Transitions.swift", registry, ""),
+    ("Sources/Resilience/Registry/PolicyRegistry.swift", registry, ""),
     ("Sources/Resilience/Registry/RegistryEntry.swift", registry, ""),
     ("Sources/Resilience/Pipeline/Pipeline+Registry.swift", registry, ""),
     ("Sources/Resilience/Bulkhead/Bulkhead+Registry.swift", "Bulkhead(Limit|Input)?Tests", registry),

@@ -8,9 +8,9 @@ public import Resilience
 /// ...
 /// #expect(recorder.contains(inOrder: [CircuitBreaker.Event.halfOpened, .recovered]))
 /// ```
-public final class EventRecorder: Observer {
+public final class EventRecorder: PolicyObserver {
     struct State: Counted {
-        var events: [Event] = []
+        var events: [PolicyEvent] = []
         var watchers = CountWaiters()
 
         var count: Int { events.count }
@@ -20,7 +20,7 @@ public final class EventRecorder: Observer {
 
     public init() {}
 
-    public func receive(_ event: Event) {
+    public func receive(_ event: PolicyEvent) {
         let watchers = state.withLock { state in
             state.events.append(event)
             return state.takeReached()
@@ -29,29 +29,29 @@ public final class EventRecorder: Observer {
     }
 
     /// Everything so far.
-    public var events: [Event] { state.withLock { $0.events } }
+    public var events: [PolicyEvent] { state.withLock { $0.events } }
 
     /// What one kind of policy did.
-    public func events<Detail: PolicyEvent>(of kind: Detail.Type = Detail.self) -> [Detail] {
+    public func events<Detail: PolicyEventDetail>(of kind: Detail.Type = Detail.self) -> [Detail] {
         events.compactMap { $0.detail as? Detail }
     }
 
     /// The first event of this kind that fits.
-    public func first<Detail: PolicyEvent>(
+    public func first<Detail: PolicyEventDetail>(
         _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }
     ) -> Detail? {
         events(of: kind).first(where: fits)
     }
 
     /// How many events of this kind fit.
-    public func count<Detail: PolicyEvent>(
+    public func count<Detail: PolicyEventDetail>(
         _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }
     ) -> Int {
         events(of: kind).count(where: fits)
     }
 
     /// Whether all these came, in any order, each as often as it is listed.
-    public func contains<Detail: PolicyEvent & Equatable>(allOf expected: [Detail]) -> Bool {
+    public func contains<Detail: PolicyEventDetail & Equatable>(allOf expected: [Detail]) -> Bool {
         var rest = events(of: Detail.self)
         return expected.allSatisfy { detail in
             guard let index = rest.firstIndex(of: detail) else { return false }
@@ -61,7 +61,7 @@ public final class EventRecorder: Observer {
     }
 
     /// Whether all these came in this order, others in between or not.
-    public func contains<Detail: PolicyEvent & Equatable>(inOrder expected: [Detail]) -> Bool {
+    public func contains<Detail: PolicyEventDetail & Equatable>(inOrder expected: [Detail]) -> Bool {
         var rest = expected[...]
         for detail in events(of: Detail.self) where detail == rest.first { rest.removeFirst() }
         return rest.isEmpty

@@ -124,7 +124,7 @@
                 let client = MutationClient(url: url, connections: 64)
                 defer { client.close() }
                 let run = NaiveRun(client: client, timeScale: plan.timeScale)
-                let start = Resilience.Instant.now
+                let start = MonotonicInstant.now
                 let lost = try await console.following(progress("naive", mutations.count, client.tally)) {
                     try await run.drain(mutations)
                 }
@@ -138,7 +138,7 @@
                 let client = MutationClient(url: url, connections: ToolkitRun.requests)
                 defer { client.close() }
                 let run = ToolkitRun(client: client, store: store)
-                let start = Resilience.Instant.now
+                let start = MonotonicInstant.now
                 let end = try await console.following(
                     progress("toolkit", count, client.tally) { run.queue.rate }
                 ) {
@@ -176,10 +176,10 @@
         private func progress(
             _ name: String, _ total: Int, _ tally: Tally, rate: @escaping @Sendable () -> Double? = { nil }
         ) -> @Sendable () -> ProgressLine {
-            let start = Resilience.Instant.now
+            let start = MonotonicInstant.now
             return {
                 let counts = tally.counts
-                let now = Resilience.Instant.now
+                let now = MonotonicInstant.now
                 return ProgressLine(
                     name: name, total: total, delivered: counts.delivered, requests: counts.requests,
                     throttled: counts.throttled, elapsed: start.duration(to: now),
@@ -188,7 +188,7 @@
         }
     }
 
-    extension Resilience.Instant {
+    extension MonotonicInstant {
         fileprivate static var now: Self { SystemTimeBase.shared.now }
         fileprivate var elapsed: Duration { duration(to: .now) }
     }

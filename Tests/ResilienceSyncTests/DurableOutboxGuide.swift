@@ -67,7 +67,7 @@
                 Mutation(entity: "note-7", kind: "rename", operation: .update, encoding: Rename(title: "Plans")))
             queue.trigger()
             var seen = 1
-            func show(pending: Int, until: Resilience.Instant?, left: Duration?) { seen = pending }
+            func show(pending: Int, until: MonotonicInstant?, left: Duration?) { seen = pending }
             for await status in queue.statuses() {
                 show(pending: status.pending, until: status.pausedUntil, left: status.estimatedTimeLeft)
                 if seen == 0 { break }

@@ -103,7 +103,7 @@ struct Fixture {
     ) -> SyncQueue {
         SyncQueue(
             store: store, pipeline: pipeline ?? Pipeline(timeBase: clock) {}, configuration: configuration,
-            observers: Observers(recorder), wallClock: wallClock
+            observers: PolicyObservers(recorder), wallClock: wallClock
         ) { [server] in try await server($0) }
     }
 

@@ -5,14 +5,14 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct EventRecorderTests {
     let recorder = EventRecorder()
 
-    enum Knock: PolicyEvent, Equatable {
+    enum Knock: PolicyEventDetail, Equatable {
         case once
         case times(Int)
 
         var description: String { "knock" }
     }
 
-    struct Ring: PolicyEvent, Equatable {
+    struct Ring: PolicyEventDetail, Equatable {
         var description: String { "ring" }
     }
 
@@ -75,9 +75,9 @@ import Testing
 
     @Test("it observes policies and pipelines")
     func observing() async throws {
-        let throttle = Throttle(.perSecond(1), timeBase: ManualClock(), observers: Observers(recorder))
+        let throttle = Throttle(.perSecond(1), timeBase: ManualClock(), observers: PolicyObservers(recorder))
         let ofPipeline = EventRecorder()
-        let pipeline = Pipeline("p", observers: Observers(ofPipeline)) { throttle }
+        let pipeline = Pipeline("p", observers: PolicyObservers(ofPipeline)) { throttle }
         try await pipeline.run {}
         await #expect(throws: Throttled.self) { try await pipeline.run {} }
         #expect(recorder.events(of: Throttle.Event.self) == [.refused(retryAfter: .seconds(1))])
@@ -88,8 +88,8 @@ import Testing
             ])
     }
 
-    private func event(_ detail: some PolicyEvent, from policy: String) -> Event {
-        Event(policy: policy, pipeline: nil, time: Instant(nanoseconds: 0), detail: detail)
+    private func event(_ detail: some PolicyEventDetail, from policy: String) -> PolicyEvent {
+        PolicyEvent(policy: policy, pipeline: nil, time: MonotonicInstant(nanoseconds: 0), detail: detail)
     }
 
     private func send(_ knock: Knock, from policy: String = "door") { recorder.receive(event(knock, from: policy)) }

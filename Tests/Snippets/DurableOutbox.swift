@@ -38,4 +38,4 @@ let payload = Data()
 let handlers = [SyncHandler.others { try await api.send($0) }]
 let database: DatabaseQueue = { fatalError("only compiled") }()
 
-func show(pending: Int, until: Instant?, left: Duration?) {}
+func show(pending: Int, until: MonotonicInstant?, left: Duration?) {}

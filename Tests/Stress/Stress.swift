@@ -46,12 +46,12 @@ final class Gauge: Policy {
 
     var counts: (entered: Int, left: Int) { (entered.load(ordering: .relaxed), left.load(ordering: .relaxed)) }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         entered.add(1, ordering: .relaxed)
         return .proceed
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         left.add(1, ordering: .relaxed)
         return .pass
     }
@@ -238,9 +238,9 @@ final class World: Sendable {
     }
 
     private final class Held: Sendable {
-        let permit: Permit
+        let permit: PolicyPermit
 
-        init(_ permit: consuming Permit) { self.permit = permit }
+        init(_ permit: consuming PolicyPermit) { self.permit = permit }
     }
 
     private func takeAll() throws -> [Held] { try (0..<64).map { _ in Held(try bulkhead.acquire()) } }

@@ -53,7 +53,7 @@ package struct Guide: Sendable, CustomStringConvertible {
     }
 
     /// Whether a table of events has the event's log line.
-    package func logs(_ event: some PolicyEvent) -> Bool { text.contains("| `\(event)` |") }
+    package func logs(_ event: some PolicyEventDetail) -> Bool { text.contains("| `\(event)` |") }
 
     private static let tests = files("swift", in: "Tests")
 

@@ -57,7 +57,7 @@ extension Calls {
                 through: Pipeline { breaker }.withFallback(toLastGood: LastGood())),
             Calls(
                 "breaker, closed, counted",
-                through: Pipeline(observers: Observers(EventCounter())) { CircuitBreaker() }),
+                through: Pipeline(observers: PolicyObservers(EventCounter())) { CircuitBreaker() }),
             Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
             Calls("timeout by attempt, done at once", through: Pipeline { Timeout { .seconds(5 * $0) } }),
             Calls("abandoning timeout, done at once") { count in

@@ -30,7 +30,7 @@ func measure<Value: RegistryEntry>(_ name: String, _ make: @escaping @Sendable (
         return process.waitUntilExit()
     }
     guard name == chosen else { return }
-    let registry = Registry<Int, Value>(capacity: count, make: make)
+    let registry = PolicyRegistry<Int, Value>(capacity: count, make: make)
     let before = residentBytes()
     let making = nanoseconds(count) { for key in 0..<count { _ = registry[key] } }
     let bytes = (residentBytes() - before) / count

@@ -23,7 +23,7 @@ public final class Bulkhead: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// Who is told what this bulkhead does, whichever pipeline it is in.
-    public let observers: Observers
+    public let observers: PolicyObservers
     public let order: Order
 
     struct State {
@@ -57,7 +57,7 @@ public final class Bulkhead: Policy {
     public init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
         maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) {
         let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
         let limit = Self.checks.atLeast(1, limit, "limit")
@@ -79,7 +79,7 @@ public final class Bulkhead: Policy {
         return PolicyTraits(waits: waits, holdsPermits: true, canNestInItself: false)
     }
 
-    public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if BulkheadSlot.isOutside(slot), freePermits.take() {
             BulkheadSlot.inside.write(to: &slot)
             return .proceed
@@ -87,7 +87,7 @@ public final class Bulkhead: Policy {
         return enterOrWait(&call, &slot)
     }
 
-    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { leave(&call, slot) }
         BulkheadSlot.outside.write(to: &slot)
         return .pass
@@ -106,7 +106,7 @@ public final class Bulkhead: Policy {
     }
 
     /// It waits already, or no permit lies free for the taking.
-    @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    @inline(never) private func enterOrWait(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if case .queued(let ticket) = BulkheadSlot(slot) {
             askAgain(ticket, &call, &slot)
         } else {
@@ -114,7 +114,7 @@ public final class Bulkhead: Policy {
         }
     }
 
-    private func arrive(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    private func arrive(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let priority = call.options.priority
         let mayDisplace = call.mayWait
         let waitEnds = maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
@@ -149,7 +149,7 @@ public final class Bulkhead: Policy {
     }
 
     /// The wait is over: by a permit, by the time, or by another call that took the place.
-    private func askAgain(_ ticket: UInt64, _ call: inout Call, _ slot: inout Slot) -> Entry {
+    private func askAgain(_ ticket: UInt64, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (refusal, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
@@ -166,13 +166,13 @@ public final class Bulkhead: Policy {
         return .proceed
     }
 
-    private func refuse(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout Call) -> Entry {
+    private func refuse(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout PolicyCall) -> PolicyEntry {
         call.emit(Event.refused(reason), from: name, to: observers)
         return .refuse(
             BulkheadFull(bulkhead: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
     }
 
-    @inline(never) private func leave(_ call: inout Call, _ slot: Slot) {
+    @inline(never) private func leave(_ call: inout PolicyCall, _ slot: PolicySlot) {
         let own = BulkheadSlot(slot)
         var serviceTime: Int64?
         if case .measured(let since) = own {

@@ -1,5 +1,5 @@
 extension Bulkhead {
-    public enum Event: PolicyEvent, Equatable {
+    public enum Event: PolicyEventDetail, Equatable {
         case queued
         case refused(BulkheadFull.Reason)
         case limitChanged(from: Int, to: Int)

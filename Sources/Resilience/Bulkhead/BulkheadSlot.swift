@@ -3,25 +3,25 @@ enum BulkheadSlot {
     case outside
     case inside
     /// One that had to wait, and by which the next waits are estimated.
-    case measured(since: Instant)
+    case measured(since: MonotonicInstant)
     case queued(ticket: UInt64)
 
-    @inline(__always) init(_ slot: Slot) {
+    @inline(__always) init(_ slot: PolicySlot) {
         self =
             switch slot.first {
             case 0: .outside
             case 1: .inside
-            case 2: .measured(since: Instant(nanoseconds: Int64(bitPattern: slot.second)))
+            case 2: .measured(since: MonotonicInstant(nanoseconds: Int64(bitPattern: slot.second)))
             default: .queued(ticket: slot.second)
             }
     }
 
     /// For the usual call, which needs no more of it.
-    @inline(__always) static func isOutside(_ slot: Slot) -> Bool { slot.first == 0 }
-    @inline(__always) static func isInside(_ slot: Slot) -> Bool { slot.first == 1 }
+    @inline(__always) static func isOutside(_ slot: PolicySlot) -> Bool { slot.first == 0 }
+    @inline(__always) static func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 }
 
     /// What it has nothing to say in stays as it is.
-    @inline(__always) func write(to slot: inout Slot) {
+    @inline(__always) func write(to slot: inout PolicySlot) {
         switch self {
         case .outside: slot.first = 0
         case .inside: slot.first = 1

@@ -14,7 +14,7 @@
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
-    private(set) var shutUntil: Instant?
+    private(set) var shutUntil: MonotonicInstant?
     private(set) var trips = 0
     /// Failures counted so far, those of all times: the ticket of a call says how many there were when it was let in.
     private var failures: UInt64 = 0
@@ -37,13 +37,13 @@ public struct BackoffGate: CircuitStateMachine {
 
     public var state: CircuitState { shutUntil == nil ? .closed : .open }
 
-    public var changesAt: Instant? { shutUntil }
+    public var changesAt: MonotonicInstant? { shutUntil }
 
-    public mutating func timePassed(at now: Instant) {
+    public mutating func timePassed(at now: MonotonicInstant) {
         if let shutUntil, shutUntil <= now { self.shutUntil = nil }
     }
 
-    public mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
+    public mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         timePassed(at: now)
         return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: firstTicket)
     }
@@ -60,24 +60,24 @@ public struct BackoffGate: CircuitStateMachine {
         return true
     }
 
-    public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool {
+    public mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
         shut(for: length, after: nil, at: now, using: generator)
         return true
     }
 
     private mutating func shut(
-        for length: Duration?, after verdict: Verdict?, at now: Instant, using generator: SplitMix64
+        for length: Duration?, after verdict: Verdict?, at now: MonotonicInstant, using generator: SplitMix64
     ) {
-        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: generator)
+        let length = length ?? openFor.duration(of: CircuitTrip(earlier: trips, verdict: verdict), using: generator)
         shutUntil = now + max(.zero, length)
         trips = trips.saturatingAdding(1)
     }
 
     // Once shut, it has a trip behind it.
-    public func isAtRest(at now: Instant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
+    public func isAtRest(at now: MonotonicInstant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
 
     /// - Returns: nil for one that is not counted.
-    private mutating func count(_ end: CallEnd, ticket: UInt64) -> Evidence? {
+    private mutating func count(_ end: CallEnd, ticket: UInt64) -> TripEvidence? {
         // It has a ticket, so it is told here; to the rule it says nothing.
         guard !end.verdict.saysNothing else { return nil }
         let evidence = rule.evidence(of: end)
@@ -119,7 +119,7 @@ public struct BackoffGate: CircuitStateMachine {
         return true
     }
 
-    public func status(at now: Instant) -> CircuitStatus {
+    public func status(at now: MonotonicInstant) -> CircuitStatus {
         let remaining: Duration? = shutUntil.flatMap { now < $0 ? now.duration(to: $0) : nil }
         return CircuitStatus(
             state: remaining == nil ? .closed : .open, rule.counts(at: now), timeRemaining: remaining,
@@ -134,19 +134,21 @@ public struct BackoffGate: CircuitStateMachine {
         return needs
     }
 
-    public func tallyEnds(after now: Instant) -> Instant { trips == 0 ? rule.tallyEnds(after: now) : now }
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
+        trips == 0 ? rule.tallyEnds(after: now) : now
+    }
 
-    public mutating func succeeded(_ count: Int, at now: Instant) { rule.succeeded(count, at: now) }
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { rule.succeeded(count, at: now) }
 
     public var longestBreak: Duration? { openFor.longest }
 
-    public func memory(at now: Instant) -> CircuitMemory? {
+    public func memory(at now: MonotonicInstant) -> CircuitMemory? {
         let remaining = shutUntil.map { max(.zero, now.duration(to: $0)) }
         return CircuitMemory(
             state: state, remaining: remaining ?? .zero, trips: trips, counted: rule.memory(at: now))
     }
 
-    public mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool {
+    public mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool {
         guard memory.remaining >= .zero, memory.trips >= 0, rule.restore(memory.counted, at: instant) else {
             return false
         }

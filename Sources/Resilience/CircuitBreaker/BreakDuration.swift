@@ -4,7 +4,7 @@ public protocol BreakDuration: Sendable, CustomStringConvertible {
     ///   - trip: the trip that the break follows.
     ///   - generator: where to draw from.
     /// - Returns: zero or more; less is taken for zero.
-    func duration(of trip: Trip, using generator: SplitMix64) -> Duration
+    func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration
 
     /// The longest that it ever returns; nil if nobody can tell, as by default. A restored break is cut to it.
     var longest: Duration? { get }
@@ -15,7 +15,7 @@ extension BreakDuration {
 }
 
 /// A circuit's opening.
-public struct Trip: Sendable, Hashable {
+public struct CircuitTrip: Sendable, Hashable {
     /// Trips before this one without a recovery in between, from 0.
     public let earlier: Int
     /// How the call ended that made it open; nil if one did that is still under way.
@@ -31,7 +31,7 @@ public struct Trip: Sendable, Hashable {
 public struct ConstantBreak: BreakDuration, Hashable {
     public let length: Duration
 
-    public func duration(of trip: Trip, using generator: SplitMix64) -> Duration { length }
+    public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { length }
     public var longest: Duration? { length }
     public var description: String { "for \(length.text)" }
 }
@@ -50,7 +50,7 @@ public struct GrowingBreak: BreakDuration, Hashable {
     public let growth: Growth
     public let cap: Duration
 
-    public func duration(of trip: Trip, using generator: SplitMix64) -> Duration {
+    public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         let multiplier: Int64 =
             switch growth {
             case .linear: Int64(max(0, trip.earlier)).saturatingAdding(1)
@@ -84,7 +84,7 @@ public struct RetryAfterBreak: BreakDuration {
     public let otherwise: any BreakDuration
     public let cap: Duration
 
-    public func duration(of trip: Trip, using generator: SplitMix64) -> Duration {
+    public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         guard let asked = trip.verdict?.namedWait else {
             return otherwise.duration(of: trip, using: generator)
         }
@@ -101,7 +101,7 @@ public struct JitteredBreak: BreakDuration {
     public let length: any BreakDuration
     public let share: Double
 
-    public func duration(of trip: Trip, using generator: SplitMix64) -> Duration {
+    public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         let plain = max(0, length.duration(of: trip, using: generator).saturatedNanoseconds)
         let spread = min(plain, Int64(saturating: Double(plain) * share))
         var generator = generator

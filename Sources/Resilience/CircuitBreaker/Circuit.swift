@@ -8,12 +8,12 @@ struct Circuit: Sendable {
     /// Whether only a health check may be a probe.
     private let checksHealth: Bool
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
-    var latest = Instant.distantPast
+    var latest = MonotonicInstant.distantPast
     /// When it came into its state, and when it was last closed: see ``CircuitStatus``.
-    private(set) var since: Instant?
-    private var lastClosed: Instant?
+    private(set) var since: MonotonicInstant?
+    private var lastClosed: MonotonicInstant?
     /// When somebody last changed it by hand: nobody found what it would have become by itself before.
-    private var lastByHand = Instant.distantPast
+    private var lastByHand = MonotonicInstant.distantPast
 
     init(_ machine: any CircuitStateMachine, checksHealth: Bool = false) {
         self.machine = machine
@@ -27,10 +27,11 @@ struct Circuit: Sendable {
 
     enum Admission: Equatable {
         /// `began` is there for a machine that watches calls. `wouldOpen`: it would have opened, were it not only observing.
-        case allow(generation: UInt64, ticket: UInt64, began: Instant? = nil, wouldOpen: Bool = false, Transition?)
+        case allow(
+            generation: UInt64, ticket: UInt64, began: MonotonicInstant? = nil, wouldOpen: Bool = false, Transition?)
         case refuse(retryAfter: Duration?, Transition?)
         /// In line until this instant at the latest, to ask again when the lease ends, or when it is woken.
-        case wait(until: Instant, leaseEnds: Instant)
+        case wait(until: MonotonicInstant, leaseEnds: MonotonicInstant)
     }
 
     /// The most calls that wait for probes.
@@ -38,9 +39,9 @@ struct Circuit: Sendable {
 
     /// What a call that could wait says of itself.
     struct Patience {
-        var deadline = Instant.distantFuture
+        var deadline = MonotonicInstant.distantFuture
         /// Until when it may wait, if it was told to wait before.
-        var latest: Instant?
+        var latest: MonotonicInstant?
         /// How many others wait.
         var waiting = 0
     }
@@ -58,16 +59,17 @@ struct Circuit: Sendable {
     var state: CircuitState { mode == .isolated ? .open : machine.state }
 
     /// When the state changes by itself; nil if never. A break goes on where nobody is refused, too.
-    var changesAt: Instant? { mode == .isolated ? nil : machine.changesAt }
+    var changesAt: MonotonicInstant? { mode == .isolated ? nil : machine.changesAt }
 
     /// What the state changes to by itself is known without waiting for a call.
-    mutating func timePassed(at now: Instant) -> Transition? {
+    mutating func timePassed(at now: MonotonicInstant) -> Transition? {
         guard let changesAt, changesAt <= max(latest, now) else { return nil }
         return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
     }
 
     mutating func admit(
-        at now: Instant, _ patience: Patience = Patience(), using generator: SplitMix64 = .shared, asCheck: Bool = false
+        at now: MonotonicInstant, _ patience: Patience = Patience(), using generator: SplitMix64 = .shared,
+        asCheck: Bool = false
     ) -> Admission {
         switch mode {
         case .isolated: return .refuse(retryAfter: nil, nil)
@@ -98,7 +100,7 @@ struct Circuit: Sendable {
 
     /// A call that can't wait is told when to come back.
     private func wait(
-        upTo limit: Duration, leaseEnds: Instant, _ patience: Patience, at now: Instant
+        upTo limit: Duration, leaseEnds: MonotonicInstant, _ patience: Patience, at now: MonotonicInstant
     ) -> Admission {
         let latest = patience.latest ?? min(now + limit, patience.deadline)
         guard now < latest, patience.waiting < Self.maxWaiting else {
@@ -109,8 +111,8 @@ struct Circuit: Sendable {
 
     /// - Parameter evidence: what is known of the endpoint, whatever the verdict; for a health check.
     mutating func record(
-        _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: Instant? = nil,
-        evidence: Evidence? = nil, at now: Instant, using generator: SplitMix64 = .shared
+        _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: MonotonicInstant? = nil,
+        evidence: TripEvidence? = nil, at now: MonotonicInstant, using generator: SplitMix64 = .shared
     ) -> Recording {
         guard admitted == generation else { return .late() }
         guard mode != .disabled else { return .recorded(nil) }
@@ -143,7 +145,7 @@ struct Circuit: Sendable {
         machine.succeeded(count, at: latest)
     }
 
-    mutating func reset(keepingGrowth: Bool, at now: Instant) -> Transition? {
+    mutating func reset(keepingGrowth: Bool, at now: MonotonicInstant) -> Transition? {
         _ = timePassed(at: now)
         return change(at: now, beginsAnew: true) { machine, _ in machine.reset(keepingGrowth: keepingGrowth) }
             .transition
@@ -152,7 +154,7 @@ struct Circuit: Sendable {
     /// Somebody opens it by hand; nil is for as long as it would by itself.
     /// - Returns: false if it can't be opened so, or somebody has set another mode.
     mutating func trip(
-        for length: Duration?, at now: Instant, using generator: SplitMix64 = .shared
+        for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64 = .shared
     ) -> (isDone: Bool, Transition?) {
         guard mode == .automatic else { return (false, nil) }
         _ = timePassed(at: now)
@@ -163,7 +165,7 @@ struct Circuit: Sendable {
     }
 
     /// Sets by hand who decides. What was admitted before no longer counts.
-    mutating func set(_ mode: CircuitBreaker.Mode, at now: Instant) -> Transition? {
+    mutating func set(_ mode: CircuitBreaker.Mode, at now: MonotonicInstant) -> Transition? {
         guard mode != self.mode else { return nil }
         _ = timePassed(at: now)
         let before = state
@@ -179,7 +181,7 @@ struct Circuit: Sendable {
 
     /// Puts another machine in this one's place, which goes on from where this one stands.
     /// - Returns: false if nothing could be taken over; then nothing has changed.
-    mutating func replace(with machine: any CircuitStateMachine, at now: Instant) -> Bool {
+    mutating func replace(with machine: any CircuitStateMachine, at now: MonotonicInstant) -> Bool {
         _ = timePassed(at: now)
         latest = max(latest, now)
         guard var next = self.machine.replacement(machine, at: latest) else { return false }
@@ -190,13 +192,13 @@ struct Circuit: Sendable {
     }
 
     /// Whether ``replace(with:at:)`` would.
-    func canBeReplaced(with machine: any CircuitStateMachine, at now: Instant) -> Bool {
+    func canBeReplaced(with machine: any CircuitStateMachine, at now: MonotonicInstant) -> Bool {
         self.machine.replacement(machine, at: max(latest, now)) != nil
     }
 
     /// - Returns: false if the memory makes no sense; then nothing has changed.
     mutating func restore(
-        _ memory: CircuitMemory, _ mode: CircuitBreaker.Mode, age: Duration, at now: Instant
+        _ memory: CircuitMemory, _ mode: CircuitBreaker.Mode, age: Duration, at now: MonotonicInstant
     ) -> Bool {
         var memory = memory
         if let longest = machine.longestBreak { memory.remaining = min(memory.remaining, longest) }
@@ -209,9 +211,9 @@ struct Circuit: Sendable {
         return true
     }
 
-    func memory(at now: Instant) -> CircuitMemory? { machine.memory(at: max(latest, now)) }
+    func memory(at now: MonotonicInstant) -> CircuitMemory? { machine.memory(at: max(latest, now)) }
 
-    func status(at now: Instant) -> CircuitStatus {
+    func status(at now: MonotonicInstant) -> CircuitStatus {
         let now = max(latest, now)
         if let changesAt, changesAt <= now {
             var then = self
@@ -230,7 +232,7 @@ struct Circuit: Sendable {
     }
 
     /// Whether forgetting it would lose nothing but successes.
-    func isAtRest(at now: Instant) -> Bool { mode == .automatic && machine.isAtRest(at: max(latest, now)) }
+    func isAtRest(at now: MonotonicInstant) -> Bool { mode == .automatic && machine.isAtRest(at: max(latest, now)) }
 
     /// What it must be told of.
     var needs: CircuitNeeds {
@@ -242,7 +244,7 @@ struct Circuit: Sendable {
     }
 
     /// Successes before this instant may be batched, and count as of the latest time.
-    var tallyEnds: Instant {
+    var tallyEnds: MonotonicInstant {
         let end = machine.tallyEnds(after: latest)
         return end > latest ? end : .distantPast
     }
@@ -250,7 +252,8 @@ struct Circuit: Sendable {
     /// Changes the machine. If its state changes, or if asked to, a new generation begins: what was admitted before must not
     /// count from there on.
     private mutating func change<R>(
-        at now: Instant, beginsAnew: Bool = false, _ body: (inout any CircuitStateMachine, Instant) -> R
+        at now: MonotonicInstant, beginsAnew: Bool = false,
+        _ body: (inout any CircuitStateMachine, MonotonicInstant) -> R
     ) -> (result: R, transition: Transition?) {
         let (before, seen) = (machine.state, state)
         let changesAt = before == .closed ? nil : machine.changesAt
@@ -264,7 +267,7 @@ struct Circuit: Sendable {
         return (result, after == before ? nil : Transition(from: before, to: after))
     }
 
-    private mutating func note(_ before: CircuitState, changedAt time: Instant) {
+    private mutating func note(_ before: CircuitState, changedAt time: MonotonicInstant) {
         let after = state
         guard after != before else { return }
         since = time
@@ -275,7 +278,9 @@ struct Circuit: Sendable {
 
 extension CircuitStateMachine {
     /// Another machine that goes on from where this one stands; nil if it can't.
-    fileprivate func replacement(_ other: any CircuitStateMachine, at now: Instant) -> (any CircuitStateMachine)? {
+    fileprivate func replacement(_ other: any CircuitStateMachine, at now: MonotonicInstant) -> (
+        any CircuitStateMachine
+    )? {
         var other = other
         guard let memory = memory(at: now), other.restore(memory, takenAt: now) else { return nil }
         return other

@@ -3,9 +3,11 @@ extension CircuitBreaker: NodeProviding {
 }
 
 private final class CircuitBreakerNode: PolicyNode<CircuitBreaker>, @unchecked Sendable {
-    override func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { policy.enter(&call, &slot) }
+    override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        policy.enter(&call, &slot)
+    }
 
-    override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         policy.exit(&call, &slot, outcome)
     }
 }

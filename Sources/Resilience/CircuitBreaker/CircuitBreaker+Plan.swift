@@ -1,7 +1,7 @@
 extension CircuitBreaker {
     /// The alarm for what becomes of the circuit by itself: for who watches it, and for the health check.
     struct Plan {
-        var alarm: Alarm?
+        var alarm: TimeBaseAlarm?
         /// Counts the plans made: of two that are made at once, only the later is kept.
         var number: UInt64 = 0
     }
@@ -9,13 +9,13 @@ extension CircuitBreaker {
     func plan() { plan(at: ownCore.timeBase.now) }
 
     /// After any change: plans what is to be done next without a call, if anything is.
-    func plan(at now: Instant) {
-        let (instant, number) = inner.withLock { state -> (Instant?, UInt64) in
+    func plan(at now: MonotonicInstant) {
+        let (instant, number) = inner.withLock { state -> (MonotonicInstant?, UInt64) in
             state.plan.number += 1
             return (due(state, at: now), state.plan.number)
         }
         let alarm = instant.map { ownCore.timeBase.schedule(at: $0) { [weak self] in self?.timeHasCome() } }
-        let stale = inner.withLock { state -> Alarm? in
+        let stale = inner.withLock { state -> TimeBaseAlarm? in
             guard state.plan.number == number else { return alarm }
             defer { state.plan.alarm = alarm }
             return state.plan.alarm
@@ -24,11 +24,11 @@ extension CircuitBreaker {
     }
 
     /// When something becomes of the circuit by itself, if anybody is to know.
-    func planned(_ state: State) -> Instant? {
+    func planned(_ state: State) -> MonotonicInstant? {
         healthCheck == nil && state.watchers.isEmpty ? nil : state.circuit.changesAt
     }
 
-    private func due(_ state: State, at now: Instant) -> Instant? {
+    private func due(_ state: State, at now: MonotonicInstant) -> MonotonicInstant? {
         let circuit = state.circuit
         let now = max(circuit.latest, now)
         if healthCheck != nil {

@@ -5,9 +5,9 @@ public struct CircuitTransition: Sendable, Hashable {
     public let from: CircuitState
     public let to: CircuitState
     /// When, on the breaker's time base. A break that is over ended at its time, however late that is told.
-    public let time: Instant
+    public let time: MonotonicInstant
 
-    public init(from: CircuitState, to: CircuitState, time: Instant) {
+    public init(from: CircuitState, to: CircuitState, time: MonotonicInstant) {
         self.from = from
         self.to = to
         self.time = time

@@ -17,11 +17,11 @@ public final class CircuitBreaker: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
     /// Who is told what this breaker does, whichever pipeline it is in.
-    public let observers: Observers
+    public let observers: PolicyObservers
 
     /// For calls that come without a pipeline.
     @usableFromInline let ownCore: PipelineCore
-    let healthCheck: HealthCheck?
+    let healthCheck: CircuitHealthCheck?
     let inner: Locked<State>
     private let freePass: FreePass
 
@@ -47,7 +47,7 @@ public final class CircuitBreaker: Policy {
     }
 
     struct Refusal {
-        let until: Instant?
+        let until: MonotonicInstant?
         let reason: CircuitOpen.Reason
         let error: any Error
     }
@@ -60,8 +60,8 @@ public final class CircuitBreaker: Policy {
     ///   - timeBase: where it lives.
     ///   - observers: who is told what it does.
     public init(
-        _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: HealthCheck? = nil,
-        timeBase: any TimeBase = .system, observers: Observers = Observers()
+        _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: CircuitHealthCheck? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
     ) {
         self.name = name
         self.observers = observers
@@ -77,8 +77,8 @@ public final class CircuitBreaker: Policy {
     /// otherwise.
     public convenience init(
         _ name: String = "breaker", tripping rule: some TripRule = .consecutiveFailures(5),
-        openFor: some BreakDuration = .constant(.seconds(60)), healthCheck: HealthCheck? = nil,
-        timeBase: any TimeBase = .system, observers: Observers = Observers()
+        openFor: some BreakDuration = .constant(.seconds(60)), healthCheck: CircuitHealthCheck? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
     ) {
         self.init(
             name, circuit: ThreeStateCircuit(tripping: rule, openFor: openFor), healthCheck: healthCheck,
@@ -111,7 +111,7 @@ public final class CircuitBreaker: Policy {
             canNestInItself: false)
     }
 
-    public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation
         guard generation != 0, !call.isObserved(by: observers) else {
             return enterLocked(&call, &slot)
@@ -120,10 +120,10 @@ public final class CircuitBreaker: Policy {
         return .proceed
     }
 
-    @inline(never) private func enterLocked(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    @inline(never) private func enterLocked(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (now, deadline) = (call.now, call.deadline)
         if !call.isObserved(by: observers), let error = standingRefusal(at: now) {
-            slot = Slot()
+            slot = PolicySlot()
             return .refuse(error)
         }
         let isObserved = call.isObserved(by: observers)
@@ -154,7 +154,7 @@ public final class CircuitBreaker: Policy {
             call.emit(Event.allowed(status.state), from: name, to: observers)
             return .proceed
         case .refuse(let retryAfter, let transition):
-            slot = Slot()
+            slot = PolicySlot()
             if let status = answer.status {
                 tell(transition, status, &call)
                 call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
@@ -179,7 +179,7 @@ public final class CircuitBreaker: Policy {
     }
 
     /// The last refusal, if the circuit has been open ever since and still is.
-    private func standingRefusal(at now: Instant) -> (any Error)? {
+    private func standingRefusal(at now: MonotonicInstant) -> (any Error)? {
         inner.withLock { state in
             guard let refusal = state.refusal, refusal.reason == .open, let until = refusal.until, now < until else {
                 return nil
@@ -190,7 +190,9 @@ public final class CircuitBreaker: Policy {
     }
 
     /// The error of a refusal: the same one for as long as it is true, so that refusing allocates nothing.
-    private func refusal(of admission: Circuit.Admission, at now: Instant, _ state: inout State) -> (any Error)? {
+    private func refusal(of admission: Circuit.Admission, at now: MonotonicInstant, _ state: inout State) -> (
+        any Error
+    )? {
         guard case .refuse(let retryAfter, _) = admission else { return nil }
         let until = retryAfter.map { max(now, state.circuit.latest) + $0 }
         let reason: CircuitOpen.Reason =
@@ -201,7 +203,7 @@ public final class CircuitBreaker: Policy {
         return error
     }
 
-    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         if case .success = outcome.verdict, freePass.succeeded(CircuitBreakerSlot.generation(of: slot), &call) {
             return .pass
         }
@@ -209,11 +211,11 @@ public final class CircuitBreaker: Policy {
         return .pass
     }
 
-    @inline(never) private func record(_ verdict: Verdict, _ call: inout Call, _ slot: inout Slot) {
+    @inline(never) private func record(_ verdict: Verdict, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
         let own = CircuitBreakerSlot(slot)
         guard case .admitted(let generation, let ticket, let began) = own else {
             if case .parked(let ticket, _) = own { _ = inner.withLock { $0.line.leave(ticket) } }
-            slot = Slot()
+            slot = PolicySlot()
             return
         }
         let now = call.now
@@ -248,7 +250,7 @@ public final class CircuitBreaker: Policy {
 
     /// Changes the circuit, and says to whoever watches what became of it.
     /// - Parameter afterTime: what it has become by itself comes first, and is told as if an alarm had come in time.
-    func change<R: Sendable>(at now: Instant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
+    func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.succeeded(freePass.takeTally())
             let plannedBefore = planned(state)
@@ -281,7 +283,7 @@ public final class CircuitBreaker: Policy {
         for waiter in waiters { waiter.resume() }
     }
 
-    private func tell(_ transition: Circuit.Transition?, _ status: CircuitStatus, _ call: inout Call) {
+    private func tell(_ transition: Circuit.Transition?, _ status: CircuitStatus, _ call: inout PolicyCall) {
         guard let transition else { return }
         call.emit(Event(transition, status), from: name, to: observers)
     }

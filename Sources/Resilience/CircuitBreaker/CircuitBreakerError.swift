@@ -17,7 +17,7 @@ public struct CircuitOpen: Rejection, Hashable {
     private enum Wait: Sendable {
         case unknown
         case fixed(Duration)
-        case until(Instant, any TimeBase)
+        case until(MonotonicInstant, any TimeBase)
     }
 
     public init(breaker: String, reason: Reason = .open, retryAfter: Duration?) {
@@ -26,7 +26,7 @@ public struct CircuitOpen: Rejection, Hashable {
         wait = retryAfter.map { .fixed($0) } ?? .unknown
     }
 
-    init(breaker: String, reason: Reason, until: Instant?, on timeBase: any TimeBase) {
+    init(breaker: String, reason: Reason, until: MonotonicInstant?, on timeBase: any TimeBase) {
         self.breaker = breaker
         self.reason = reason
         wait = until.map { .until($0, timeBase) } ?? .unknown

@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    public enum Event: PolicyEvent, Equatable {
+    public enum Event: PolicyEventDetail, Equatable {
         case allowed(CircuitState)
         case failure(Int, of: Int?)
         /// Opened by its rule, and what that had counted.

@@ -1,13 +1,13 @@
 /// What the slot of a call holds. First the generation that it was admitted in; then its ticket, and in the lowest bit whether
 /// its beginning is known; then that beginning. While it waits for the probes, a mark, its place in line, and how long it may.
 enum CircuitBreakerSlot {
-    case admitted(generation: UInt64, ticket: UInt64 = 0, began: Instant? = nil)
-    case parked(ticket: UInt64, latest: Instant)
+    case admitted(generation: UInt64, ticket: UInt64 = 0, began: MonotonicInstant? = nil)
+    case parked(ticket: UInt64, latest: MonotonicInstant)
 
     private static let mark = UInt64.max
 
-    @inline(__always) init(_ slot: Slot) {
-        let time = Instant(nanoseconds: Int64(bitPattern: slot.third))
+    @inline(__always) init(_ slot: PolicySlot) {
+        let time = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.third))
         if slot.first == Self.mark {
             self = .parked(ticket: slot.second, latest: time)
         } else {
@@ -16,8 +16,8 @@ enum CircuitBreakerSlot {
         }
     }
 
-    @inline(__always) var slot: Slot {
-        var slot = Slot()
+    @inline(__always) var slot: PolicySlot {
+        var slot = PolicySlot()
         switch self {
         case .admitted(let generation, let ticket, let began):
             (slot.first, slot.second) = (generation, ticket << 1 | (began == nil ? 0 : 1))
@@ -30,5 +30,5 @@ enum CircuitBreakerSlot {
     }
 
     /// Of an admitted call; one that is parked has none.
-    @inline(__always) static func generation(of slot: Slot) -> UInt64 { slot.first }
+    @inline(__always) static func generation(of slot: PolicySlot) -> UInt64 { slot.first }
 }

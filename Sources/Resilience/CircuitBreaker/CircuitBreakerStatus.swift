@@ -15,16 +15,16 @@ public struct CircuitStatus: Sendable, Hashable {
     /// Who decides: the circuit itself, or somebody who has set it by hand.
     public let mode: CircuitBreaker.Mode
     /// When it came into this state, on the breaker's time base; nil if it was made or restored in it.
-    public internal(set) var since: Instant?
+    public internal(set) var since: MonotonicInstant?
     /// When it was last closed, on the breaker's time base: how long an outage has lasted, probes and further breaks
     /// included. nil while it is closed, and if it was not closed when it was made or restored.
-    public internal(set) var lastClosed: Instant?
+    public internal(set) var lastClosed: MonotonicInstant?
 
     /// - Parameter isAllowed: by default whatever is not open.
     public init(
         state: CircuitState, failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil,
         timeRemaining: Duration? = nil, isAllowed: Bool? = nil, mode: CircuitBreaker.Mode = .automatic,
-        since: Instant? = nil, lastClosed: Instant? = nil
+        since: MonotonicInstant? = nil, lastClosed: MonotonicInstant? = nil
     ) {
         self.state = state
         self.failureCount = failureCount

@@ -8,7 +8,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     var state: CircuitState { get }
 
     /// A call asks to go in.
-    mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission
+    mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission
 
     /// An admitted call ended.
     /// - Parameter ticket: as given at its admission.
@@ -16,29 +16,29 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool
 
     /// When ``state`` changes by itself, if nothing happens before; nil if never.
-    var changesAt: Instant? { get }
+    var changesAt: MonotonicInstant? { get }
 
     /// Changes ``state`` if its time has come. ``admit(at:using:)`` does so, too.
-    mutating func timePassed(at now: Instant)
+    mutating func timePassed(at now: MonotonicInstant)
 
     /// Somebody opens the circuit by hand, whatever its state: as a trip of its own, for this time, or, if nil, for as long
     /// as it would by itself.
     /// - Returns: false if it can't be opened by hand.
-    mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool
+    mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
     /// So many calls that were admitted with ticket 0 went well, all between `now` and the end of its ``tallyEnds(after:)``.
-    mutating func succeeded(_ count: Int, at now: Instant)
+    mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
     /// Successes from `now` until this instant may be batched; they are delivered before any other input. `now` if each must
     /// be delivered as it comes. A batched success costs no lock, and no look at the clock if this is the distant future.
-    func tallyEnds(after now: Instant) -> Instant
+    func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
     /// Back to closed, with nothing counted.
     /// - Parameter keepingGrowth: whether the next break is as long as if the reset had not been.
     mutating func reset(keepingGrowth: Bool)
 
     /// What a call would find at `now`. Changes nothing.
-    func status(at now: Instant) -> CircuitStatus
+    func status(at now: MonotonicInstant) -> CircuitStatus
 
     /// What it must be told in its present state.
     var needs: CircuitNeeds { get }
@@ -47,10 +47,10 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     var makesCallsWait: Bool { get }
 
     /// Whether it is closed, and forgetting what it has counted would lose nothing but successes.
-    func isAtRest(at now: Instant) -> Bool
+    func isAtRest(at now: MonotonicInstant) -> Bool
 
     /// Whether the next call to be let in would be a probe. With a health check nobody else is one.
-    func wantsProbe(at now: Instant) -> Bool
+    func wantsProbe(at now: MonotonicInstant) -> Bool
 
     /// Counts the end of a call, and stays closed.
     /// - Returns: whether it would have opened.
@@ -58,7 +58,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Counts the beginning of a call, and stays closed. Asked only of one that needs ``CircuitNeeds/calls``.
     /// - Returns: whether it would have opened.
-    mutating func observe(beginAt now: Instant) -> Bool
+    mutating func observe(beginAt now: MonotonicInstant) -> Bool
 
     /// None of the calls in flight will be reported: forgets them. At a change of ``state`` it does so by itself.
     mutating func forgetCalls()
@@ -71,32 +71,34 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     var longestBreak: Duration? { get }
 
     /// All that it should still know after a restart; nil if it can't be stored.
-    func memory(at now: Instant) -> CircuitMemory?
+    func memory(at now: MonotonicInstant) -> CircuitMemory?
 
     /// Goes on from a memory taken at `instant`, of a machine of this kind, with settings that may differ.
     /// - Returns: false if the memory makes no sense; then nothing has changed.
-    mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool
+    mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool
 }
 
 extension CircuitStateMachine {
     public var makesCallsWait: Bool { false }
-    public var changesAt: Instant? { nil }
-    public mutating func timePassed(at now: Instant) {}
-    public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool { false }
-    public mutating func observe(beginAt now: Instant) -> Bool { false }
+    public var changesAt: MonotonicInstant? { nil }
+    public mutating func timePassed(at now: MonotonicInstant) {}
+    public mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
+        false
+    }
+    public mutating func observe(beginAt now: MonotonicInstant) -> Bool { false }
     public mutating func forgetCalls() {}
     public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool { !needs.contains(.calls) }
     public var longestBreak: Duration? { nil }
     public var needs: CircuitNeeds { [.admissions, .successes] }
-    public func tallyEnds(after now: Instant) -> Instant { now }
-    public mutating func succeeded(_ count: Int, at now: Instant) {
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { now }
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
         for _ in 0..<count { _ = record(CallEnd(.success, at: now), ticket: 0, using: .shared) }
     }
 
-    public func isAtRest(at now: Instant) -> Bool { needs.isDisjoint(with: [.admissions, .successes]) }
-    public func wantsProbe(at now: Instant) -> Bool { false }
-    public func memory(at now: Instant) -> CircuitMemory? { nil }
-    public mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool { false }
+    public func isAtRest(at now: MonotonicInstant) -> Bool { needs.isDisjoint(with: [.admissions, .successes]) }
+    public func wantsProbe(at now: MonotonicInstant) -> Bool { false }
+    public func memory(at now: MonotonicInstant) -> CircuitMemory? { nil }
+    public mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool { false }
 
     public mutating func observe(_ end: CallEnd) -> Bool {
         var next = self
@@ -131,7 +133,7 @@ public enum CircuitAdmission: Sendable, Hashable {
     /// Stay out; ask again no sooner than after this time, if it is known.
     case refuse(retryAfter: Duration?)
     /// Wait for the probes to end, for this long in all, and ask again then; or at `leaseEnds`, when one is given up.
-    case wait(upTo: Duration, leaseEnds: Instant)
+    case wait(upTo: Duration, leaseEnds: MonotonicInstant)
 }
 
 /// What a circuit should still know after a restart.

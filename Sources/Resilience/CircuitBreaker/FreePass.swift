@@ -24,7 +24,7 @@ struct FreePass: ~Copyable, Sendable {
 
     /// A call that went in with `generation` and nothing else went well.
     /// - Returns: false if the circuit has to be told.
-    @inline(__always) func succeeded(_ generation: UInt64, _ call: inout Call) -> Bool {
+    @inline(__always) func succeeded(_ generation: UInt64, _ call: inout PolicyCall) -> Bool {
         let word = admission.load(ordering: .acquiring)
         guard word >> 2 == generation else { return false }
         if word & Mark.unmoved != 0 { return true }
@@ -56,7 +56,7 @@ struct FreePass: ~Copyable, Sendable {
     func takeTally() -> Int { Int(tally.exchange(Self.sealed, ordering: .acquiring) & 0xFFFF_FFFF) }
 
     /// Says what calls may do from now on. Called under the lock, after the circuit was told anything.
-    func update(_ generation: UInt64, needs: CircuitNeeds, tallyEnds end: @autoclosure () -> Instant) {
+    func update(_ generation: UInt64, needs: CircuitNeeds, tallyEnds end: @autoclosure () -> MonotonicInstant) {
         tally.store(generation << 32, ordering: .relaxed)
         guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
         var word = generation << 2

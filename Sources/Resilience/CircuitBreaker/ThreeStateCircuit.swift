@@ -24,7 +24,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     struct Probe: Sendable {
         let ticket: UInt64
-        let leaseEnds: Instant
+        let leaseEnds: MonotonicInstant
     }
 
     /// The probes that are out, and how those ended that said something.
@@ -39,12 +39,12 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     enum Phase: Sendable {
         case closed
         /// → half-open, at `until`.
-        case open(until: Instant)
+        case open(until: MonotonicInstant)
         /// → closed or ramp by enough successes, → open by enough failures.
         case halfOpen(Round)
         /// → closed when it is over, → open when the rule trips. `credit` is what is let in, in nanoseconds of the ramp: a
         /// call costs the whole of it.
-        case ramp(since: Instant, credit: Int64)
+        case ramp(since: MonotonicInstant, credit: Int64)
     }
 
     private(set) var rule: any TripRule
@@ -96,7 +96,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public var makesCallsWait: Bool { if case .waits = excess { true } else { false } }
 
-    public var changesAt: Instant? {
+    public var changesAt: MonotonicInstant? {
         switch phase {
         case .open(let until): until
         case .ramp(let start, _): start + .nanoseconds(ramp)
@@ -104,12 +104,12 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    public mutating func timePassed(at now: Instant) {
+    public mutating func timePassed(at now: MonotonicInstant) {
         guard let changesAt, changesAt <= now else { return }
         if case .open = phase { phase = .halfOpen(Round()) } else { close() }
     }
 
-    public mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
+    public mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         timePassed(at: now)
         switch phase {
         case .closed:
@@ -144,13 +144,13 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     /// Lets the call in; unless calls in flight that are slow make this the moment to open.
-    private mutating func admitWatched(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
+    private mutating func admitWatched(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         guard observe(beginAt: now) else { return .allow(ticket: 0) }
         open(for: nil, after: nil, at: now, using: generator)
         return admit(at: now, using: generator)
     }
 
-    public mutating func observe(beginAt now: Instant) -> Bool {
+    public mutating func observe(beginAt now: MonotonicInstant) -> Bool {
         guard rule.needs.contains(.calls) else { return false }
         rule.began(at: now)
         return rule.isMet(at: now)
@@ -197,7 +197,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         return evidence == .failing
     }
 
-    private mutating func count(_ end: CallEnd) -> Evidence {
+    private mutating func count(_ end: CallEnd) -> TripEvidence {
         rule.ended(end)
         let evidence = end.verdict.saysNothing ? .none : rule.evidence(of: end)
         // In a ramp the recovery is not over.
@@ -208,15 +208,15 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func observe(_ end: CallEnd) -> Bool { count(end) == .failing && rule.isMet(at: end.time) }
 
     private mutating func open(
-        for length: Duration?, after verdict: Verdict?, at now: Instant, using generator: SplitMix64
+        for length: Duration?, after verdict: Verdict?, at now: MonotonicInstant, using generator: SplitMix64
     ) {
-        let length = length ?? openFor.duration(of: Trip(earlier: trips, verdict: verdict), using: generator)
+        let length = length ?? openFor.duration(of: CircuitTrip(earlier: trips, verdict: verdict), using: generator)
         phase = .open(until: now + max(.zero, length))
         trips = trips.saturatingAdding(1)
         rule.forgetCalls()
     }
 
-    public mutating func trip(for length: Duration?, at now: Instant, using generator: SplitMix64) -> Bool {
+    public mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
         open(for: length, after: nil, at: now, using: generator)
         return true
     }
@@ -246,7 +246,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         return rule.takeCalls(from: other.rule)
     }
 
-    public func status(at now: Instant) -> CircuitStatus {
+    public func status(at now: MonotonicInstant) -> CircuitStatus {
         var then = self
         then.timePassed(at: now)
         switch then.phase {
@@ -266,14 +266,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         TripCounts(failures: round.failures, failureLimit: closing.failures, calls: round.decided)
     }
 
-    public func isAtRest(at now: Instant) -> Bool {
+    public func isAtRest(at now: MonotonicInstant) -> Bool {
         var then = self
         then.timePassed(at: now)
         guard case .closed = then.phase else { return false }
         return then.trips == 0 && rule.counts(at: now).failures == 0
     }
 
-    public func wantsProbe(at now: Instant) -> Bool {
+    public func wantsProbe(at now: MonotonicInstant) -> Bool {
         switch phase {
         case .closed, .ramp: false
         case .open(let until): until <= now
@@ -290,14 +290,16 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         return needs
     }
 
-    public func tallyEnds(after now: Instant) -> Instant { trips == 0 ? rule.tallyEnds(after: now) : now }
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
+        trips == 0 ? rule.tallyEnds(after: now) : now
+    }
 
-    public mutating func succeeded(_ count: Int, at now: Instant) { rule.succeeded(count, at: now) }
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { rule.succeeded(count, at: now) }
 
     public var longestBreak: Duration? { openFor.longest }
 
     /// Of a ramp as of an open circuit: after a restart it begins anew, with a probe.
-    public func memory(at now: Instant) -> CircuitMemory? {
+    public func memory(at now: MonotonicInstant) -> CircuitMemory? {
         var then = self
         then.timePassed(at: now)
         var memory = CircuitMemory(state: then.state, trips: then.trips, counted: rule.memory(at: now))
@@ -305,7 +307,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         return memory
     }
 
-    public mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool {
+    public mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool {
         guard memory.remaining >= .zero, memory.trips >= 0, rule.restore(memory.counted, at: instant) else {
             return false
         }

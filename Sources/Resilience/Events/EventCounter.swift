@@ -2,13 +2,13 @@
 ///
 /// ```swift
 /// let counter = EventCounter()
-/// let pipeline = Pipeline("activities", observers: Observers(counter)) { breaker; Retry() }
+/// let pipeline = Pipeline("activities", observers: PolicyObservers(counter)) { breaker; Retry() }
 /// // later, each minute
 /// for (key, count) in counter.counts.byKey { report("\(key)", count) }       // "activities/breaker.opened", 3
 /// ```
 ///
 /// Counts only grow, as exporters want it, until ``reset()``.
-public final class EventCounter: Observer {
+public final class EventCounter: PolicyObserver {
     private let state: Locked<EventCounts>
 
     /// - Parameter limit: how many different keys are counted apart, 0 or more. The rest are counted together, so that a
@@ -17,7 +17,7 @@ public final class EventCounter: Observer {
         state = Locked(EventCounts(limit: SettingChecks("EventCounter").atLeast(0, limit, "limit")))
     }
 
-    public func receive(_ event: Event) {
+    public func receive(_ event: PolicyEvent) {
         // Made before the lock: `kind` is a user's code.
         let key = EventCounts.Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
         state.withLock { $0.add(key) }
@@ -44,7 +44,7 @@ public struct EventCounts: Sendable, Hashable {
         /// nil for policies used by hand.
         public let pipeline: String?
         public let policy: String
-        /// See ``PolicyEvent/kind``.
+        /// See ``PolicyEventDetail/kind``.
         public let kind: String
 
         public init(pipeline: String?, policy: String, kind: String) {

@@ -89,11 +89,11 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
 
     @inlinable @inline(__always) nonisolated(nonsending) func run(
         _ options: CallOptions, judging judge: (Value) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> Value
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> Value
     ) async throws -> Value {
         let core = pipeline.core
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core, options)
+        var call = PolicyCall(core, options)
         var verdict = Verdict.success
         let outcome: Result<Value, any Error>
         do {
@@ -116,7 +116,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     }
 
     @usableFromInline nonisolated(nonsending) func fallBack(
-        from failure: Failure, _ call: inout Call
+        from failure: Failure, _ call: inout PolicyCall
     ) async throws -> Value {
         guard !Task.isCancelled, verdicts.contains(failure.verdict) else { return try failure.outcome.get() }
         let value: Value?
@@ -131,7 +131,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         return value
     }
 
-    private func tell(_ event: FallbackEvent, _ call: inout Call) {
+    private func tell(_ event: FallbackEvent, _ call: inout PolicyCall) {
         call.reading = nil
         call.emit(event, from: name)
     }

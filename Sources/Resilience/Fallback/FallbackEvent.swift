@@ -1,5 +1,5 @@
 /// What a ``Fallback`` tells the observers of its pipeline.
-public enum FallbackEvent: PolicyEvent, Equatable {
+public enum FallbackEvent: PolicyEventDetail, Equatable {
     /// The pipeline's call ended so, and a substitute was handed back.
     case fellBack(Verdict)
     /// The pipeline's call ended so, and what was to give a substitute threw this.

@@ -3,12 +3,12 @@ struct LastGoodStateMachine<Value> {
     let maxAge: Duration
     private var held: Value?
     /// When that came, or a later reading.
-    private var since = Instant.distantPast
+    private var since = MonotonicInstant.distantPast
 
     init(maxAge: Duration) { self.maxAge = maxAge }
 
     /// - Returns: what it held before.
-    mutating func keep(_ value: Value, at now: Instant) -> Value? {
+    mutating func keep(_ value: Value, at now: MonotonicInstant) -> Value? {
         defer { held = value }
         since = max(now, since)
         return held
@@ -20,7 +20,7 @@ struct LastGoodStateMachine<Value> {
         return held.take()
     }
 
-    func age(at now: Instant) -> Duration? { held == nil ? nil : max(.zero, since.duration(to: now)) }
+    func age(at now: MonotonicInstant) -> Duration? { held == nil ? nil : max(.zero, since.duration(to: now)) }
 
-    func value(at now: Instant) -> Value? { now <= since + maxAge ? held : nil }
+    func value(at now: MonotonicInstant) -> Value? { now <= since + maxAge ? held : nil }
 }

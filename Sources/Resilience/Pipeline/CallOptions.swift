@@ -10,7 +10,7 @@
     /// cancellation is waited for.
     ///
     /// A call with a deadline costs a child task, as a timeout does.
-    public var deadline: Instant
+    public var deadline: MonotonicInstant
 
     /// The number of the first attempt, from 1: above 1 for work that was begun before, in another call or before a
     /// restart. Attempts before it count for a ``Retry``'s limits.
@@ -30,7 +30,8 @@
     public var isIdempotent: Bool?
 
     @inlinable public init(
-        deadline: Instant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1, priority: CallPriority = .normal,
+        deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
+        priority: CallPriority = .normal,
         isIdempotent: Bool? = nil
     ) {
         self.deadline = deadline

@@ -1,18 +1,18 @@
 /// What observers of a pipeline are told of a call as a whole and of its attempts. Made only for calls that are told of, or
 /// have a deadline.
 @usableFromInline struct CallRecord {
-    private let began: Instant
+    private let began: MonotonicInstant
     /// Runs of the operation.
     @usableFromInline private(set) var attempts = 0
 
-    @usableFromInline init(beganAt began: Instant) { self.began = began }
+    @usableFromInline init(beganAt began: MonotonicInstant) { self.began = began }
 
-    @usableFromInline mutating func attemptBegan(_ call: inout Call) -> Instant {
+    @usableFromInline mutating func attemptBegan(_ call: inout PolicyCall) -> MonotonicInstant {
         attempts += 1
         return call.now
     }
 
-    @usableFromInline func attemptEnded(_ call: inout Call, since began: Instant, verdict: Verdict) {
+    @usableFromInline func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
         let number = call.attempt
         tell(&call, since: began) { length in
             verdict == .success
@@ -21,11 +21,11 @@
         }
     }
 
-    @usableFromInline func attemptEnded(_ call: inout Call, since began: Instant, error: any Error) {
+    @usableFromInline func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, error: any Error) {
         attemptEnded(&call, since: began, verdict: call.core.classifier.verdict(for: error))
     }
 
-    @usableFromInline func ended(_ call: inout Call, _ verdict: Verdict) {
+    @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {
         tell(&call, since: began) { length in
             switch verdict {
             case .success: .succeeded(took: length, attempts: attempts)
@@ -36,11 +36,13 @@
         }
     }
 
-    @usableFromInline func ended(_ call: inout Call, error: any Error) {
+    @usableFromInline func ended(_ call: inout PolicyCall, error: any Error) {
         ended(&call, call.settled ?? call.core.classifier.verdict(for: error))
     }
 
-    private func tell(_ call: inout Call, since began: Instant, _ event: (_ took: Duration) -> Pipeline.Event) {
+    private func tell(
+        _ call: inout PolicyCall, since began: MonotonicInstant, _ event: (_ took: Duration) -> Pipeline.Event
+    ) {
         guard call.isObserved() else { return }
         call.reading = nil
         let event = event(began.duration(to: call.now))
@@ -52,7 +54,7 @@ extension Pipeline {
     /// What a pipeline tells its observers of its calls, beside what its policies tell of what they do: for metrics and logs.
     ///
     /// As these events tell it, the policy is "call": a pipeline has a name of its own.
-    public enum Event: PolicyEvent, Equatable {
+    public enum Event: PolicyEventDetail, Equatable {
         /// The operation returned in this attempt, and it took that long.
         case attemptSucceeded(Int, took: Duration)
         /// The operation threw in this attempt, or returned something that means failure.

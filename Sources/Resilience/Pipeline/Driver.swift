@@ -1,7 +1,7 @@
 /// The only place that waits.
 extension Segment {
     /// Walks in from where the call stands.
-    @inlinable func walkIn(_ call: inout Call, _ frame: inout Frame) -> Step {
+    @inlinable func walkIn(_ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         var index = frame.next
         while index < count {
             switch frame.withSlot(index, { enter(at: index, &call, &$0) }) {
@@ -22,7 +22,7 @@ extension Segment {
     }
 
     /// Walks out of every policy that is owed an exit, or to the first that wants another round.
-    @inlinable func walkOut(_ call: inout Call, _ frame: inout Frame, _ outcome: Outcome) -> Step {
+    @inlinable func walkOut(_ call: inout PolicyCall, _ frame: inout Frame, _ outcome: Outcome) -> Step {
         var index = frame.open
         while index > 0 {
             index -= 1
@@ -46,14 +46,14 @@ extension Segment {
         return .failed
     }
 
-    @inlinable func returned(_ verdict: Verdict, _ call: inout Call, _ frame: inout Frame) -> Step {
+    @inlinable func returned(_ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         call.reading = nil
         if case .success = verdict { return walkOut(&call, &frame, .success) }
         // Nobody waits for a better result: what there is goes back as it is.
         return walkOut(&call, &frame, Outcome(Task.isCancelled ? .cancelled : verdict))
     }
 
-    @usableFromInline func threw(_ error: any Error, _ call: inout Call, _ frame: inout Frame) -> Step {
+    @usableFromInline func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         call.reading = nil
         let settled = call.settled.take()
         let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
@@ -61,7 +61,7 @@ extension Segment {
     }
 
     /// Suspends as the frame says, then walks in again; or, if the task was cancelled meanwhile, walks out.
-    @usableFromInline nonisolated(nonsending) func wait(_ call: inout Call, _ frame: inout Frame) async -> Step {
+    @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
@@ -81,8 +81,8 @@ extension Segment {
         return walkOut(&call, &frame, frame.leave(next, with: outcome))
     }
 
-    /// Walks in and stays inside, however long that takes: for a ``Permit``, whose holder walks out.
-    nonisolated(nonsending) func enter(_ call: inout Call, _ frame: inout Frame) async throws {
+    /// Walks in and stays inside, however long that takes: for a ``PolicyPermit``, whose holder walks out.
+    nonisolated(nonsending) func enter(_ call: inout PolicyCall, _ frame: inout Frame) async throws {
         var step = walkIn(&call, &frame)
         while step == .wait { step = await wait(&call, &frame) }
         if case .failure(let error) = frame.trouble { throw error }
@@ -92,8 +92,8 @@ extension Segment {
     ///
     /// The call is passed on `inout`, here and below, for one reason: copying it would count references.
     @inlinable @inline(__always) nonisolated(nonsending) func drive<R>(
-        _ call: inout Call, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var frame = Frame()
         // What the operation returned, if that is not the end of it.

@@ -15,7 +15,9 @@
 @frozen @usableFromInline struct Frame {
     @usableFromInline static let capacity = 8
 
-    @usableFromInline var slots = (Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot(), Slot())
+    @usableFromInline var slots = (
+        PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot()
+    )
     /// The policy to be asked next.
     @usableFromInline var next = 0
     /// How many policies are owed an exit: those before this index.
@@ -27,15 +29,15 @@
 
     @inlinable init() {}
 
-    @inlinable mutating func withSlot<R>(_ index: Int, _ body: (inout Slot) -> R) -> R {
+    @inlinable mutating func withSlot<R>(_ index: Int, _ body: (inout PolicySlot) -> R) -> R {
         withUnsafeMutableBytes(of: &slots) { bytes in
             // A homogeneous tuple is laid out like its elements in a row, and is bound to their type.
-            body(&bytes.baseAddress!.assumingMemoryBound(to: Slot.self)[index])
+            body(&bytes.baseAddress!.assumingMemoryBound(to: PolicySlot.self)[index])
         }
     }
 
     @usableFromInline mutating func wait(
-        _ waiter: Waiter?, until deadline: Instant, next: Int, open: Int, after last: Outcome?
+        _ waiter: Waiter?, until deadline: MonotonicInstant, next: Int, open: Int, after last: Outcome?
     ) -> Step {
         trouble = .wait(Wait(waiter ?? Waiter(), until: deadline, last: last))
         self.next = next
@@ -44,7 +46,9 @@
     }
 
     /// The policy at this index wants another round after `outcome`.
-    @usableFromInline mutating func goRound(at instant: Instant, from index: Int, after outcome: Outcome) -> Step {
+    @usableFromInline mutating func goRound(at instant: MonotonicInstant, from index: Int, after outcome: Outcome)
+        -> Step
+    {
         rounds |= 1 << UInt8(index)
         // A refusal does not hide how the attempt before it ended.
         return wait(
@@ -83,11 +87,11 @@
 
 @usableFromInline final class Wait {
     let waiter: Waiter
-    let ends: Instant
+    let ends: MonotonicInstant
     /// How the attempt before it ended; nil before the first.
     @usableFromInline let last: Outcome?
 
-    init(_ waiter: Waiter, until ends: Instant, last: Outcome?) {
+    init(_ waiter: Waiter, until ends: MonotonicInstant, last: Outcome?) {
         self.waiter = waiter
         self.ends = ends
         self.last = last

@@ -2,9 +2,11 @@
 ///
 /// Unchecked for the compiler's sake alone, here and below: a node has no state but one constant that is `Sendable`.
 @usableFromInline class Node: @unchecked Sendable {
-    @usableFromInline func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
-    @usableFromInline func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
-    func abandon(_ call: inout Call, _ slot: inout Slot) {}
+    @usableFromInline func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
+    @usableFromInline func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+        .pass
+    }
+    func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 
     static func holding(_ policy: some Policy) -> Node {
         (policy as? any NodeProviding)?.makeNode() ?? PolicyNode(policy)
@@ -17,13 +19,15 @@ class PolicyNode<P: Policy>: Node, @unchecked Sendable {
 
     init(_ policy: P) { self.policy = policy }
 
-    override func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { policy.enter(&call, &slot) }
+    override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        policy.enter(&call, &slot)
+    }
 
-    override func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         policy.exit(&call, &slot, outcome)
     }
 
-    override func abandon(_ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
+    override func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) { policy.abandon(&call, &slot) }
 }
 
 /// A policy of this package with a node of its own, which writes out the type and overrides `enter` and `exit`: 3 ns less

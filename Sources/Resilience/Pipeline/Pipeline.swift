@@ -26,7 +26,7 @@ public struct Pipeline: Sendable {
     ///   - observers: who is told what its policies do to calls of this pipeline.
     public init(
         _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
-        observers: Observers = Observers(), @PipelineBuilder _ elements: () -> [Element]
+        observers: PolicyObservers = PolicyObservers(), @PipelineBuilder _ elements: () -> [Element]
     ) {
         let elements = elements()
         var base = timeBase
@@ -68,7 +68,7 @@ public struct Pipeline: Sendable {
     public var elements: [Element] { core.elements }
 
     /// Who is told what its policies do to calls of this pipeline.
-    public var observers: Observers { core.observers }
+    public var observers: PolicyObservers { core.observers }
 
     /// The time base of the pipeline and of its policies.
     public var timeBase: any TimeBase { core.timeBase }
@@ -140,7 +140,7 @@ extension Policy {
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core, options)
+        var call = PolicyCall(core, options)
         if core.isPlain(call) {
             return try await LoneSegment(self).drive(&call, judging: judge, { _ in try await operation() })
         }

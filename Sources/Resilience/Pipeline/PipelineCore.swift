@@ -3,12 +3,13 @@
     let name: String?
     let timeBase: any TimeBase
     let classifier: Classifier
-    let observers: Observers
+    let observers: PolicyObservers
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
 
     init(
-        name: String?, timeBase: any TimeBase, classifier: Classifier = .standard, observers: Observers = Observers(),
+        name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
+        observers: PolicyObservers = PolicyObservers(),
         elements: [Pipeline.Element] = []
     ) {
         self.name = name
@@ -34,30 +35,30 @@
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
         _ options: CallOptions, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         // The call does not count its reference.
         defer { withExtendedLifetime(self) {} }
-        var call = Call(self, options)
+        var call = PolicyCall(self, options)
         return try await run(&call, judging: judge, body)
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
-        _ call: inout Call, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         if isPlain(call) { return try await walk(&call, judging: judge, body) }
         return try await runWatched(&call, judging: judge, body)
     }
 
     /// Whether the call can begin at once, has no deadline of its own, and nobody is to be told of it.
-    @usableFromInline func isPlain(_ call: borrowing Call) -> Bool {
+    @usableFromInline func isPlain(_ call: borrowing PolicyCall) -> Bool {
         !Task.isCancelled && call.options.deadline == .distantFuture && observers.isEmpty
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func walk<R>(
-        _ call: inout Call, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
         // A result must not pass through the around policies, whose code knows nothing of its type.
@@ -86,8 +87,8 @@
     // MARK: Calls that are told of, or have a deadline
 
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
-        _ call: inout Call, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var record = CallRecord(beganAt: call.now)
         var verdict = Verdict.success
@@ -118,14 +119,14 @@
     }
 
     /// A cancelled task begins no attempt, and neither does a call whose deadline is over.
-    @usableFromInline func begin(_ call: inout Call) throws {
+    @usableFromInline func begin(_ call: inout PolicyCall) throws {
         try Task.checkCancellation()
         if call.isOver { throw DeadlinePassed() }
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func walkUntilDeadline<R>(
-        _ call: inout Call, hasBegun: () -> Bool, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout Call) async throws -> R
+        _ call: inout PolicyCall, hasBegun: () -> Bool, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         guard call.deadline != .distantFuture else { return try await walk(&call, judging: judge, body) }
         var result: R?
@@ -140,14 +141,14 @@
 
     /// As under a ``Timeout`` around everything.
     @usableFromInline nonisolated(nonsending) func untilDeadline(
-        _ call: inout Call, _ hasBegun: () -> Bool,
-        _ inside: nonisolated(nonsending) (inout Call) async throws -> Verdict
+        _ call: inout PolicyCall, _ hasBegun: () -> Bool,
+        _ inside: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
         var settled: Verdict?
         do {
             return try await TimeoutRace.run(until: deadline, on: timeBase, isolation: #isolation) {
-                var call = Call(self, options, attempt: attempt, deadline: deadline)
+                var call = PolicyCall(self, options, attempt: attempt, deadline: deadline)
                 defer { settled = call.settled }
                 return try await inside(&call)
             }

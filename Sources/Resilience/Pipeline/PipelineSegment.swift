@@ -35,20 +35,22 @@
 
     @inlinable var count: Int { nodes.count }
 
-    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
+    @inlinable func enter(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         nodes[index]._withUnsafeGuaranteedRef { $0.enter(&call, &slot) }
     }
 
-    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    @inlinable func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome)
+        -> PolicyExit
+    {
         nodes[index]._withUnsafeGuaranteedRef { $0.exit(&call, &slot, outcome) }
     }
 
-    @usableFromInline func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) {
+    @usableFromInline func abandon(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
         nodes[index]._withUnsafeGuaranteedRef { $0.abandon(&call, &slot) }
     }
 
     @usableFromInline nonisolated(nonsending) func descend(
-        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
+        _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         // A segment without policies needs no driver: a timeout is usually the first or the last of a list.
         if nodes.isEmpty { return try await goOn(&call, innermost) }
@@ -57,7 +59,7 @@
 
     /// What comes inside of this segment.
     @inline(__always) private nonisolated(nonsending) func goOn(
-        _ call: inout Call, _ innermost: nonisolated(nonsending) (inout Call) async throws -> Verdict
+        _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         guard let inner else { return try await innermost(&call) }
         guard let around else { return try await inner.descend(&call, innermost) }
@@ -65,7 +67,7 @@
         let options = call.options
         let attempt = call.attempt
         return try await around.around(&call, isolation: #isolation) { deadline in
-            var call = Call(core, options, attempt: attempt, deadline: deadline)
+            var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
             if inner.isBare { return try await innermost(&call) }
             return try await inner.descend(&call, innermost)
         }

@@ -3,7 +3,7 @@
 /// ```swift
 /// struct Counting: Policy {                              // a whole policy
 ///     let calls = Counter()
-///     func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+///     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
 ///         calls.increment()
 ///         return .proceed
 ///     }
@@ -28,7 +28,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     var timeBase: (any TimeBase)? { get }
 
     /// Whether forgetting it would lose nothing: no call of it is under way, and nothing is counted. True by default if it
-    /// keeps no readings. A ``Registry`` evicts pipelines whose policies are all at rest.
+    /// keeps no readings. A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
     /// What it does to calls, for ``Pipeline/warnings``. None by default.
@@ -38,14 +38,14 @@ public protocol Policy: Sendable, CustomStringConvertible {
     func reset()
 
     /// Going in.
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
     /// Coming out.
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit
 
     /// The round that an `.again` of this policy asked for does not come: the call was cancelled in the wait before it, or
-    /// a ``Permit`` was reported by hand. For a policy whose slot holds on to something; the default does nothing.
-    func abandon(_ call: inout Call, _ slot: inout Slot)
+    /// a ``PolicyPermit`` was reported by hand. For a policy whose slot holds on to something; the default does nothing.
+    func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 }
 
 extension Policy {
@@ -55,13 +55,13 @@ extension Policy {
     public var traits: PolicyTraits { PolicyTraits() }
     public func reset() {}
     public var description: String { name }
-    public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .proceed }
-    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit { .pass }
-    public func abandon(_ call: inout Call, _ slot: inout Slot) {}
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit { .pass }
+    public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 }
 
 /// What a policy remembers of one call: three words, zero at first, kept while the call goes round.
-@frozen public struct Slot: Sendable, Equatable {
+@frozen public struct PolicySlot: Sendable, Equatable {
     public var first: UInt64 = 0
     public var second: UInt64 = 0
     public var third: UInt64 = 0
@@ -70,23 +70,23 @@ extension Policy {
 }
 
 /// A policy's answer to a call going in.
-public enum Entry {
+public enum PolicyEntry {
     /// Go on.
     case proceed
     /// It ends here, with this error.
     case refuse(any Error)
     /// Ask again at this instant.
-    case sleep(until: Instant)
+    case sleep(until: MonotonicInstant)
     /// Ask again when the policy resumes the waiter, and at this instant at the latest.
-    case park(Waiter, until: Instant)
+    case park(Waiter, until: MonotonicInstant)
 }
 
 /// A policy's answer to a call coming out.
-public enum Exit {
+public enum PolicyExit {
     /// Nothing to add.
     case pass
     /// Once more from here, entering this policy anew, at this instant.
-    case again(at: Instant)
+    case again(at: MonotonicInstant)
     /// From here on the call has failed with this error, which means this.
     case replace(any Error, as: Verdict)
 }
@@ -121,8 +121,8 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
     ///   - isolation: where the caller is; a task of your own that is to keep it captures this.
     ///   - inside: what is further in.
     func around(
-        _ call: inout Call, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict
 }
 

@@ -1,9 +1,9 @@
 /// Policies that one driver loop walks: in from the first to the last, out the other way.
 @usableFromInline protocol Segment {
     var count: Int { get }
-    func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry
-    func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit
-    func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot)
+    func enter(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
+    func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit
+    func abandon(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot)
 }
 
 /// One policy used without a pipeline.
@@ -14,13 +14,17 @@
 
     @inlinable var count: Int { 1 }
 
-    @inlinable func enter(at index: Int, _ call: inout Call, _ slot: inout Slot) -> Entry {
+    @inlinable func enter(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         policy.enter(&call, &slot)
     }
 
-    @inlinable func exit(at index: Int, _ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    @inlinable func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome)
+        -> PolicyExit
+    {
         policy.exit(&call, &slot, outcome)
     }
 
-    @inlinable func abandon(at index: Int, _ call: inout Call, _ slot: inout Slot) { policy.abandon(&call, &slot) }
+    @inlinable func abandon(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
+        policy.abandon(&call, &slot)
+    }
 }

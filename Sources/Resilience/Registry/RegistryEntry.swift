@@ -1,4 +1,4 @@
-/// What a ``Registry`` can keep: the package's policies with a state, and pipelines.
+/// What a ``PolicyRegistry`` can keep: the package's policies with a state, and pipelines.
 public protocol RegistryEntry: Sendable {
     /// Whether nobody but the registry holds it. For a class that is `isKnownUniquelyReferenced(&entry)`, the default; for a
     /// value, the same of what it refers to.

@@ -14,11 +14,11 @@
         /// The settings that it was made or last reconfigured with.
         var settings: UInt64
         /// When the hand last found it used or held; when it was made, before that.
-        var unusedSince: Instant
+        var unusedSince: MonotonicInstant
 
         /// The hand comes by.
         /// - Returns: whether to ask it whether it may be evicted. Nobody else holds it then.
-        mutating func examine(at now: Instant) -> Bool {
+        mutating func examine(at now: MonotonicInstant) -> Bool {
             guard use != .examined else { return false }
             let isHeld = !Value.isUniquelyHeld(&value)
             if isHeld || use == .used { unusedSince = now }
@@ -108,7 +108,7 @@
     /// The number of the settings that a key's value is to have now.
     private func settings(of key: Key) -> UInt64 { overrides[key]?.settings ?? makeSettings }
 
-    mutating func putIn(_ value: Value, for key: Key, id: UInt64, by order: Order, at now: Instant) -> PutIn {
+    mutating func putIn(_ value: Value, for key: Key, id: UInt64, by order: Order, at now: MonotonicInstant) -> PutIn {
         if let value = use(key) { return .isThere(value) }
         guard order.settings == settings(of: key), order.watcherChanges == watcherChanges else {
             return .isOutdated(self.order(for: key))
@@ -143,7 +143,7 @@
 
     /// Moves the hand on to the next that nobody else holds, for the caller to ask it whether it may be evicted.
     /// - Returns: nil if there are fewer than `capacity`, or no looks are left.
-    mutating func examine(capacity: Int, looks: inout Int, at now: Instant) -> Candidate? {
+    mutating func examine(capacity: Int, looks: inout Int, at now: MonotonicInstant) -> Candidate? {
         while looks > 0, entries.count >= capacity {
             looks -= 1
             if hand >= ring.count { hand = 0 }

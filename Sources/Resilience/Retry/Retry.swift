@@ -89,7 +89,7 @@ public struct Retry: Policy {
             on: .throttled)
     }
 
-    public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         RetrySlot.beginRound(&slot)
         call.attempt = call.options.firstAttempt
         if !RetrySlot.isFirstRound(slot) || configuration.hasMaxElapsed { note(&call, &slot) }
@@ -97,24 +97,26 @@ public struct Retry: Policy {
     }
 
     /// What the first attempt of a call without limits does not need.
-    @inline(never) private func note(_ call: inout Call, _ slot: inout Slot) {
+    @inline(never) private func note(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         call.attempt = slot.retry.attempt(call.options)
         if RetrySlot.isFirstRound(slot) { slot.retry.began = call.now }
     }
 
-    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
         if !RetrySlot.isFirstRound(slot) || configuration.budget != nil { succeeded(&call, &slot) }
-        slot = Slot()
+        slot = PolicySlot()
         return .pass
     }
 
-    @inline(never) private func succeeded(_ call: inout Call, _ slot: inout Slot) {
+    @inline(never) private func succeeded(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         if configuration.keepsHistory { _ = slot.retry.takeNotes() }
         configuration.budget?.succeeded(after: slot.retry.withdrawal, &call)
     }
 
-    @inline(never) private func failed(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    @inline(never) private func failed(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome)
+        -> PolicyExit
+    {
         var own = slot.retry
         defer { slot.retry = own }
         let attempt = own.attempt(call.options)
@@ -161,13 +163,13 @@ public struct Retry: Policy {
                 return giveUp(.refused, &call, &own, failure, notes)
             }
             // A policy further out may go round, and then this retry begins anew.
-            own = RetrySlot(Slot())
+            own = RetrySlot(PolicySlot())
             return .pass
         }
     }
 
     private func decide(
-        _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout Call, _ own: RetrySlot
+        _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout PolicyCall, _ own: RetrySlot
     ) -> RetryStateMachine.Decision {
         let rule = failure.verdict == .cancelled ? nil : configuration.rules?(failure)
         let refusedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
@@ -179,11 +181,11 @@ public struct Retry: Policy {
     }
 
     private func giveUp(
-        _ reason: GivingUp, _ call: inout Call, _ own: inout RetrySlot, _ failure: RetryFailure,
+        _ reason: GivingUp, _ call: inout PolicyCall, _ own: inout RetrySlot, _ failure: RetryFailure,
         _ notes: RetrySlot.Notes?
-    ) -> Exit {
+    ) -> PolicyExit {
         let attempts = failure.attempt - own.refusals
-        own = RetrySlot(Slot())
+        own = RetrySlot(PolicySlot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }
         configuration.onGiveUp?(history, reason)
@@ -194,10 +196,10 @@ public struct Retry: Policy {
         return .replace(wrapped, as: last.verdict)
     }
 
-    public func abandon(_ call: inout Call, _ slot: inout Slot) {
+    public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         if configuration.keepsHistory { _ = slot.retry.takeNotes() }
         configuration.budget?.giveBack(slot.retry.withdrawal)
-        slot = Slot()
+        slot = PolicySlot()
     }
 
     public var description: String { "\(name): \(configuration)" }

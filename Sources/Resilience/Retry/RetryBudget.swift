@@ -78,18 +78,18 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         return machine.withLock { $0.isExhausted(at: now) }
     }
 
-    func succeeded(after last: Withdrawal, _ call: inout Call) {
+    func succeeded(after last: Withdrawal, _ call: inout PolicyCall) {
         if last == .none, isFull.load(ordering: .relaxed) { return }
         let now = now(call: &call)
         change { $0.succeeded(after: last, at: now) }
     }
 
-    func failed(after last: Withdrawal, mayPass: Bool, _ call: inout Call) {
+    func failed(after last: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }
     }
 
-    func withdraw(_ withdrawal: Withdrawal, _ call: inout Call) -> Bool {
+    func withdraw(_ withdrawal: Withdrawal, _ call: inout PolicyCall) -> Bool {
         let now = now(call: &call)
         return change { $0.withdraw(withdrawal, at: now) }
     }
@@ -97,7 +97,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     func giveBack(_ withdrawal: Withdrawal) { change { $0.giveBack(withdrawal) } }
 
     /// Read only by the kind that keeps readings.
-    private func now(call: inout Call) -> Instant { timeBase == nil ? .distantPast : call.now }
+    private func now(call: inout PolicyCall) -> MonotonicInstant { timeBase == nil ? .distantPast : call.now }
 
     private func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {
         machine.withLock { machine in

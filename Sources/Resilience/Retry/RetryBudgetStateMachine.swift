@@ -10,20 +10,20 @@ enum Withdrawal: UInt64, Sendable, Hashable {
 /// Decides whether there may be one more retry: a pure value, called under the lock of a ``RetryBudget``.
 protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// An attempt succeeded; it had been paid for with `last`. The first attempt of a call is paid for with nothing.
-    mutating func succeeded(after last: Withdrawal, at now: Instant)
+    mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant)
 
     /// An attempt failed.
     /// - Parameter mayPass: whether a retry is for such a failure.
-    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant)
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant)
 
     /// Asks for one retry.
-    mutating func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool
 
     /// The retry that was paid for is not made.
     mutating func giveBack(_ withdrawal: Withdrawal)
 
     /// Whether it would refuse a retry after a usual failure.
-    func isExhausted(at now: Instant) -> Bool
+    func isExhausted(at now: MonotonicInstant) -> Bool
 
     /// Whether the success of a first attempt changes nothing.
     var isFull: Bool { get }
@@ -43,13 +43,13 @@ struct TokenBudget: RetryBudgetStateMachine, Hashable {
         tokens = capacity
     }
 
-    mutating func succeeded(after last: Withdrawal, at now: Instant) {
+    mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant) {
         deposit(last == .none ? 1 : price(last))
     }
 
-    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant) {}
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant) {}
 
-    mutating func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool {
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool {
         guard tokens >= price(withdrawal) else { return false }
         tokens -= price(withdrawal)
         return true
@@ -57,7 +57,7 @@ struct TokenBudget: RetryBudgetStateMachine, Hashable {
 
     mutating func giveBack(_ withdrawal: Withdrawal) { deposit(price(withdrawal)) }
 
-    func isExhausted(at now: Instant) -> Bool { tokens < cost }
+    func isExhausted(at now: MonotonicInstant) -> Bool { tokens < cost }
 
     var isFull: Bool { tokens == capacity }
 
@@ -106,19 +106,21 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         sliceLength = UInt64(window) / UInt64(Self.slices)
     }
 
-    mutating func succeeded(after last: Withdrawal, at now: Instant) { ended(after: last, at: now) }
+    mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant) { ended(after: last, at: now) }
 
-    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant) { ended(after: last, at: now) }
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant) {
+        ended(after: last, at: now)
+    }
 
     /// Only calls count, not their retries: they would pay for each other.
-    private mutating func ended(after last: Withdrawal, at now: Instant) {
+    private mutating func ended(after last: Withdrawal, at now: MonotonicInstant) {
         guard last == .none else { return }
         let slot = slot(at: now)
         ring[slot].calls += 1
         total.calls += 1
     }
 
-    mutating func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool {
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool {
         let slot = slot(at: now)
         guard hasRoom else { return false }
         ring[slot].retries += 1
@@ -129,7 +131,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     /// It leaves with the window, soon enough.
     mutating func giveBack(_ withdrawal: Withdrawal) {}
 
-    func isExhausted(at now: Instant) -> Bool {
+    func isExhausted(at now: MonotonicInstant) -> Bool {
         var later = self
         _ = later.slot(at: now)
         return !later.hasRoom
@@ -142,7 +144,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     }
 
     /// Where what happens now is counted; whatever has left the window is forgotten. A late reading counts as the latest.
-    private mutating func slot(at now: Instant) -> Int {
+    private mutating func slot(at now: MonotonicInstant) -> Int {
         let sinceTheStart = UInt64(bitPattern: now.nanoseconds) ^ 1 << 63
         let number = max(latest, sinceTheStart / sliceLength)
         for age in 0..<min(number - latest, UInt64(Self.slices)) {
@@ -179,17 +181,19 @@ struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
         tokens = self.maxTokens
     }
 
-    mutating func succeeded(after last: Withdrawal, at now: Instant) { tokens = min(maxTokens, tokens + ratio) }
+    mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant) {
+        tokens = min(maxTokens, tokens + ratio)
+    }
 
-    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: Instant) {
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant) {
         if mayPass { tokens = max(0, tokens - Self.whole) }
     }
 
-    func withdraw(_ withdrawal: Withdrawal, at now: Instant) -> Bool { !isExhausted(at: now) }
+    func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool { !isExhausted(at: now) }
 
     mutating func giveBack(_ withdrawal: Withdrawal) {}
 
-    func isExhausted(at now: Instant) -> Bool { tokens <= maxTokens / 2 }
+    func isExhausted(at now: MonotonicInstant) -> Bool { tokens <= maxTokens / 2 }
 
     var isFull: Bool { tokens == maxTokens }
 

@@ -1,5 +1,5 @@
 extension Retry {
-    public enum Event: PolicyEvent, Equatable {
+    public enum Event: PolicyEventDetail, Equatable {
         /// Attempt `attempt` failed; the next comes after this wait.
         case retrying(attempt: Int, of: Int, after: Duration, Verdict)
         /// Attempt `attempt` failed and was the last. Those that a policy refused are not counted: 0 if no attempt ran.

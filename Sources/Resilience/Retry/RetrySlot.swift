@@ -1,4 +1,4 @@
-extension Slot {
+extension PolicySlot {
     /// As a ``Retry`` reads and writes it.
     @inline(__always) var retry: RetrySlot {
         get { RetrySlot(self) }
@@ -10,17 +10,17 @@ extension Slot {
 /// and 22 for how many rounds were refused. Second: the last delay, or the ``Notes`` in which it is then. Third: when the first
 /// attempt began, if there is a limit to that.
 struct RetrySlot {
-    private(set) var slot: Slot
+    private(set) var slot: PolicySlot
 
-    @inline(__always) init(_ slot: Slot) { self.slot = slot }
+    @inline(__always) init(_ slot: PolicySlot) { self.slot = slot }
 
     private static let round: UInt64 = 1 << 2
     private static let refusal: UInt64 = 1 << 42
 
-    @inline(__always) static func beginRound(_ slot: inout Slot) { slot.first &+= round }
+    @inline(__always) static func beginRound(_ slot: inout PolicySlot) { slot.first &+= round }
 
     /// Whether this is the first round, and nothing was withdrawn or refused.
-    @inline(__always) static func isFirstRound(_ slot: Slot) -> Bool { slot.first == round }
+    @inline(__always) static func isFirstRound(_ slot: PolicySlot) -> Bool { slot.first == round }
 
     var rounds: Int { Int(slot.first % Self.refusal / Self.round) }
 
@@ -38,8 +38,8 @@ struct RetrySlot {
         set { slot.first = slot.first & ~3 | newValue.rawValue }
     }
 
-    var began: Instant {
-        get { Instant(nanoseconds: Int64(bitPattern: slot.third)) }
+    var began: MonotonicInstant {
+        get { MonotonicInstant(nanoseconds: Int64(bitPattern: slot.third)) }
         set { slot.third = UInt64(bitPattern: newValue.nanoseconds) }
     }
 

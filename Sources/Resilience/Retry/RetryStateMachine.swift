@@ -11,7 +11,7 @@ struct RetryStateMachine: Equatable {
     }
 
     enum Decision: Equatable {
-        case retry(at: Instant)
+        case retry(at: MonotonicInstant)
         case giveUp(Retry.GivingUp)
         /// Not a failure that this retry is for.
         case notMine
@@ -23,7 +23,8 @@ struct RetryStateMachine: Equatable {
     ///   - start: when the first attempt began; asked for only if there is a limit.
     mutating func failed(
         _ verdict: Verdict, rule: Retry.Decision? = nil, refusedFor: Duration? = nil, isIdempotent: Bool? = nil,
-        at now: Instant, since start: Instant = .distantFuture, deadline: Instant, _ configuration: RetryConfiguration,
+        at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture, deadline: MonotonicInstant,
+        _ configuration: RetryConfiguration,
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
         guard let backoff = backoff(after: verdict, rule, isIdempotent, configuration) else { return .notMine }

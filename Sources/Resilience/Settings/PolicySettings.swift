@@ -12,7 +12,7 @@ public enum PolicySettings {
     /// Calls `make`, and throws instead of trapping if it makes anything with a setting that can't be.
     ///
     /// It covers what `make` does by itself, not what it leaves for later, such as the values that a registry makes for its
-    /// keys: see ``Registry/reconfigure(make:)``. What `make` changes while it runs (``Bulkhead/setLimit(_:)``,
+    /// keys: see ``PolicyRegistry/reconfigure(make:)``. What `make` changes while it runs (``Bulkhead/setLimit(_:)``,
     /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is not changed if a setting was invalid up to there.
     ///
     /// It ends when it returns: a task that `make` began traps on an invalid setting from then on, as outside.

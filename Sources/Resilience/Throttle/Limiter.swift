@@ -10,7 +10,7 @@ struct Limiter: Sendable, Equatable {
     private var bucket: TokenBucket
     private var window = Window.absent
 
-    init(_ rate: Rate, burst: Int) { bucket = TokenBucket(rate, burst: burst) }
+    init(_ rate: ThrottleRate, burst: Int) { bucket = TokenBucket(rate, burst: burst) }
 
     static let unlimited = Limiter(.unlimited)
 
@@ -120,7 +120,9 @@ struct Limiter: Sendable, Equatable {
     }
 
     /// Of one with a rate.
-    mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) { bucket.setRate(rate, burst: burst, at: now) }
+    mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
+        bucket.setRate(rate, burst: burst, at: now)
+    }
 
     mutating func reset(at now: Int64) {
         bucket.reset(at: now)

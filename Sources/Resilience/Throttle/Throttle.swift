@@ -15,11 +15,11 @@ public final class Throttle: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// Who is told what this throttle does, whichever pipeline it is in.
-    public let observers: Observers
+    public let observers: PolicyObservers
 
     enum Limit: Equatable {
         case none
-        case rate(Rate, burst: Int)
+        case rate(ThrottleRate, burst: Int)
         case window(Window)
     }
 
@@ -58,11 +58,11 @@ public final class Throttle: Policy {
     ///   - ramp: how long after a hold the rate takes to grow from nothing to the whole, in proportion to the time; zero
     ///     for the whole at once.
     public convenience init(
-        _ name: String, _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+        _ name: String, _ rate: ThrottleRate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) {
         self.init(
             name, .rate(rate, burst: burst), Limiter(rate, burst: burst), maxWait: maxWait,
@@ -72,11 +72,11 @@ public final class Throttle: Policy {
 
     /// As the other, named "throttle".
     public convenience init(
-        _ rate: Rate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+        _ rate: ThrottleRate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) {
         self.init(
             "throttle", rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
@@ -95,7 +95,7 @@ public final class Throttle: Policy {
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) {
         self.init(
             name, .window(window), Limiter(window), maxWait: maxWait, maxWaiting: maxWaiting,
@@ -108,7 +108,7 @@ public final class Throttle: Policy {
         _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000, holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) {
         self.init(
             "throttle", window, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
@@ -123,7 +123,7 @@ public final class Throttle: Policy {
         _ name: String = "gate", maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) -> Throttle {
         Throttle(
             name, .none, .unlimited, maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff,
@@ -132,7 +132,7 @@ public final class Throttle: Policy {
 
     private init(
         _ name: String, _ limit: Limit, _ limiter: Limiter, maxWait: Duration, maxWaiting: Int, holdBackoff: Backoff?,
-        maxHold: Duration, ramp: Duration, timeBase: any TimeBase, observers: Observers
+        maxHold: Duration, ramp: Duration, timeBase: any TimeBase, observers: PolicyObservers
     ) {
         let checks = Self.checks
         self.name = name
@@ -154,7 +154,7 @@ public final class Throttle: Policy {
         PolicyTraits(waits: configuration.maxWait > .zero, limitsRate: true, canNestInItself: false)
     }
 
-    public func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         if slot.first == 0 {
             // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
@@ -170,7 +170,9 @@ public final class Throttle: Policy {
         return enterOrWait(&call, &slot, at: now)
     }
 
-    @inline(never) private func enterOrWait(_ call: inout Call, _ slot: inout Slot, at now: Instant) -> Entry {
+    @inline(never) private func enterOrWait(
+        _ call: inout PolicyCall, _ slot: inout PolicySlot, at now: MonotonicInstant
+    ) -> PolicyEntry {
         let (deadline, cost) = (call.deadline, call.options.cost)
         let own = ThrottleSlot(slot)
         let (admission, waiter, woken) = state.withLock {
@@ -194,7 +196,7 @@ public final class Throttle: Policy {
             // Present with every wait.
             return .park(waiter!, until: until)
         case .reject(let retryAfter):
-            slot = Slot()
+            slot = PolicySlot()
             call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
             return .refuse(Throttled(throttle: name, retryAfter: retryAfter))
         }
@@ -205,22 +207,22 @@ public final class Throttle: Policy {
         woken.1?.resume()
     }
 
-    public func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         if ThrottleSlot.isAdmitted(slot) {
             switch outcome.verdict {
             case .rejected: break
             case .throttled where configuration.holdBackoff != nil: break
             default:
-                slot = Slot()
+                slot = PolicySlot()
                 return .pass
             }
         }
         ended(&call, ThrottleSlot(slot), outcome.verdict)
-        slot = Slot()
+        slot = PolicySlot()
         return .pass
     }
 
-    @inline(never) private func ended(_ call: inout Call, _ own: ThrottleSlot, _ verdict: Verdict) {
+    @inline(never) private func ended(_ call: inout PolicyCall, _ own: ThrottleSlot, _ verdict: Verdict) {
         let (now, cost) = (call.now, call.options.cost)
         let (heldUntil, woken) = state.withLock { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
@@ -234,7 +236,7 @@ public final class Throttle: Policy {
     }
 
     /// Changes the machine by hand.
-    private func change(_ body: (inout State, Instant) -> Void) {
+    private func change(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
         let woken = state.withLock { state in
             body(&state, now)
@@ -244,7 +246,7 @@ public final class Throttle: Policy {
     }
 
     /// Holds every call until `instant`, then lets one probe. A longer hold stays.
-    public func hold(until instant: Instant) { change { state, _ in state.machine.hold(until: instant) } }
+    public func hold(until instant: MonotonicInstant) { change { state, _ in state.machine.hold(until: instant) } }
 
     /// Holds every call for this time from now, then lets one probe. A longer hold stays.
     public func hold(for duration: Duration) { change { state, now in state.machine.hold(until: now + duration) } }
@@ -260,7 +262,7 @@ public final class Throttle: Policy {
     /// sooner. At a lower rate a turn may come too late for what a call waits at most: then it is refused, when it would
     /// have gone or when it is the first in line.
     /// - Parameter burst: 1 or more; as it was if nil.
-    public func setRate(_ rate: Rate, burst: Int? = nil) {
+    public func setRate(_ rate: ThrottleRate, burst: Int? = nil) {
         let hasRate = state.withLock { if case .rate = $0.limit { true } else { false } }
         guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
             burst.map({ Self.checks.isAtLeast(1, $0, "burst") }) ?? true,
@@ -280,7 +282,7 @@ public final class Throttle: Policy {
     /// Whether forgetting it would lose nothing: it would let through what a new one does, and nobody waits.
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
-    func isAtRest(at now: Instant) -> Bool {
+    func isAtRest(at now: MonotonicInstant) -> Bool {
         state.withLock { $0.machine.isAtRest(at: now) && $0.limit == $0.made }
     }
 
@@ -291,7 +293,7 @@ public final class Throttle: Policy {
     }
 
     /// When the gate lets the next call through; nil when it is open.
-    public var heldUntil: Instant? { state.withLock { $0.machine.heldUntil } }
+    public var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
     /// Calls that wait for their turn now.
     public var waiting: Int { state.withLock { $0.machine.line.count } }

@@ -1,5 +1,5 @@
 extension Throttle {
-    public enum Event: PolicyEvent, Equatable {
+    public enum Event: PolicyEventDetail, Equatable {
         case refused(retryAfter: Duration?)
         /// The other side asked for fewer calls: everybody waits.
         case held(for: Duration)

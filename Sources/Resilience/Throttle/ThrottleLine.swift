@@ -8,7 +8,7 @@ struct ThrottleLine: Sendable, Equatable {
         let cost: Int
         fileprivate(set) var isPassedOver = false
         /// nil if it is awake.
-        fileprivate(set) var sleepsUntil: Instant?
+        fileprivate(set) var sleepsUntil: MonotonicInstant?
     }
 
     private var line = TicketLine<Member>()
@@ -64,7 +64,7 @@ struct ThrottleLine: Sendable, Equatable {
         }
     }
 
-    mutating func sleep(_ ticket: UInt64, until instant: Instant) { line[ticket]?.sleepsUntil = instant }
+    mutating func sleep(_ ticket: UInt64, until instant: MonotonicInstant) { line[ticket]?.sleepsUntil = instant }
 
     mutating func wake(_ ticket: UInt64) { line[ticket]?.sleepsUntil = nil }
 

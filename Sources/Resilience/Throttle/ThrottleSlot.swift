@@ -10,17 +10,17 @@ struct ThrottleSlot: Sendable, Equatable {
     var second: UInt64 = 0
     var third: UInt64 = 0
 
-    init(_ slot: Slot) {
+    init(_ slot: PolicySlot) {
         stage = Stage(rawValue: UInt8(truncatingIfNeeded: slot.first)) ?? .outside
         (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
     /// Whether a call was let in without anything that its end could change but a 429 or a rejection further in.
-    @inline(__always) static func isAdmitted(_ slot: Slot) -> Bool {
+    @inline(__always) static func isAdmitted(_ slot: PolicySlot) -> Bool {
         slot.first & 0xFF == UInt64(Stage.admitted.rawValue)
     }
 
-    init(waiting ticket: UInt64, until latest: Instant) {
+    init(waiting ticket: UInt64, until latest: MonotonicInstant) {
         (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
     }
 
@@ -31,14 +31,14 @@ struct ThrottleSlot: Sendable, Equatable {
         receipt = machine.receipt
     }
 
-    var slot: Slot {
-        var slot = Slot()
+    var slot: PolicySlot {
+        var slot = PolicySlot()
         (slot.first, slot.second, slot.third) = (UInt64(stage.rawValue) | generation << 8, second, third)
         return slot
     }
 
     var ticket: UInt64 { second }
-    var latest: Instant { Instant(nanoseconds: Int64(bitPattern: third)) }
+    var latest: MonotonicInstant { MonotonicInstant(nanoseconds: Int64(bitPattern: third)) }
 
     var receipt: ShareReceipt {
         get { ShareReceipt(first: second, second: third) }

@@ -3,13 +3,14 @@ extension ThrottleStateMachine {
     enum Admission: Sendable, Equatable {
         case enter(ThrottleSlot)
         /// In line, to ask again at `until`, or when it is woken. `turn`: when it can go, as far as that is known.
-        case wait(ThrottleSlot, turn: Instant?, until: Instant)
+        case wait(ThrottleSlot, turn: MonotonicInstant?, until: MonotonicInstant)
         case reject(retryAfter: Duration?)
     }
 
     /// A call comes, or, if its slot says that it is in line, asks again.
     mutating func admit(
-        _ slot: ThrottleSlot, cost: Int, deadline: Instant, _ configuration: ThrottleConfiguration, at now: Instant
+        _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ configuration: ThrottleConfiguration,
+        at now: MonotonicInstant
     ) -> Admission {
         let isInLine = slot.stage == .waiting
         if isInLine { line.wake(slot.ticket) }
@@ -23,12 +24,14 @@ extension ThrottleStateMachine {
         let ticket = isInLine ? slot.ticket : join(cost: cost, at: now)
         let until = min(asksAgain(ticket, told: answer), latest, deadline)
         line.sleep(ticket, until: until)
-        let turn: Instant? = if case .probing = answer { nil } else { max(now, answer.instant) }
+        let turn: MonotonicInstant? = if case .probing = answer { nil } else { max(now, answer.instant) }
         return .wait(ThrottleSlot(waiting: ticket, until: latest), turn: turn, until: until)
     }
 
     /// Waiting makes sense only if the turn can come in time.
-    private func comesInTime(_ answer: Answer, at now: Instant, _ latest: Instant, _ deadline: Instant) -> Bool {
+    private func comesInTime(
+        _ answer: Answer, at now: MonotonicInstant, _ latest: MonotonicInstant, _ deadline: MonotonicInstant
+    ) -> Bool {
         guard now < latest, now < deadline else { return false }
         return switch answer {
         case .notBefore(let instant), .held(until: let instant): instant <= latest && instant < deadline
@@ -45,7 +48,7 @@ extension ThrottleStateMachine {
         return (first, second.flatMap { wakes($0.ticket, at: $0.until) })
     }
 
-    private mutating func wakes(_ ticket: UInt64, at instant: Instant) -> UInt64? {
+    private mutating func wakes(_ ticket: UInt64, at instant: MonotonicInstant) -> UInt64? {
         guard let until = line[ticket]?.sleepsUntil, until > instant else { return nil }
         line.wake(ticket)
         return ticket
@@ -54,9 +57,10 @@ extension ThrottleStateMachine {
     /// A call comes out, or gives up its place in the line.
     /// - Returns: until when all are held because of it, if they are.
     mutating func end(
-        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ configuration: ThrottleConfiguration, at now: Instant,
+        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ configuration: ThrottleConfiguration,
+        at now: MonotonicInstant,
         using generator: SplitMix64 = .shared
-    ) -> Instant? {
+    ) -> MonotonicInstant? {
         if slot.stage == .waiting {
             _ = leave(slot.ticket)
             return nil

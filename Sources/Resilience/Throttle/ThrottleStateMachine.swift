@@ -9,9 +9,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
         /// → held
         case open
         /// → probing, by the first call at or after `until`
-        case held(until: Instant)
+        case held(until: MonotonicInstant)
         /// → open, or → held; a probe that never reports loses its place when the lease ends
-        case probing(leaseEnds: Instant)
+        case probing(leaseEnds: MonotonicInstant)
     }
 
     enum Answer: Sendable, Equatable {
@@ -21,11 +21,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
         /// Go, and the gate waits for how it ends.
         case probe
         /// The limiter allows it at this instant, if nobody ahead gives up or is late.
-        case notBefore(Instant)
+        case notBefore(MonotonicInstant)
         /// The gate is shut until this instant.
-        case held(until: Instant)
+        case held(until: MonotonicInstant)
         /// What others do decides, at this instant at the latest.
-        case probing(until: Instant)
+        case probing(until: MonotonicInstant)
         /// More than can ever be had.
         case never
 
@@ -38,7 +38,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
 
         /// When to ask again; of one that goes, at once.
-        var instant: Instant {
+        var instant: MonotonicInstant {
             switch self {
             case .go, .pace, .probe: .distantPast
             case .notBefore(let instant), .held(until: let instant), .probing(until: let instant): instant
@@ -50,7 +50,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The ramp of what has no rate to take a share of: each call that ends lets two more go (slow start, RFC 5681),
     /// until the ramp's time is over.
     private struct SlowStart: Equatable {
-        let ends: Instant
+        let ends: MonotonicInstant
         /// Calls that may go.
         var credit = 2
     }
@@ -58,7 +58,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// One of the line whose turn has come, and since when it is known that it does not come.
     private struct Absent: Equatable {
         let ticket: UInt64
-        let since: Instant
+        let since: MonotonicInstant
     }
 
     static let probeLease = Duration.seconds(60)
@@ -77,7 +77,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     var line = ThrottleLine()
     private var absent: Absent?
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
-    private(set) var latest = Instant.distantPast
+    private(set) var latest = MonotonicInstant.distantPast
 
     /// Holds in a row before the one that a 429 of this moment belongs to: many of them are one hold.
     var holdsBefore: Int {
@@ -93,7 +93,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// The usual way in: whether a call may go without more ado, and has taken its share. If not, nothing has changed.
     @inline(__always)
-    mutating func goAtOnce(cost: Int, at now: Instant) -> Bool {
+    mutating func goAtOnce(cost: Int, at now: MonotonicInstant) -> Bool {
         let now = max(latest, now)
         guard gate == .open, line.isEmpty, slowStart == nil, cost > 0, limiter.takeAtOnce(cost, at: now.nanoseconds)
         else { return false }
@@ -105,7 +105,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     var receipt: ShareReceipt { limiter.receipt(at: latest.nanoseconds) }
 
     /// A call that does not wait asks to go ahead. Takes its share only if it may go.
-    mutating func ask(cost: Int = 1, at now: Instant) -> Answer {
+    mutating func ask(cost: Int = 1, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
         passOver(before: .max)
@@ -123,7 +123,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// A call gets in line. Asked for only when ``ask(cost:at:)`` said that it may not go yet.
-    mutating func join(cost: Int = 1, at now: Instant) -> UInt64 {
+    mutating func join(cost: Int = 1, at now: MonotonicInstant) -> UInt64 {
         latest = max(latest, now)
         return line.join(cost: max(0, cost))
     }
@@ -134,7 +134,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// A call in the line is here, and asks whether it may go: ``Answer/go``, ``Answer/pace`` or ``Answer/probe``; or is
     /// sent away with ``Answer/never``. It has left the line then; else it keeps its place, and is told what to wait for.
-    mutating func askAgain(_ ticket: UInt64, at now: Instant) -> Answer {
+    mutating func askAgain(_ ticket: UInt64, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard let member = line[ticket] else { return .never }
         line.comes(ticket)
@@ -161,7 +161,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// When one of the line that was told to wait is to ask again, if it is not woken before. Always later than now.
-    func asksAgain(_ ticket: UInt64, told answer: Answer) -> Instant {
+    func asksAgain(_ ticket: UInt64, told answer: Answer) -> MonotonicInstant {
         guard let head, head.ticket != ticket else { return answer.instant }
         if let absent, absent.ticket == head.ticket { return absent.since + Self.absence }
         // Of those that wait for the gate none comes before it is the second, which is woken.
@@ -170,7 +170,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// The one behind the head, and when it comes at the latest, to see whether the head has.
-    var second: (ticket: UInt64, until: Instant)? {
+    var second: (ticket: UInt64, until: MonotonicInstant)? {
         guard let head, let (ticket, member) = line.second else { return nil }
         let waited = max(latest, head.answer.instant) + Self.absence
         guard gate == .open, let first = line[head.ticket] else { return (ticket, waited) }
@@ -207,7 +207,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         if cost <= 0 { return .go }
         if slowStart?.credit == 0 { return wait(for: cost, behind: 0) }
         let turn = limiter.take(cost, at: latest.nanoseconds)
-        guard turn <= latest.nanoseconds else { return .notBefore(Instant(nanoseconds: turn)) }
+        guard turn <= latest.nanoseconds else { return .notBefore(MonotonicInstant(nanoseconds: turn)) }
         slowStart?.credit -= 1
         return slowStart == nil ? .go : .pace
     }
@@ -218,12 +218,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return pauseEnds(at: latest).map { .probing(until: max($0, turn)) } ?? .notBefore(turn)
     }
 
-    private func turn(of cost: Int, behind: Int, at now: Instant) -> Instant {
-        max(now, Instant(nanoseconds: limiter.turn(of: cost, behind: behind, at: now.nanoseconds)))
+    private func turn(of cost: Int, behind: Int, at now: MonotonicInstant) -> MonotonicInstant {
+        max(now, MonotonicInstant(nanoseconds: limiter.turn(of: cost, behind: behind, at: now.nanoseconds)))
     }
 
     /// The end of a slow start that has no credit left; nil if there is no such.
-    private func pauseEnds(at now: Instant) -> Instant? {
+    private func pauseEnds(at now: MonotonicInstant) -> MonotonicInstant? {
         slowStart.flatMap { $0.credit == 0 && now < $0.ends ? $0.ends : nil }
     }
 
@@ -247,7 +247,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Shuts the gate until `until`, or longer if it is shut for longer already.
-    mutating func hold(until: Instant) {
+    mutating func hold(until: MonotonicInstant) {
         switch gate {
         case .open, .probing:
             gate = .held(until: until)
@@ -259,7 +259,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// A hold is over before its time.
-    mutating func endHold(at now: Instant) {
+    mutating func endHold(at now: MonotonicInstant) {
         latest = max(latest, now)
         if case .held(let until) = gate { gate = .held(until: min(until, latest)) }
     }
@@ -276,7 +276,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// The probe ended, without being asked for fewer calls. `decided` is false if nobody knows how, as when cancelled.
-    mutating func probeEnded(decided: Bool, inGeneration admitted: UInt64, at now: Instant) {
+    mutating func probeEnded(decided: Bool, inGeneration admitted: UInt64, at now: MonotonicInstant) {
         latest = max(latest, now)
         guard case .probing = gate, admitted == generation else { return }
         guard decided else {
@@ -290,7 +290,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Gives back the share of a call that a policy further in refused: it never left.
-    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, inGeneration admitted: UInt64, at now: Instant) {
+    mutating func giveBack(
+        _ cost: Int, _ receipt: ShareReceipt, inGeneration admitted: UInt64, at now: MonotonicInstant
+    ) {
         latest = max(latest, now)
         guard admitted == generation else { return }
         limiter.giveBack(cost, receipt, at: latest.nanoseconds)
@@ -305,13 +307,13 @@ struct ThrottleStateMachine: Sendable, Equatable {
     // MARK: From outside
 
     /// See ``TokenBucket/setRate(_:burst:at:)``. Who waits keeps the place in the line.
-    mutating func setRate(_ rate: Rate, burst: Int, at now: Instant) {
+    mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }
 
     /// As at first, but for those in the line. What was admitted before is news of an earlier state.
-    mutating func reset(at now: Instant) {
+    mutating func reset(at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.reset(at: latest.nanoseconds)
         gate = .open
@@ -321,21 +323,21 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Whether forgetting it would lose nothing.
-    func isAtRest(at now: Instant) -> Bool { gate == .open && isEmpty(at: max(latest, now)) }
+    func isAtRest(at now: MonotonicInstant) -> Bool { gate == .open && isEmpty(at: max(latest, now)) }
 
     /// Whether forgetting it would lose nothing but a hold that was over this long ago.
-    func isAtRest(at now: Instant, forgettingHoldsOverFor time: Duration) -> Bool {
+    func isAtRest(at now: MonotonicInstant, forgettingHoldsOverFor time: Duration) -> Bool {
         let now = max(latest, now)
         return heldUntil.map { $0 + time <= now } ?? true && isEmpty(at: now)
     }
 
-    private func isEmpty(at now: Instant) -> Bool {
+    private func isEmpty(at now: MonotonicInstant) -> Bool {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
     /// How long until a call of cost 1 that came now could go, if nobody in line gives up; while a probe is out, at the
     /// latest.
-    func timeUntilNext(at now: Instant) -> Duration {
+    func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
         let turn =
             switch gate {
@@ -347,7 +349,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// How many calls of cost 1 could go now.
-    func available(at now: Instant) -> Int {
+    func available(at now: MonotonicInstant) -> Int {
         let now = max(latest, now)
         guard line.head == nil else { return 0 }
         switch gate {

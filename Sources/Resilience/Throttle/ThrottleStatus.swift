@@ -5,7 +5,7 @@ public struct ThrottleStatus: Sendable, Hashable {
     /// How long until a call of cost 1 that came now could go; zero if at once. While a probe is out, at the latest.
     public let timeUntilNext: Duration
     /// When the gate lets the next call through, at the latest; nil when it is open.
-    public let heldUntil: Instant?
+    public let heldUntil: MonotonicInstant?
     /// Whether one call goes ahead to try whether all may.
     public let isProbing: Bool
     /// Calls that wait for their turn.
@@ -16,7 +16,7 @@ public struct ThrottleStatus: Sendable, Hashable {
 }
 
 extension ThrottleStateMachine {
-    var heldUntil: Instant? {
+    var heldUntil: MonotonicInstant? {
         switch gate {
         case .open: nil
         case .held(let until): until
@@ -24,7 +24,7 @@ extension ThrottleStateMachine {
         }
     }
 
-    func status(at now: Instant) -> ThrottleStatus {
+    func status(at now: MonotonicInstant) -> ThrottleStatus {
         let isProbing = if case .probing = gate { true } else { false }
         return ThrottleStatus(
             available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil,

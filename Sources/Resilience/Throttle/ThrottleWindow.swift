@@ -4,7 +4,7 @@ extension Throttle {
         enum Kind: Sendable, Hashable {
             case sliding
             /// `anchor`: when one of them begins; nil for the first call's own time.
-            case fixed(anchor: Instant?)
+            case fixed(anchor: MonotonicInstant?)
         }
 
         public let calls: Int
@@ -36,7 +36,9 @@ extension Throttle {
         ///   - calls: 1 or more.
         ///   - period: above zero.
         ///   - anchor: when one of the windows begins, on the throttle's time base; may be past or future.
-        public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: Instant? = nil) -> Window {
+        public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: MonotonicInstant? = nil)
+            -> Window
+        {
             Window(calls, per: period, .fixed(anchor: anchor))
         }
 

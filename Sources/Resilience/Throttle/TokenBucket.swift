@@ -69,7 +69,7 @@ struct TokenBucket: Sendable, Equatable {
     /// A burst that takes more steps to fill would make the readings saturate.
     private static let longest = Int128(Int64.max / 2)
 
-    init(_ rate: Rate, burst: Int) {
+    init(_ rate: ThrottleRate, burst: Int) {
         let burst = Throttle.checks.atLeast(1, burst, "burst")
         let (period, calls) = (Int128(rate.period.saturatedNanoseconds), Int128(rate.calls))
         let divisor = Self.greatestCommonDivisor(period, calls)
@@ -226,7 +226,7 @@ struct TokenBucket: Sendable, Equatable {
 
     /// The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What is owed to calls
     /// that wait moves with the interval.
-    mutating func setRate(_ rate: Rate, burst: Int, at now: Int64) {
+    mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)

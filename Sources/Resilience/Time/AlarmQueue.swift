@@ -4,7 +4,7 @@ package struct AlarmQueue: Sendable {
     package typealias Action = @Sendable () -> Void
 
     struct Entry {
-        var deadline: Instant
+        var deadline: MonotonicInstant
         var order: UInt64
         var slot: Int
 
@@ -29,12 +29,12 @@ package struct AlarmQueue: Sendable {
     package var count: Int { heap.count }
 
     /// When the next alarm is due; nil if there is none.
-    package var earliest: Instant? { heap.first?.deadline }
+    package var earliest: MonotonicInstant? { heap.first?.deadline }
 
     /// Every pending deadline, earliest first.
-    package var deadlines: [Instant] { heap.map(\.deadline).sorted() }
+    package var deadlines: [MonotonicInstant] { heap.map(\.deadline).sorted() }
 
-    package mutating func insert(at deadline: Instant, _ action: @escaping Action) -> Alarm {
+    package mutating func insert(at deadline: MonotonicInstant, _ action: @escaping Action) -> TimeBaseAlarm {
         let slot: Int
         if let reused = free.popLast() {
             slot = reused
@@ -47,18 +47,18 @@ package struct AlarmQueue: Sendable {
         slots[slot].position = heap.count
         heap.append(Entry(deadline: deadline, order: order, slot: slot))
         siftUp(heap.count - 1)
-        return Alarm(slot: slot, generation: slots[slot].generation)
+        return TimeBaseAlarm(slot: slot, generation: slots[slot].generation)
     }
 
     /// The alarm's action, no longer pending; nil if it fired or was taken back before.
     @discardableResult
-    package mutating func remove(_ alarm: Alarm) -> Action? {
+    package mutating func remove(_ alarm: TimeBaseAlarm) -> Action? {
         guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation else { return nil }
         return removeEntry(at: slots[alarm.slot].position)
     }
 
     /// The earliest action due at `now`; nil if none is.
-    package mutating func popDue(at now: Instant) -> Action? {
+    package mutating func popDue(at now: MonotonicInstant) -> Action? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         return removeEntry(at: 0)
     }

@@ -20,7 +20,7 @@ public final class SystemTimeBase: TimeBase, Clock {
     private struct State {
         var alarms = AlarmQueue()
         /// When the timer task will look next; `distantFuture` when there is no task.
-        var wakesAt = Instant.distantFuture
+        var wakesAt = MonotonicInstant.distantFuture
         var timer: Task<Void, Never>?
     }
 
@@ -42,9 +42,9 @@ public final class SystemTimeBase: TimeBase, Clock {
         self.sleep = sleep
     }
 
-    public var now: Instant { Instant(nanoseconds: Self.monotonicNanoseconds()) }
+    public var now: MonotonicInstant { MonotonicInstant(nanoseconds: Self.monotonicNanoseconds()) }
 
-    public func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         state.withLock { state in
             let alarm = state.alarms.insert(at: deadline, action)
             if deadline < state.wakesAt { wakeTimer(at: deadline, &state) }
@@ -52,13 +52,13 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
-    public func cancel(_ alarm: Alarm) {
+    public func cancel(_ alarm: TimeBaseAlarm) {
         // The action, and what it holds, is let go of after the lock.
         _ = state.withLock { $0.alarms.remove(alarm) }
     }
 
     /// Replaces the timer task by one that looks at `deadline`.
-    private func wakeTimer(at deadline: Instant, _ state: inout State) {
+    private func wakeTimer(at deadline: MonotonicInstant, _ state: inout State) {
         state.timer?.cancel()
         state.wakesAt = deadline
         state.timer = Task.detached(priority: .high) { [self] in

@@ -6,9 +6,9 @@ extension TimeBase {
     /// ```
     ///
     /// - Parameter deadline: The instant to wake at or after. The sleep ends at once if it has passed, and never if it is
-    ///   ``Instant/distantFuture``.
+    ///   ``MonotonicInstant/distantFuture``.
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
-    public nonisolated(nonsending) func sleep(until deadline: Instant) async throws {
+    public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
         // Also if the deadline has passed: a loop that sleeps for no time has to let others go on.
         let wake = await Waiter().wait(until: deadline, on: self)
@@ -24,7 +24,7 @@ extension TimeBase {
     }
 }
 
-extension Clock where Self: TimeBase, Self.Instant == Resilience.Instant {
+extension Clock where Self: TimeBase, Self.Instant == MonotonicInstant {
     /// One nanosecond, the unit of an instant.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
@@ -34,7 +34,7 @@ extension Clock where Self: TimeBase, Self.Instant == Resilience.Instant {
     ///   - deadline: The instant to wake at or after. The sleep ends at once if it has passed.
     ///   - tolerance: Ignored: the clock wakes the task as soon as it can.
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
-    public nonisolated(nonsending) func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant, tolerance: Duration?) async throws {
         try await sleep(until: deadline)
     }
 }

@@ -5,14 +5,14 @@
 /// readings of two clocks never meet.
 public protocol TimeBase: AnyObject, Sendable {
     /// The current reading. Never goes back.
-    var now: Instant { get }
+    var now: MonotonicInstant { get }
 
     /// Runs `action` once at or after `deadline`, never before it. A deadline in the past fires as soon as possible.
     /// `action` is short and does not block. Actions that are due at the same time may run at the same time.
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm
 
     /// Takes an alarm back. Nothing happens if it has fired already.
-    func cancel(_ alarm: Alarm)
+    func cancel(_ alarm: TimeBaseAlarm)
 
     /// Where tasks that a policy has to make are to run; nil, the default, for anywhere.
     var taskExecutor: (any TaskExecutor)? { get }
@@ -35,7 +35,7 @@ extension TimeBase {
 }
 
 /// The receipt for a scheduled action.
-public struct Alarm: Sendable, Hashable {
+public struct TimeBaseAlarm: Sendable, Hashable {
     package let slot: Int
     package let generation: UInt64
 

@@ -24,14 +24,14 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     public let name: String
     public let limit: Duration
     /// Who is told of calls that timed out and of operations that ended late.
-    public let observers: Observers
+    public let observers: PolicyObservers
     public let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
 
     /// - Parameter limit: above zero.
     public init(
         _ name: String = "timeout", _ limit: Duration, timeBase: any TimeBase = .system,
-        observers: Observers = Observers()
+        observers: PolicyObservers = PolicyObservers()
     ) {
         self.name = name
         self.limit = SettingChecks("AbandoningTimeout").aboveZero(limit, "limit")
@@ -41,7 +41,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     /// - Parameter limit: above zero.
     public convenience init(
-        _ limit: Duration, timeBase: any TimeBase = .system, observers: Observers = Observers()
+        _ limit: Duration, timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
     ) {
         self.init("timeout", limit, timeBase: timeBase, observers: observers)
     }
@@ -64,7 +64,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     /// As ``run(_:)``, for an operation that wants to know its deadline: to hand it to a pipeline by ``CallOptions``.
     public nonisolated(nonsending) func run<R: Sendable>(
-        _ operation: @escaping @Sendable (_ deadline: Instant) async throws -> R
+        _ operation: @escaping @Sendable (_ deadline: MonotonicInstant) async throws -> R
     ) async throws -> R {
         try Task.checkCancellation()
         let deadline = timeBase.now + limit
@@ -118,13 +118,13 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         return TimedOut(timeout: name, limit: limit, underlying: error)
     }
 
-    private func endedLate(after abandonedAt: Instant) {
+    private func endedLate(after abandonedAt: MonotonicInstant) {
         stillRunning.subtract(1, ordering: .relaxed)
         let now = timeBase.now
         tell(.endedLate(by: abandonedAt.duration(to: now)), at: now)
     }
 
-    private func tell(_ event: Timeout.Event, at time: Instant) {
+    private func tell(_ event: Timeout.Event, at time: MonotonicInstant) {
         observers.send(event, from: name, at: time)
     }
 }
@@ -134,15 +134,15 @@ private final class AbandonableCall<R: Sendable>: Sendable {
     private struct State {
         var machine = AbandoningStateMachine.running
         var result: Result<R, any Error>?
-        var abandonedAt = Instant.distantFuture
+        var abandonedAt = MonotonicInstant.distantFuture
     }
 
     let waiter = Waiter()
     private let state = Locked(State())
 
     /// - Returns: since when nobody waits for it; nil if somebody does.
-    func operationEnded(with result: Result<R, any Error>) -> Instant? {
-        let abandonedAt: Instant? = state.withLock { state in
+    func operationEnded(with result: Result<R, any Error>) -> MonotonicInstant? {
+        let abandonedAt: MonotonicInstant? = state.withLock { state in
             if state.machine.operationEnded() { return state.abandonedAt }
             state.result = result
             return nil
@@ -156,7 +156,7 @@ private final class AbandonableCall<R: Sendable>: Sendable {
 
     /// - Parameter abandon: called before the operation can end late.
     /// - Returns: the result; nil if the operation was abandoned.
-    func callerLeaves(at now: Instant, abandon: () -> Void) -> Result<R, any Error>? {
+    func callerLeaves(at now: MonotonicInstant, abandon: () -> Void) -> Result<R, any Error>? {
         state.withLock { state in
             switch state.machine.callerLeaves() {
             case .takeResult:

@@ -45,12 +45,12 @@ public struct Timeout: AroundPolicy {
     }
 
     public func around(
-        _ call: inout Call, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         let wait = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
         let now = call.now
-        let expiry = Instant(nanoseconds: now.nanoseconds.saturatingAdding(wait))
+        let expiry = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(wait))
         guard expiry > now else { throw timedOut(after: wait, DeadlinePassed(), &call) }
         guard call.deadline > now else { throw DeadlinePassed() }
         let deadline = min(call.deadline, expiry)
@@ -64,7 +64,7 @@ public struct Timeout: AroundPolicy {
         }
     }
 
-    private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout Call) -> TimedOut {
+    private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout PolicyCall) -> TimedOut {
         let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: underlying)
         call.emit(Event.timedOut(error.limit), from: name)
         return error

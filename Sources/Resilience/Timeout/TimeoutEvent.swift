@@ -1,5 +1,5 @@
 extension Timeout {
-    public enum Event: PolicyEvent, Equatable {
+    public enum Event: PolicyEventDetail, Equatable {
         /// A call is over for its limit.
         case timedOut(Duration)
         /// An operation that an ``AbandoningTimeout`` no longer waited for has ended, so long after its call.

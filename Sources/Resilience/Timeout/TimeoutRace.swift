@@ -9,7 +9,7 @@ extension TimeoutRace {
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
     /// - Throws: ``Expired``; what the inside threw, if it was not for the limit.
     static func run(
-        until expiry: Instant, on timeBase: any TimeBase, isolation: isolated (any Actor)?,
+        until expiry: MonotonicInstant, on timeBase: any TimeBase, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) () async throws -> Verdict
     ) async throws -> Verdict {
         let race = TimeoutRace()

@@ -21,11 +21,11 @@ public final class Waiter: Sendable {
 
     private let state = Locked(State.idle)
     /// When the policy is going to let the call go on, if it knows: for one that can't wait.
-    package let turn: Instant?
+    package let turn: MonotonicInstant?
 
     public init() { turn = nil }
 
-    package init(turn: Instant?) { self.turn = turn }
+    package init(turn: MonotonicInstant?) { self.turn = turn }
 
     /// Ends the wait: the driver asks the policy again.
     public func resume() { end(.resumed) }
@@ -47,8 +47,9 @@ public final class Waiter: Sendable {
     }
 
     /// Suspends until the wait ends: by ``resume()``, at `deadline` on `timeBase`, or by the task's cancellation.
-    package nonisolated(nonsending) func wait(until deadline: Instant, on timeBase: any TimeBase) async -> Wake {
-        let alarm: Alarm? =
+    package nonisolated(nonsending) func wait(until deadline: MonotonicInstant, on timeBase: any TimeBase) async -> Wake
+    {
+        let alarm: TimeBaseAlarm? =
             deadline == .distantFuture ? nil : timeBase.schedule(at: deadline) { self.end(.expired) }
         let wake = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

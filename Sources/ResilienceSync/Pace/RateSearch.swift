@@ -55,7 +55,7 @@ struct RateSearch: Sendable, Hashable {
     private var growth = 1.0
     private var earlier = 0.0
     /// Since when the pace is what it is, and how many of the requests sent since were acknowledged.
-    private var steppedAt = Instant.distantPast
+    private var steppedAt = MonotonicInstant.distantPast
     private var acknowledgements = 0.0
     /// How many more were acknowledged in this rise than the limit explains; and than one a tenth higher does, since the
     /// measurement is too low where some of what flows in is lost.
@@ -200,7 +200,7 @@ struct RateSearch: Sendable, Hashable {
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
     /// A request was acknowledged that was sent as soon as the pace allowed.
-    mutating func acknowledged(sentAt: Instant, at now: Instant) {
+    mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         guard sentAt >= steppedAt else { return }
         acknowledgements += 1
         if step == 0 {

@@ -15,9 +15,9 @@ struct SendPace: Sendable, Hashable {
         /// → paused
         case flowing
         /// → probing
-        case paused(until: Instant)
+        case paused(until: MonotonicInstant)
         /// → flowing, paused
-        case probing(sentAt: Instant)
+        case probing(sentAt: MonotonicInstant)
     }
 
     /// Above one in a nanosecond no time is left to wait.
@@ -31,12 +31,12 @@ struct SendPace: Sendable, Hashable {
     private var width = 2
     private var acknowledgements = 0
     private var widthSearch = WidthSearch()
-    private var lastSentAt = Instant.distantPast
+    private var lastSentAt = MonotonicInstant.distantPast
 
     /// The probe of this run. What was sent before belongs to an earlier one.
-    private var resumedAt = Instant.distantPast
+    private var resumedAt = MonotonicInstant.distantPast
     /// The 429 that this run began with; nil if it began otherwise, or was interrupted.
-    private var exhaustedAt: Instant?
+    private var exhaustedAt: MonotonicInstant?
     private var admitted = 0
     private var catchUp = 0.0
     /// A run that has ended, and is learned from once its late acknowledgements are in.
@@ -45,7 +45,7 @@ struct SendPace: Sendable, Hashable {
 
     /// Requests that may be sent at once, at this instant.
     private var credit = 0.0
-    private var creditAt = Instant.distantPast
+    private var creditAt = MonotonicInstant.distantPast
     /// Whether it was the pace that the latest request waited for.
     private var isHeldBack = false
 
@@ -63,7 +63,7 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// Until when it is silent; nil if it isn't.
-    func pausedUntil(at now: Instant) -> Instant? {
+    func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
         if case .paused(let until) = phase, now < until { until } else { nil }
     }
 
@@ -72,13 +72,13 @@ struct SendPace: Sendable, Hashable {
 
     enum Answer: Sendable, Equatable {
         case now
-        case notBefore(Instant)
+        case notBefore(MonotonicInstant)
         /// Enough are in flight, or a probe is: ask again when one has ended.
         case afterAnEnd
     }
 
     /// Whether to send the next request.
-    func answer(at now: Instant, inFlight: Int) -> Answer {
+    func answer(at now: MonotonicInstant, inFlight: Int) -> Answer {
         guard inFlight < maxInFlight else { return .afterAnEnd }
         switch phase {
         case .paused(let until):
@@ -99,7 +99,7 @@ struct SendPace: Sendable, Hashable {
 
     /// A request goes out.
     /// - Parameter inFlight: how many others are in flight.
-    mutating func sent(at now: Instant, beside inFlight: Int = 0) {
+    mutating func sent(at now: MonotonicInstant, beside inFlight: Int = 0) {
         switch phase {
         case .flowing:
             if isIdle(from: lastSentAt, to: now) { exhaustedAt = nil }
@@ -118,13 +118,13 @@ struct SendPace: Sendable, Hashable {
         widthSearch.sent(inFlight: inFlight + 1)
     }
 
-    private mutating func startRun(at now: Instant) {
+    private mutating func startRun(at now: MonotonicInstant) {
         phase = .probing(sentAt: now)
         (resumedAt, admitted) = (now, 0)
         widthSearch.runBegan()
     }
 
-    mutating func acknowledged(sentAt: Instant, at now: Instant) {
+    mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         switch phase {
         case .paused:
             ended?.admitted += 1
@@ -143,7 +143,7 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    private mutating func flowed(sentAt: Instant, at now: Instant) {
+    private mutating func flowed(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         admitted += 1
         widthSearch.acknowledgedOne()
         acknowledgements += 1
@@ -160,7 +160,9 @@ struct SendPace: Sendable, Hashable {
     ///   - backoff: how long to be silent if it doesn't say, or if what it said before was of no use; less, once it is known
     ///     how soon there will be something again. nil: what it says is enough.
     /// - Returns: until when nothing is sent.
-    mutating func throttled(sentAt: Instant, retryAfter: Duration?, backoff: Duration?, at now: Instant) -> Instant {
+    mutating func throttled(
+        sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
+    ) -> MonotonicInstant {
         // Never none at all, so that the probe is later than all before it.
         let wait = max(.milliseconds(1), retryAfter ?? .zero, ownWait(sentAt: sentAt, atMost: backoff))
         var until = now + wait
@@ -181,7 +183,7 @@ struct SendPace: Sendable, Hashable {
         return until
     }
 
-    private func ownWait(sentAt: Instant, atMost backoff: Duration?) -> Duration {
+    private func ownWait(sentAt: MonotonicInstant, atMost backoff: Duration?) -> Duration {
         guard let backoff else { return .zero }
         // What is known of the server doesn't hold if not even a probe gets through.
         if case .probing(let probe) = phase, sentAt >= probe { return backoff }
@@ -190,7 +192,7 @@ struct SendPace: Sendable, Hashable {
         return min(backoff, max(quiet, .nanoseconds(Int64(saturating: 1e9 / search.limit))))
     }
 
-    private mutating func exhausted(at instant: Instant, named: Duration) {
+    private mutating func exhausted(at instant: MonotonicInstant, named: Duration) {
         if widthSearch.runEnded(isRateKnown: search != nil) {
             exhaustedAt = nil
             return
@@ -204,12 +206,12 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// Any other end says nothing about the limit.
-    mutating func endedOtherwise(sentAt: Instant, at now: Instant) {
+    mutating func endedOtherwise(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
     }
 
     /// Nothing is sent before this instant, for another reason than a 429: then a probe, and slow start.
-    mutating func paused(until: Instant) {
+    mutating func paused(until: MonotonicInstant) {
         // What gathers meanwhile may be more than the server keeps.
         exhaustedAt = nil
         if case .paused(let earlier) = phase {
@@ -221,7 +223,7 @@ struct SendPace: Sendable, Hashable {
 
     /// By hand: one request may go at once, whatever was found; then it goes on from there, or begins anew.
     /// - Parameter keepingRate: whether what is known of the server holds.
-    mutating func resumed(keepingRate: Bool = false, at now: Instant) {
+    mutating func resumed(keepingRate: Bool = false, at now: MonotonicInstant) {
         if !keepingRate {
             (search, ended, quiet, widthSearch) = (nil, nil, .zero, WidthSearch())
         }
@@ -253,7 +255,7 @@ struct SendPace: Sendable, Hashable {
         (credit, creditAt) = (catchUp, resumedAt)
     }
 
-    private func credit(at now: Instant, _ pace: Double) -> Double {
+    private func credit(at now: MonotonicInstant, _ pace: Double) -> Double {
         max(credit, min(Self.mostCredit(pace), credit + pace * creditAt.duration(to: now).inSeconds))
     }
 
@@ -261,7 +263,7 @@ struct SendPace: Sendable, Hashable {
     private static func mostCredit(_ pace: Double) -> Double { max(2, pace / 50) }
 
     /// Whether so long nothing was sent that it wasn't for the pace: then what was admitted says nothing about the limit.
-    private func isIdle(from: Instant, to now: Instant) -> Bool {
+    private func isIdle(from: MonotonicInstant, to now: MonotonicInstant) -> Bool {
         from.duration(to: now).inSeconds > 10 * max(1, 1 / (speed ?? .infinity))
     }
 

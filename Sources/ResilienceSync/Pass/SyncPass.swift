@@ -33,7 +33,7 @@ public final class SyncPass: Sendable {
         /// is as it was, and the next pass fetches it again.
         case pulledInPart(cursor: Int64)
         /// The queue is paused, or became so by what the pass asked.
-        case paused(until: Instant)
+        case paused(until: MonotonicInstant)
         /// The flush could not send what there is, as its report says, so nothing was pulled.
         case notFlushed
     }

@@ -8,18 +8,18 @@ public struct FlushReport: Sendable {
         /// What is pending waits behind mutations that were set aside and block their lanes.
         case blocked
         /// Nothing may be sent before this instant; the queue goes on by itself then.
-        case paused(until: Instant)
+        case paused(until: MonotonicInstant)
         /// What is pending has failed and waits to be tried again, or so much of it that others were not tried; the queue does
         /// that by itself at this instant.
-        case stalled(retryAt: Instant)
+        case stalled(retryAt: MonotonicInstant)
         /// The other side could not be reached; the queue tries again by itself at this instant, or when triggered.
-        case offline(retryAt: Instant)
+        case offline(retryAt: MonotonicInstant)
         /// Another queue sends what is in this store; this one asks again by itself at this instant.
-        case lockedOut(retryAt: Instant)
+        case lockedOut(retryAt: MonotonicInstant)
         case cancelled
 
         /// When the queue goes on by itself; nil if it waits for a trigger.
-        var goesOnAt: Instant? {
+        var goesOnAt: MonotonicInstant? {
             switch self {
             case .paused(let instant), .stalled(let instant), .offline(let instant), .lockedOut(let instant): instant
             case .drained, .blocked, .cancelled: nil
@@ -27,7 +27,7 @@ public struct FlushReport: Sendable {
         }
 
         /// Of a pause.
-        func isOver(at now: Instant) -> Bool {
+        func isOver(at now: MonotonicInstant) -> Bool {
             if case .paused(let until) = self { until <= now } else { false }
         }
 

@@ -21,14 +21,14 @@ struct FlushStateMachine: Sendable, Hashable {
         case start
         /// A flush is under way and will look again before it ends.
         case join
-        case paused(until: Instant)
+        case paused(until: MonotonicInstant)
         /// The queue is being cleared.
         case clearing
         case stopped
     }
 
     /// - Parameter pausedUntil: until when nothing is sent; nil if there is no pause.
-    mutating func triggered(pausedUntil: Instant?) -> Trigger {
+    mutating func triggered(pausedUntil: MonotonicInstant?) -> Trigger {
         if isStopped { return .stopped }
         switch phase {
         case .flushing:

@@ -46,7 +46,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// Lanes with a mutation in flight.
     private(set) var busy: Set<String> = []
     /// Until when.
-    private(set) var held: [String: Instant] = [:]
+    private(set) var held: [String: MonotonicInstant] = [:]
     /// Of lanes that are busy or held: the first place where a head was seen that could not be sent. An older one may have been
     /// revived before the one in flight.
     private var seen: [String: Int64] = [:]
@@ -82,9 +82,9 @@ struct LanesStateMachine: Sendable, Hashable {
         /// The next page of heads is wanted: ``found(_:)``.
         case look(after: Int64)
         /// Nothing before this instant, or a request's end.
-        case wait(until: Instant)
+        case wait(until: MonotonicInstant)
         /// All that is left is held back, at least until this instant.
-        case stalled(until: Instant)
+        case stalled(until: MonotonicInstant)
         /// Nothing is left.
         case done
     }
@@ -95,7 +95,7 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// - Parameter pace: whether another request may go.
-    mutating func next(at now: Instant, pace: SendPace.Answer, rules: Rules) -> Step {
+    mutating func next(at now: MonotonicInstant, pace: SendPace.Answer, rules: Rules) -> Step {
         release(at: now)
         let due = held.values.min() ?? .distantFuture
         if held.count >= (fruitless < pageSize ? mostHeld : pageSize) {
@@ -115,7 +115,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// - Returns: nil once the walk is over.
     private mutating func next(
-        of index: Int, _ pace: SendPace.Answer, _ rules: Rules, due: Instant
+        of index: Int, _ pace: SendPace.Answer, _ rules: Rules, due: MonotonicInstant
     ) -> Step? {
         dropTaken(index)
         guard let head = walks[index].heads.first else { return walks[index].isAtEnd ? nil : look(index) }
@@ -250,7 +250,7 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func refused(_ head: LaneHead) { refused = min(refused ?? .max, head.position) }
 
     /// The head's lane is not sent from before this instant.
-    mutating func hold(_ head: LaneHead, until instant: Instant) {
+    mutating func hold(_ head: LaneHead, until instant: MonotonicInstant) {
         held[head.entity] = instant
         see(head)
         fruitless = min(fruitless + 1, pageSize)
@@ -295,7 +295,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private func isTaken(_ lane: String) -> Bool { busy.contains(lane) || held[lane] != nil }
 
-    private mutating func release(at now: Instant) {
+    private mutating func release(at now: MonotonicInstant) {
         for (lane, until) in held where until <= now {
             held[lane] = nil
             appear(at: seen.removeValue(forKey: lane) ?? .min)

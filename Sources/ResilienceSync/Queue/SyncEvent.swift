@@ -1,7 +1,7 @@
 public import Resilience
 
 /// What a ``SyncQueue`` tells its observers.
-public enum SyncEvent: PolicyEvent, Equatable {
+public enum SyncEvent: PolicyEventDetail, Equatable {
     case enqueued(Int)
     /// A mutation was taken up by the one before it in its lane; with `cancelsOut` nothing is left of both.
     case coalesced(id: String, into: String, cancelsOut: Bool)

@@ -10,7 +10,7 @@ import Resilience
 extension SyncQueue {
     enum Beginning {
         case flight(Task<FlushReport, any Error>, isJoined: Bool)
-        case paused(until: Instant)
+        case paused(until: MonotonicInstant)
         case clearing
         case stopped
     }
@@ -21,7 +21,7 @@ extension SyncQueue {
         return beginning
     }
 
-    private func begin(_ state: inout State, at now: Instant) -> Beginning {
+    private func begin(_ state: inout State, at now: MonotonicInstant) -> Beginning {
         switch state.machine.triggered(at: now) {
         case .start:
             disarm(&state)
@@ -124,7 +124,7 @@ extension SyncQueue {
         return (action, waker)
     }
 
-    private func wait(_ waker: Waiter, until instant: Instant) async {
+    private func wait(_ waker: Waiter, until instant: MonotonicInstant) async {
         guard Task.isCancelled else {
             _ = await waker.wait(until: instant, on: pipeline.timeBase)
             return
@@ -155,10 +155,10 @@ extension SyncQueue {
     // MARK: The alarm
 
     /// The end of a pause starts a flush; nobody has to poke.
-    private func arm(at instant: Instant) {
+    private func arm(at instant: MonotonicInstant) {
         // Not under the lock: a time base may fire at once what is due already.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
-        let stale = state.withLock { state -> Alarm? in
+        let stale = state.withLock { state -> TimeBaseAlarm? in
             // A flight that has begun since sets its own.
             if state.flight != nil || state.machine.goesOnAt != instant { return alarm }
             defer { state.alarm = alarm }

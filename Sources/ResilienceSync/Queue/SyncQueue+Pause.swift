@@ -9,7 +9,7 @@ public import Resilience
 /// The silence that a 429, or a policy of the pipeline, asks for.
 extension SyncQueue {
     /// Until when nothing is sent; nil if there is no pause. One from before a restart is known once a flush has begun.
-    public var pausedUntil: Instant? {
+    public var pausedUntil: MonotonicInstant? {
         let now = now
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
@@ -32,7 +32,7 @@ extension SyncQueue {
     }
 
     /// Until when nothing is sent, also if that is known from before a restart only, or another queue was told.
-    func currentPause() async throws -> Instant? {
+    func currentPause() async throws -> MonotonicInstant? {
         try await readPause()
         let pausedUntil = pausedUntil
         // So that its end starts a flush.

@@ -23,7 +23,7 @@ extension SyncQueue {
     // MARK: Those that carry no mutation
 
     /// The queue is paused, and nothing may be asked of the other side.
-    struct Paused: Error { let until: Instant }
+    struct Paused: Error { let until: MonotonicInstant }
 
     /// Asks something of the other side, through the pipeline. What refuses that pauses the queue, as if it were a mutation.
     /// - Throws: ``Paused``, or what the body throws.

@@ -30,7 +30,7 @@ public final class SyncQueue: Sendable {
     struct State {
         var machine: SyncStateMachine
         var flight: Task<FlushReport, any Error>?
-        var alarm: Alarm?
+        var alarm: TimeBaseAlarm?
         /// The stored pause, as this queue has stored or read it last.
         var knownPause: String?
         /// How often this queue has begun to store one, or has done so: what is read meanwhile may be older.
@@ -102,7 +102,7 @@ public final class SyncQueue: Sendable {
     public let name: String
     public let pipeline: Pipeline
     /// Who is told what the queue does, with ``SyncEvent``.
-    public let observers: Observers
+    public let observers: PolicyObservers
     public let configuration: SyncQueueConfiguration
     let store: any MutationStore
     /// Among all queues on the store.
@@ -117,7 +117,8 @@ public final class SyncQueue: Sendable {
     ///   - handlers: send the mutations, by kind.
     public init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
-        configuration: SyncQueueConfiguration = SyncQueueConfiguration(), observers: Observers = Observers(),
+        configuration: SyncQueueConfiguration = SyncQueueConfiguration(),
+        observers: PolicyObservers = PolicyObservers(),
         wallClock: @escaping @Sendable () -> Date = { Date() }, handlers: [SyncHandler]
     ) {
         var configuration = configuration
@@ -155,7 +156,8 @@ public final class SyncQueue: Sendable {
     /// - Parameter send: sends one mutation, of whatever kind; returns when the other side has acknowledged it.
     public convenience init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
-        configuration: SyncQueueConfiguration = SyncQueueConfiguration(), observers: Observers = Observers(),
+        configuration: SyncQueueConfiguration = SyncQueueConfiguration(),
+        observers: PolicyObservers = PolicyObservers(),
         wallClock: @escaping @Sendable () -> Date = { Date() },
         send: @escaping @Sendable (Mutation) async throws -> Void
     ) {
@@ -164,7 +166,7 @@ public final class SyncQueue: Sendable {
             wallClock: wallClock, handlers: [.others(send)])
     }
 
-    var now: Instant { pipeline.timeBase.now }
+    var now: MonotonicInstant { pipeline.timeBase.now }
 
     // MARK: Filling
 
@@ -271,7 +273,7 @@ public final class SyncQueue: Sendable {
     /// Waits while a condition holds.
     /// - Returns: false if the task was cancelled, or the time was up, instead.
     func waitForChange(
-        until deadline: Instant = .distantFuture, while condition: (borrowing State) -> Bool
+        until deadline: MonotonicInstant = .distantFuture, while condition: (borrowing State) -> Bool
     ) async -> Bool {
         while true {
             let waiter = Waiter()
@@ -299,7 +301,7 @@ public final class SyncQueue: Sendable {
 
     /// Tells the machine what happened, and the observers what there is to tell.
     @discardableResult
-    func change<R: Sendable>(_ body: (inout State, Instant) -> R) -> R {
+    func change<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
         let now = now
         let (result, events) = state.withLock { state in
             (body(&state, now), state.machine.takeEvents())
@@ -317,6 +319,6 @@ public final class SyncQueue: Sendable {
     func tell(_ event: @autoclosure () -> SyncEvent) {
         tellStatusReaders()
         guard !observers.isEmpty else { return }
-        observers.send(Event(policy: name, pipeline: pipeline.name, time: now, detail: event()))
+        observers.send(PolicyEvent(policy: name, pipeline: pipeline.name, time: now, detail: event()))
     }
 }

@@ -50,7 +50,7 @@ public struct SyncQueueConfiguration: Sendable {
     /// named; 0.1 suits a fleet.
     public var pauseJitter: Double
     /// Requests are sent no faster than this, whatever the server allows; nil for no limit.
-    public var maxRate: Rate?
+    public var maxRate: ThrottleRate?
     /// Asked through the pipeline before a flush sends its first mutation; if it throws, nothing is sent, and the queue tries
     /// again by itself after ``failedBackoff``. nil for no check.
     public var healthCheck: (@Sendable () async throws -> Void)?
@@ -71,7 +71,7 @@ public struct SyncQueueConfiguration: Sendable {
         failedBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxPause: Duration = .seconds(3600),
         pauseJitter: Double = 0,
-        maxRate: Rate? = nil,
+        maxRate: ThrottleRate? = nil,
         healthCheck: (@Sendable () async throws -> Void)? = nil,
         isOffline: @escaping @Sendable (any Error) -> Bool = { _ in false }
     ) {

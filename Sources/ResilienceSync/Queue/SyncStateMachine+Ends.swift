@@ -22,15 +22,15 @@ extension SyncStateMachine {
     struct EndedRequest: Sendable, Hashable {
         let id: Int
         let outcome: Outcome
-        let endedAt: Instant
+        let endedAt: MonotonicInstant
     }
 
     /// A failure that is to be looked at: of a request as a whole, or of one of its mutations.
     struct Note: Sendable, Hashable {
         let failure: Failure
         let mutations: [LaneHead]
-        let sentAt: Instant
-        let endedAt: Instant
+        let sentAt: MonotonicInstant
+        let endedAt: MonotonicInstant
         /// How others had fared when it was sent.
         let witnesses: FailureWitnesses.Tally
     }
@@ -41,7 +41,7 @@ extension SyncStateMachine {
         /// Once the pause is over.
         case holdLonger(LaneHead, times: Int)
         /// - Parameter named: a wait that did not help before.
-        case pause(sentAt: Instant, isOurOwn: Bool, named: Duration?)
+        case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?)
         case outage
         /// The store's.
         case failure
@@ -51,12 +51,12 @@ extension SyncStateMachine {
     static let shortestWait = Duration.milliseconds(1)
 
     /// Looked at before whatever the flight does next.
-    mutating func requestEnded(_ id: Int, _ outcome: Outcome, at now: Instant) {
+    mutating func requestEnded(_ id: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
     }
 
     /// A request that carried no mutation was refused. What is to be made of that, a flight looks at.
-    mutating func refused(_ failure: Failure, sentAt: Instant, at now: Instant) {
+    mutating func refused(_ failure: Failure, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         notes.append(
             Note(
                 failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
@@ -67,14 +67,14 @@ extension SyncStateMachine {
     mutating func answered() { if throttledWithout { throttles = 0 } }
 
     /// - Parameter failure: nil if the other side is well.
-    mutating func checked(_ failure: Failure?, sentAt: Instant, at now: Instant) {
+    mutating func checked(_ failure: Failure?, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         isWell = failure == nil
         if let failure { refused(failure, sentAt: sentAt, at: now) } else { answered() }
     }
 
     /// One after the other, each with all that follows from it.
     /// - Returns: what that takes; nil if nothing is left to look at.
-    mutating func lookAtEnds(at now: Instant) -> Action? {
+    mutating func lookAtEnds(at now: MonotonicInstant) -> Action? {
         while true {
             if let draw = draws.first { return ask(draw) }
             if let pauseToTell { return .keepPause(pauseToTell) }
@@ -120,7 +120,7 @@ extension SyncStateMachine {
 
     // MARK: The table
 
-    private mutating func note(_ note: Note, at now: Instant) {
+    private mutating func note(_ note: Note, at now: MonotonicInstant) {
         let failure = note.failure
         // It is meant for all, whoever was cancelled.
         if case .throttled(let named) = failure.verdict {
@@ -189,7 +189,9 @@ extension SyncStateMachine {
     // MARK: Pauses
 
     /// - Parameter isOurOwn: a policy of the pipeline refused, and the other side was not asked.
-    private mutating func pause(for named: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant) {
+    private mutating func pause(
+        for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, at now: MonotonicInstant
+    ) {
         // A server's wait of nothing is no wait. A policy of ours means it: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if halt == .pause {
@@ -208,7 +210,7 @@ extension SyncStateMachine {
     ///   - named: the least.
     ///   - backoff: the most, if nothing was named or that did not help; less if the pace knows better.
     private mutating func beSilent(
-        for named: Duration?, backoff: Duration?, sentAt: Instant, isOurOwn: Bool, at now: Instant
+        for named: Duration?, backoff: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, at now: MonotonicInstant
     ) {
         let named = named.map { min(isOurOwn ? $0 : late($0), settings.maxPause) }
         let backoff = backoff.map { min($0, settings.maxPause) }
@@ -247,7 +249,7 @@ extension SyncStateMachine {
     }
 
     /// What the backoff says that ``Action/draw(_:retry:)`` asked.
-    mutating func drawn(_ delay: Duration, at now: Instant) {
+    mutating func drawn(_ delay: Duration, at now: MonotonicInstant) {
         let wait = max(delay, Self.shortestWait)
         let until = now + wait
         switch draws.isEmpty ? nil : draws.removeFirst() {

@@ -10,7 +10,7 @@ import Resilience
 extension SyncStateMachine {
     /// What the flight is to do now.
     /// - Parameter oldest: what was queued before this is too old to be sent.
-    mutating func next(at now: Instant, oldest: Date? = nil) -> Action {
+    mutating func next(at now: MonotonicInstant, oldest: Date? = nil) -> Action {
         if let action = lookAtEnds(at: now) { return action }
         switch phase {
         case .idle:
@@ -31,7 +31,7 @@ extension SyncStateMachine {
     }
 
     /// nil: there is no pause.
-    private mutating func open(at now: Instant) -> Action? {
+    private mutating func open(at now: MonotonicInstant) -> Action? {
         let pausedUntil = pace.pausedUntil(at: now)
         // Others may have sent what a flight before this one could not tell the store.
         if !hasLock, pausedUntil == nil || !unsettled.isEmpty { return .lock }
@@ -54,7 +54,7 @@ extension SyncStateMachine {
         }
     }
 
-    private mutating func send(at now: Instant, _ oldest: Date?) -> Action {
+    private mutating func send(at now: MonotonicInstant, _ oldest: Date?) -> Action {
         // A pause may be over before all that was in flight is.
         if halt == .pause, !isCancelled, pace.pausedUntil(at: now) == nil { halt = nil }
         let end = end
@@ -77,7 +77,7 @@ extension SyncStateMachine {
     }
 
     /// A pause may have been prolonged, or ended by hand, since it was decided to end with it.
-    private func latest(_ end: FlushReport.End, at now: Instant) -> FlushReport.End {
+    private func latest(_ end: FlushReport.End, at now: MonotonicInstant) -> FlushReport.End {
         guard case .paused(let until) = end else { return end }
         return .paused(until: pace.pausedUntil(at: now) ?? min(until, now))
     }
@@ -104,7 +104,7 @@ extension SyncStateMachine {
 
     /// Takes what is to be sent and what is to be parked.
     /// - Returns: what else there is to do.
-    private mutating func plan(at now: Instant, _ oldest: Date?) -> LanesStateMachine.Step {
+    private mutating func plan(at now: MonotonicInstant, _ oldest: Date?) -> LanesStateMachine.Step {
         var rules = settings.rules
         rules.oldest = oldest
         if flush.takeTrigger() { lanes.lookAgain() }
@@ -126,7 +126,7 @@ extension SyncStateMachine {
 
     // MARK: Answers
 
-    mutating func locked(_ lock: SendingLock, at now: Instant) {
+    mutating func locked(_ lock: SendingLock, at now: MonotonicInstant) {
         guard lock != .denied else {
             if !isLockedOut { events.append(.lockedOut) }
             isLockedOut = true
@@ -151,7 +151,7 @@ extension SyncStateMachine {
     /// - Parameters:
     ///   - left: how long the stored pause lasts, zero if it is over; nil if there is none.
     ///   - isKnown: whether it is the one that was kept or read last: when that ends is known better.
-    mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: Instant) {
+    mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: MonotonicInstant) {
         // What it holds is to be replaced.
         if storedPause == .isStale { return }
         guard let left else {
@@ -186,7 +186,7 @@ extension SyncStateMachine {
     /// The store was told all that was unsettled.
     /// - Parameter claimed: what was claimed, as it is now, without what is gone.
     /// - Returns: what is to be sent.
-    mutating func applied(_ claimed: [LaneHead], at now: Instant) -> [Request] {
+    mutating func applied(_ claimed: [LaneHead], at now: MonotonicInstant) -> [Request] {
         let settled = unsettled.prefix(settling)
         unsettled.removeFirst(settled.count)
         for settlement in settled {
@@ -199,7 +199,7 @@ extension SyncStateMachine {
     }
 
     /// nil if nothing is left of the request: acknowledged, coalesced with a later one, dropped to make room, or cleared.
-    private mutating func send(_ request: Request, of found: [Int64: LaneHead], at now: Instant) -> Request? {
+    private mutating func send(_ request: Request, of found: [Int64: LaneHead], at now: MonotonicInstant) -> Request? {
         let asked = request.mutations
         var request = request
         // Of a batch, none that was coalesced into another kind meanwhile: its handler is another.
@@ -224,7 +224,7 @@ extension SyncStateMachine {
         return request
     }
 
-    private mutating func cameToNothing(_ request: Request, at now: Instant) {
+    private mutating func cameToNothing(_ request: Request, at now: MonotonicInstant) {
         pace.endedOtherwise(sentAt: request.sentAt, at: now)
         lanes.cameToNothing(request.mutations)
     }
@@ -235,7 +235,7 @@ extension SyncStateMachine {
     }
 
     /// What the last action asked of the store has failed.
-    mutating func storeFailed(_ error: String, at now: Instant) {
+    mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
         for request in claiming { cameToNothing(request, at: now) }
         (claiming, pauseToTell) = ([], nil)
         if case .failing = phase { return }

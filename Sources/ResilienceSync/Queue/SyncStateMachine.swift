@@ -44,7 +44,7 @@ struct SyncStateMachine: Sendable, Equatable {
         /// Count what is pending, and the heads of lanes → ``counted(pending:heads:)``
         case countPending
         /// Ask again at this instant, or after another input.
-        case wait(until: Instant)
+        case wait(until: MonotonicInstant)
         /// The round is over → ``roundEnded(_:)``
         case end(FlushReport.End)
         /// The flight is over, by the store's failure → ``flightFailed()``
@@ -63,7 +63,7 @@ struct SyncStateMachine: Sendable, Equatable {
         /// Another flight: its trigger must not be lost.
         case triggerAgain
         /// Nothing before this instant, or a trigger; nil: nothing without one.
-        case rest(until: Instant?)
+        case rest(until: MonotonicInstant?)
     }
 
     enum Phase: Sendable, Hashable {
@@ -82,7 +82,7 @@ struct SyncStateMachine: Sendable, Equatable {
     enum Halt: Sendable, Hashable {
         /// Until when, the pace knows.
         case pause
-        case outage(retryAt: Instant)
+        case outage(retryAt: MonotonicInstant)
     }
 
     /// What the store holds of a pause.
@@ -102,7 +102,7 @@ struct SyncStateMachine: Sendable, Equatable {
     struct Request: Sendable, Hashable {
         let id: Int
         var mutations: [LaneHead]
-        var sentAt: Instant
+        var sentAt: MonotonicInstant
         /// How others had fared then.
         var witnesses = FailureWitnesses.Tally()
 
@@ -158,7 +158,7 @@ struct SyncStateMachine: Sendable, Equatable {
     var counts = FlushReport.Counts()
     var before = FlushReport.Counts()
     /// Since when the flight is under way.
-    var since: Instant?
+    var since: MonotonicInstant?
     var events: [SyncEvent] = []
 
     init(_ settings: Settings, lanes: LanesStateMachine, pace: SendPace) {
@@ -167,10 +167,10 @@ struct SyncStateMachine: Sendable, Equatable {
 
     // MARK: Seen from outside
 
-    func pausedUntil(at now: Instant) -> Instant? { pace.pausedUntil(at: now) }
+    func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? { pace.pausedUntil(at: now) }
 
     /// When the queue goes on by itself; nil if it waits for a trigger.
-    var goesOnAt: Instant? { flush.isStopped ? nil : lastEnd.goesOnAt }
+    var goesOnAt: MonotonicInstant? { flush.isStopped ? nil : lastEnd.goesOnAt }
 
     /// Mutations in flight.
     var inFlight: Int { requests.values.reduce(0) { $0 + $1.mutations.count } }
@@ -191,9 +191,9 @@ struct SyncStateMachine: Sendable, Equatable {
     // MARK: From outside
 
     /// - Returns: `start`: a flight is to begin.
-    mutating func triggered(at now: Instant) -> FlushStateMachine.Trigger {
+    mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
         // A pause that no flight has ended with yet has no alarm: this one sets it.
-        var pausedUntil: Instant?
+        var pausedUntil: MonotonicInstant?
         // Neither does a refusal that is still to be looked at.
         if case .paused = lastEnd, notes.isEmpty { pausedUntil = pace.pausedUntil(at: now) }
         let trigger = flush.triggered(pausedUntil: pausedUntil)
@@ -212,7 +212,7 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func stop() { flush.stop() }
 
     /// By hand: a pause and the waiting of what failed are over. The store holds no pause any more.
-    mutating func resumed(keepingGrowth: Bool = false, at now: Instant) {
+    mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
         pace.resumed(keepingRate: keepingGrowth, at: now)
         lanes.releaseAll()
         laneThrottles = LaneThrottles()

@@ -20,7 +20,7 @@ public struct SyncStatus: Sendable, Hashable {
     public let inFlight: Int
     public let isFlushing: Bool
     /// Until when nothing is sent; nil if there is no pause.
-    public let pausedUntil: Instant?
+    public let pausedUntil: MonotonicInstant?
     /// Requests a second that the other side is believed to allow; nil as long as it has refused none.
     public let rate: Double?
     /// How long the first pending mutation has been in the queue.
@@ -53,7 +53,7 @@ extension SyncQueue {
     }
 
     private static func timeLeft(
-        for pending: Int, _ machine: SyncStateMachine, pausedUntil: Instant?, at now: Instant
+        for pending: Int, _ machine: SyncStateMachine, pausedUntil: MonotonicInstant?, at now: MonotonicInstant
     ) -> Duration? {
         if pending == 0 { return .zero }
         let progress = machine.progress

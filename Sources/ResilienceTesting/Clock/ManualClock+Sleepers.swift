@@ -2,13 +2,13 @@ public import Resilience
 
 extension ManualClock: CustomStringConvertible {
     /// When each pending sleep, wait or timeout is due, earliest first.
-    public var sleepers: [Instant] { state.withLock { $0.alarms.deadlines } }
+    public var sleepers: [MonotonicInstant] { state.withLock { $0.alarms.deadlines } }
 
     /// The time on the clock, and how far away each sleeper is due: `3600.0 seconds, with sleepers due in 1.0 seconds, 5.0
     /// seconds`.
     public var description: String {
         let (now, sleepers) = state.withLock { ($0.now, $0.alarms.deadlines) }
-        let time = Instant(nanoseconds: 0).duration(to: now)
+        let time = MonotonicInstant(nanoseconds: 0).duration(to: now)
         return "\(time), with \(Self.list(sleepers.map { now.duration(to: $0) }))"
     }
 
@@ -37,7 +37,8 @@ extension ManualClock: CustomStringConvertible {
     /// - Returns: When it is due.
     /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
     @discardableResult
-    public nonisolated(nonsending) func waitForSleeper(dueIn distance: Duration) async throws(NoSuchSleeper) -> Instant
+    public nonisolated(nonsending) func waitForSleeper(dueIn distance: Duration) async throws(NoSuchSleeper)
+        -> MonotonicInstant
     {
         try await waitForSleeper("due in \(distance)") { sleeper, now in sleeper == now + distance }
     }
@@ -54,14 +55,14 @@ extension ManualClock: CustomStringConvertible {
     /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
     @discardableResult
     public nonisolated(nonsending) func waitForSleeper(
-        where fits: (Instant) -> Bool
-    ) async throws(NoSuchSleeper) -> Instant {
+        where fits: (MonotonicInstant) -> Bool
+    ) async throws(NoSuchSleeper) -> MonotonicInstant {
         try await waitForSleeper("that fits") { sleeper, _ in fits(sleeper) }
     }
 
     private nonisolated(nonsending) func waitForSleeper(
-        _ what: String, _ fits: (_ sleeper: Instant, _ now: Instant) -> Bool
-    ) async throws(NoSuchSleeper) -> Instant {
+        _ what: String, _ fits: (_ sleeper: MonotonicInstant, _ now: MonotonicInstant) -> Bool
+    ) async throws(NoSuchSleeper) -> MonotonicInstant {
         while true {
             let (now, sleepers, seen) = state.withLock { ($0.now, $0.alarms.deadlines, $0.changes) }
             if let found = sleepers.first(where: { fits($0, now) }) { return found }

@@ -15,7 +15,7 @@ public import Resilience
 /// time.
 public final class ManualClock: TimeBase, Clock {
     struct State: Counted {
-        var now: Instant
+        var now: MonotonicInstant
         var alarms = AlarmQueue()
         /// Who waits for a number of sleepers.
         var watchers = CountWaiters()
@@ -38,13 +38,13 @@ public final class ManualClock: TimeBase, Clock {
     let state: Locked<State>
 
     /// - Parameter start: where it stands at first; an hour after zero, so that a test may look back.
-    public init(startingAt start: Instant = Instant(nanoseconds: 3_600_000_000_000)) {
+    public init(startingAt start: MonotonicInstant = MonotonicInstant(nanoseconds: 3_600_000_000_000)) {
         state = Locked(State(now: start))
     }
 
-    public var now: Instant { state.withLock { $0.now } }
+    public var now: MonotonicInstant { state.withLock { $0.now } }
 
-    public func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         let (alarm, watchers, firesNow) = state.withLock { state in
             // What is due already fires by a move too: whoever waits is woken in one place only. In a run the move comes
             // when all tasks wait, so that one which waits for no time at all is no end in itself.
@@ -56,13 +56,13 @@ public final class ManualClock: TimeBase, Clock {
         return alarm
     }
 
-    public func cancel(_ alarm: Alarm) { _ = state.withLock { $0.alarms.remove(alarm) } }
+    public func cancel(_ alarm: TimeBaseAlarm) { _ = state.withLock { $0.alarms.remove(alarm) } }
 
     /// Moves time on, firing what falls due on the way, in order and each at its own instant.
     public func advance(by duration: Duration) { advance { $0 + duration } }
 
     /// Moves time on to `target`; an earlier one moves nothing.
-    public func advance(to target: Instant) { advance { _ in target } }
+    public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
     /// Moves time on in one step, then fires what has fallen due: each late, as after a process was stopped, a machine slept,
     /// or every thread was blocked.
@@ -72,8 +72,8 @@ public final class ManualClock: TimeBase, Clock {
     }
 
     /// - Parameter target: told the time before the first step, in that step, so that moves made at once add up.
-    private func advance(to target: (Instant) -> Instant) {
-        var end: Instant?
+    private func advance(to target: (MonotonicInstant) -> MonotonicInstant) {
+        var end: MonotonicInstant?
         while true {
             let (action, watchers) = state.withLock { state -> (AlarmQueue.Action?, [Waiter]) in
                 let target = end ?? target(state.now)

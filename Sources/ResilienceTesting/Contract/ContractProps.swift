@@ -111,7 +111,7 @@ struct Caller<End: Sendable>: Sendable {
 final class Canceller: Sendable {
     private struct State {
         var task: Task<Void, Never>?
-        var alarms: [Alarm] = []
+        var alarms: [TimeBaseAlarm] = []
     }
 
     private let clock: ManualClock
@@ -141,8 +141,8 @@ struct DeadlineOnly: AroundPolicy {
     init(_ limit: Duration) { self.limit = limit }
 
     func around(
-        _ call: inout Call, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         try await inside(min(call.deadline, call.now + limit))
     }
@@ -154,7 +154,7 @@ struct Rounds: Policy {
 
     init(_ limit: UInt64) { self.limit = limit }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         guard outcome.error != nil, outcome.verdict != .cancelled, slot.first < limit else { return .pass }
         slot.first += 1
         return .again(at: call.now + .seconds(1))
@@ -167,7 +167,7 @@ struct Refusing: Policy {
         var description: String { "Refused." }
     }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .refuse(Refused()) }
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .refuse(Refused()) }
 }
 
 /// Has every call wait once.
@@ -176,7 +176,7 @@ struct Sleeping: Policy {
 
     init(_ length: Duration) { self.length = length }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if slot.first == 1 { return .proceed }
         slot.first = 1
         return .sleep(until: call.now + length)

@@ -15,10 +15,10 @@ final class ContractStage<Subject: Sendable>: Sendable {
     struct Happening: Equatable, CustomStringConvertible {
         let call: Int
         let what: String
-        let time: Instant
+        let time: MonotonicInstant
 
         var description: String {
-            "call \(call) \(what) at \(Instant(nanoseconds: 0).duration(to: time))"
+            "call \(call) \(what) at \(MonotonicInstant(nanoseconds: 0).duration(to: time))"
         }
     }
 

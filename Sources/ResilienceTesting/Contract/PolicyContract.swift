@@ -132,9 +132,9 @@ public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
 
 /// A permit that can be kept in a list. Let go of, it is dropped without a report.
 final class PermitBox: Sendable {
-    private let permit: Locked<Permit?>
+    private let permit: Locked<PolicyPermit?>
 
-    init(_ permit: consuming Permit) { self.permit = Locked(permit) }
+    init(_ permit: consuming PolicyPermit) { self.permit = Locked(permit) }
 
     func complete(_ verdict: Verdict) {
         let permit = permit.withLock { $0.take() }

@@ -14,7 +14,7 @@
             /// Answered at all.
             var answers = 0
             /// Nothing is sent before this instant.
-            var pausedUntil: Instant?
+            var pausedUntil: MonotonicInstant?
         }
 
         private struct State {
@@ -42,6 +42,6 @@
             }
         }
 
-        func paused(until instant: Instant) { state.withLock { $0.counts.pausedUntil = instant } }
+        func paused(until instant: MonotonicInstant) { state.withLock { $0.counts.pausedUntil = instant } }
     }
 #endif

@@ -95,7 +95,7 @@
     }
 
     /// Follows the queue's events: until when it is paused, and whether the server refuses everything.
-    private final class QueueWatch: Observer {
+    private final class QueueWatch: PolicyObserver {
         private let tally: Tally
         private let verdicts: GivingUp
         private let refused = Locked(0)
@@ -105,7 +105,7 @@
             self.verdicts = verdicts
         }
 
-        func receive(_ event: Event) {
+        func receive(_ event: PolicyEvent) {
             switch event.detail as? SyncEvent {
             case .paused(let length):
                 tally.paused(until: event.time + length)

@@ -3,23 +3,23 @@ import Resilience
 /// A server that admits so many requests and no more: a value, to be told the time.
 protocol LimitedServer: Sendable {
     /// The earliest instant from `now` on at which it admits a request, if none comes before that.
-    func nextAdmission(from now: Instant) -> Instant
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant
 
     /// A request comes.
     /// - Returns: whether it is admitted.
-    mutating func admits(at now: Instant) -> Bool
+    mutating func admits(at now: MonotonicInstant) -> Bool
 
     /// What it admitted leaves it.
-    mutating func answered(at now: Instant)
+    mutating func answered(at now: MonotonicInstant)
 }
 
 extension LimitedServer {
-    mutating func answered(at now: Instant) {}
+    mutating func answered(at now: MonotonicInstant) {}
 
     /// The shortest time in which it can admit so many requests from zero on.
     func best(for requests: Int) -> Duration {
         var server = self
-        let start = Instant(nanoseconds: 0)
+        let start = MonotonicInstant(nanoseconds: 0)
         var now = start
         for _ in 0..<requests {
             now = server.nextAdmission(from: now)
@@ -51,8 +51,8 @@ enum RetryAfter: Sendable {
 }
 
 struct UnlimitedServer: LimitedServer {
-    func nextAdmission(from now: Instant) -> Instant { now }
-    func admits(at now: Instant) -> Bool { true }
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant { now }
+    func admits(at now: MonotonicInstant) -> Bool { true }
 }
 
 /// A token bucket, counted in nanoseconds' worth of tokens so that nothing is rounded.
@@ -61,7 +61,7 @@ struct TokenBucketServer: LimitedServer {
     private var interval: Int64
     /// Tokens, in nanoseconds.
     private var level: Int64
-    private var updated = Instant(nanoseconds: 0)
+    private var updated = MonotonicInstant(nanoseconds: 0)
     private var admitted = 0
     private let burst: Int64
     private let rejectionsCost: Bool
@@ -82,13 +82,15 @@ struct TokenBucketServer: LimitedServer {
         level = burst * self.interval
     }
 
-    private func level(at now: Instant) -> Int64 {
+    private func level(at now: MonotonicInstant) -> Int64 {
         min(burst * interval, level + updated.duration(to: now).saturatedNanoseconds)
     }
 
-    func nextAdmission(from now: Instant) -> Instant { now + .nanoseconds(max(0, interval - level(at: now))) }
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant {
+        now + .nanoseconds(max(0, interval - level(at: now)))
+    }
 
-    mutating func admits(at now: Instant) -> Bool {
+    mutating func admits(at now: MonotonicInstant) -> Bool {
         (level, updated) = (level(at: now), now)
         guard level >= interval else {
             if rejectionsCost { level = max(-burst * interval, level - interval) }
@@ -117,12 +119,12 @@ struct FixedWindowServer: LimitedServer {
         self.length = length.saturatedNanoseconds
     }
 
-    func nextAdmission(from now: Instant) -> Instant {
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant {
         let current = now.nanoseconds / length
-        return current > window || count < limit ? now : Instant(nanoseconds: (current + 1) * length)
+        return current > window || count < limit ? now : MonotonicInstant(nanoseconds: (current + 1) * length)
     }
 
-    mutating func admits(at now: Instant) -> Bool {
+    mutating func admits(at now: MonotonicInstant) -> Bool {
         let current = now.nanoseconds / length
         if current > window { (window, count) = (current, 0) }
         guard count < limit else { return false }
@@ -135,18 +137,18 @@ struct FixedWindowServer: LimitedServer {
 struct SlidingLogServer: LimitedServer {
     private let limit: Int
     private let length: Duration
-    private var latest: [Instant] = []
+    private var latest: [MonotonicInstant] = []
 
     init(_ limit: Int, per length: Duration) {
         self.limit = limit
         self.length = length
     }
 
-    func nextAdmission(from now: Instant) -> Instant {
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant {
         latest.count < limit ? now : max(now, latest[latest.count - limit] + length)
     }
 
-    mutating func admits(at now: Instant) -> Bool {
+    mutating func admits(at now: MonotonicInstant) -> Bool {
         let isAdmitted = nextAdmission(from: now) <= now
         if latest.count == limit { latest.removeFirst() }
         latest.append(now)
@@ -164,34 +166,34 @@ struct ConcurrencyServer: LimitedServer {
     init(_ limit: Int, untilAdmitted: Int = .max) { (self.limit, self.untilAdmitted) = (limit, untilAdmitted) }
 
     /// When one leaves nobody knows.
-    func nextAdmission(from now: Instant) -> Instant { now }
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant { now }
 
-    mutating func admits(at now: Instant) -> Bool {
+    mutating func admits(at now: MonotonicInstant) -> Bool {
         guard inside < limit || admitted >= untilAdmitted else { return false }
         inside += 1
         admitted += 1
         return true
     }
 
-    mutating func answered(at now: Instant) { inside -= 1 }
+    mutating func answered(at now: MonotonicInstant) { inside -= 1 }
 }
 
 /// Closed for a while, open for a few, closed until twice the while has passed, and then without any limit.
 struct ClosedTwiceServer: LimitedServer {
-    private let open: Instant
-    private let openForGood: Instant
+    private let open: MonotonicInstant
+    private let openForGood: MonotonicInstant
     private let few: Int
     private var admitted = 0
 
     init(for length: Duration, andOpenFor few: Int) {
-        open = Instant(nanoseconds: 0) + length
+        open = MonotonicInstant(nanoseconds: 0) + length
         openForGood = open + length
         self.few = few
     }
 
-    func nextAdmission(from now: Instant) -> Instant { max(now, admitted < few ? open : openForGood) }
+    func nextAdmission(from now: MonotonicInstant) -> MonotonicInstant { max(now, admitted < few ? open : openForGood) }
 
-    mutating func admits(at now: Instant) -> Bool {
+    mutating func admits(at now: MonotonicInstant) -> Bool {
         guard nextAdmission(from: now) <= now else { return false }
         admitted += 1
         return true

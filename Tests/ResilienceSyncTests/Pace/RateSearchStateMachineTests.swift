@@ -13,7 +13,9 @@ private func ten(_ admitted: Int = 20, catchUp: Double = 9) -> Run {
 extension RateSearch {
     /// Acknowledges so many requests that the pace held back, one after the other.
     fileprivate mutating func acknowledge(_ count: Int) {
-        for _ in 0..<count { acknowledged(sentAt: Instant(nanoseconds: 0), at: Instant(nanoseconds: 0)) }
+        for _ in 0..<count {
+            acknowledged(sentAt: MonotonicInstant(nanoseconds: 0), at: MonotonicInstant(nanoseconds: 0))
+        }
     }
 
     /// How many must be acknowledged before it changes its pace, and to which.
@@ -250,11 +252,13 @@ extension RateSearch {
     @Test("only what was sent since the last step counts for the next")
     func stale() {
         var search = RateSearch(from: ten(), maxRate: 1_000)
-        for _ in 0..<8 { search.acknowledged(sentAt: Instant(nanoseconds: 0), at: Instant(nanoseconds: 5)) }
+        for _ in 0..<8 {
+            search.acknowledged(sentAt: MonotonicInstant(nanoseconds: 0), at: MonotonicInstant(nanoseconds: 5))
+        }
         let before = search
-        search.acknowledged(sentAt: Instant(nanoseconds: 4), at: Instant(nanoseconds: 6))
+        search.acknowledged(sentAt: MonotonicInstant(nanoseconds: 4), at: MonotonicInstant(nanoseconds: 6))
         #expect(search == before)
-        search.acknowledged(sentAt: Instant(nanoseconds: 5), at: Instant(nanoseconds: 6))
+        search.acknowledged(sentAt: MonotonicInstant(nanoseconds: 5), at: MonotonicInstant(nanoseconds: 6))
         #expect(search != before)
     }
 

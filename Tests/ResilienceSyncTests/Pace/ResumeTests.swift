@@ -14,7 +14,7 @@ import Testing
 
         var admitted: Int { state.withLock { $0.admitted } }
 
-        func admits(at now: Instant) -> Bool {
+        func admits(at now: MonotonicInstant) -> Bool {
             state.withLock { state in
                 guard state.server.admits(at: now) else { return false }
                 state.admitted += 1
@@ -30,7 +30,7 @@ import Testing
         let start = clock.now
         return SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {}) { [clock, server] _ in
             _ = await Waiter().wait(until: clock.now + .milliseconds(20), on: clock)
-            let now = Instant(nanoseconds: 0) + start.duration(to: clock.now)
+            let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: clock.now)
             guard server.admits(at: now) else { throw Refusal.throttled(retryAfter: Self.length) }
         }
     }

@@ -22,17 +22,17 @@ private struct RecordedPace: ExplorableMachine {
 
     private struct Flight {
         let number: Int
-        let sentAt: Instant
+        let sentAt: MonotonicInstant
     }
 
     private(set) var machine: SendPace
     private let maxInFlight: Int
     private let waits: [Duration]
-    private var now: Instant
+    private var now: MonotonicInstant
     private var flights: [Flight] = []
     private var sent = 0
-    private var latest = Instant.distantPast
-    private var pausedUntil: Instant?
+    private var latest = MonotonicInstant.distantPast
+    private var pausedUntil: MonotonicInstant?
     /// The number of the one request that was sent since a pause, until it is acknowledged.
     private var probe: Int?
     private var isProbeDue = false
@@ -46,7 +46,7 @@ private struct RecordedPace: ExplorableMachine {
         }
         self.maxInFlight = maxInFlight
         self.waits = waits
-        now = Instant(nanoseconds: start)
+        now = MonotonicInstant(nanoseconds: start)
     }
 
     private var answer: SendPace.Answer { machine.answer(at: now, inFlight: flights.count) }
@@ -115,9 +115,9 @@ private struct RecordedPace: ExplorableMachine {
     }
 
     /// The end of a pause after which nothing was sent yet.
-    private var silentUntil: Instant? { isProbeDue ? pausedUntil : nil }
+    private var silentUntil: MonotonicInstant? { isProbeDue ? pausedUntil : nil }
 
-    private mutating func pause(until: Instant) {
+    private mutating func pause(until: MonotonicInstant) {
         longestWait = max(longestWait, now.duration(to: until))
         (pausedUntil, probe, isProbeDue) = (until, nil, true)
     }

@@ -12,7 +12,7 @@ private struct Sender {
     var left: Int
     var inFlight = 0
     /// Until when it waits.
-    var wake = Instant(nanoseconds: 0)
+    var wake = MonotonicInstant(nanoseconds: 0)
     private var throttles = 0
 
     init(maxInFlight: Int, left: Int) {
@@ -20,14 +20,14 @@ private struct Sender {
         self.left = left
     }
 
-    mutating func acknowledged(sentAt: Instant, at now: Instant) {
+    mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         (left, throttles) = (left - 1, 0)
         pace.acknowledged(sentAt: sentAt, at: now)
     }
 
     /// Like the machine of the queue: what was in flight with the first 429 asks for nothing more, and whoever names a wait
     /// of no use is not believed again.
-    mutating func throttled(sentAt: Instant, named: Duration?, at now: Instant) {
+    mutating func throttled(sentAt: MonotonicInstant, named: Duration?, at now: MonotonicInstant) {
         var backoff: Duration?
         if pace.pausedUntil(at: now) == nil {
             if named == nil || throttles > 0 { backoff = .seconds(min(60, 1 << min(throttles, 10))) }
@@ -46,13 +46,13 @@ private struct Simulation {
 
     private struct Flight {
         let sender: Int
-        let sentAt: Instant
-        let arrivesAt: Instant
-        var endsAt: Instant
+        let sentAt: MonotonicInstant
+        let arrivesAt: MonotonicInstant
+        var endsAt: MonotonicInstant
         /// What the server said: nil until it arrives.
         var answer: (isAdmitted: Bool, wait: Duration)?
 
-        var next: Instant { answer == nil ? arrivesAt : endsAt }
+        var next: MonotonicInstant { answer == nil ? arrivesAt : endsAt }
     }
 
     var server: any LimitedServer
@@ -68,7 +68,7 @@ private struct Simulation {
         let share = mutations / senders
         var senders = (0..<senders).map { _ in Sender(maxInFlight: maxInFlight, left: share) }
         var flights: [Flight] = []
-        var now = Instant(nanoseconds: 0)
+        var now = MonotonicInstant(nanoseconds: 0)
         var requests = 0
 
         while senders.contains(where: { $0.left > 0 }) {
@@ -101,7 +101,9 @@ private struct Simulation {
                 }
             }
 
-            now = flights.reduce(senders.reduce(Instant.distantFuture) { min($0, $1.wake) }) { min($0, $1.next) }
+            now = flights.reduce(senders.reduce(MonotonicInstant.distantFuture) { min($0, $1.wake) }) {
+                min($0, $1.next)
+            }
             for index in flights.indices where flights[index].answer == nil && flights[index].arrivesAt <= now {
                 let isAdmitted = server.admits(at: now)
                 flights[index].answer = (isAdmitted, now.duration(to: server.nextAdmission(from: now)))
@@ -121,7 +123,7 @@ private struct Simulation {
                 }
             }
         }
-        return Figures(requests: requests, time: Instant(nanoseconds: 0).duration(to: now))
+        return Figures(requests: requests, time: MonotonicInstant(nanoseconds: 0).duration(to: now))
     }
 
     /// Requests for each mutation, and the time for each second of the best possible.

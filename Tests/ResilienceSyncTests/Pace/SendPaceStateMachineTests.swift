@@ -3,7 +3,7 @@ import Testing
 
 @testable import ResilienceSync
 
-private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: milliseconds * 1_000_000) }
 
 extension SendPace {
     /// One that knows a rate.
@@ -35,7 +35,7 @@ extension SendPace {
     /// Sends as soon and as often as it says, alone, each answered at once, until the time.
     /// - Returns: when they were sent, in milliseconds.
     fileprivate mutating func sendAlone(from start: Int64, until end: Int64) -> [Int64] {
-        var (now, sentAt): (Instant, [Int64]) = (at(start), [])
+        var (now, sentAt): (MonotonicInstant, [Int64]) = (at(start), [])
         while now < at(end) {
             switch answer(at: now, inFlight: 0) {
             case .now:
@@ -154,7 +154,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         let until = pace.throttled(sentAt: at(0), retryAfter: .seconds(seconds), backoff: nil, at: at(10))
         #expect(until == at(seconds * 1000 + 10))
         #expect(pace.answer(at: at(10), inFlight: 1) == .notBefore(until))
-        #expect(pace.answer(at: Instant(nanoseconds: until.nanoseconds - 1), inFlight: 0) == .notBefore(until))
+        #expect(pace.answer(at: MonotonicInstant(nanoseconds: until.nanoseconds - 1), inFlight: 0) == .notBefore(until))
         #expect(pace.answer(at: until, inFlight: 0) == .now)
     }
 
@@ -254,7 +254,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         guard case .notBefore(let instant) = pace.answer(at: at(0), inFlight: 0) else { return #expect(Bool(false)) }
         #expect(instant == .distantFuture)
         let until = pace.throttled(
-            sentAt: at(0), retryAfter: .seconds(Int64.max), backoff: .zero, at: Instant(nanoseconds: .max - 1))
+            sentAt: at(0), retryAfter: .seconds(Int64.max), backoff: .zero, at: MonotonicInstant(nanoseconds: .max - 1))
         #expect(until == .distantFuture)
         #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(.distantFuture))
     }
@@ -569,6 +569,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         pace.admit(at: 2000)
         #expect(pace.rate == rate)
         // Nor does anything count as gathered in a pause that no 429 began.
-        #expect(pace.answer(at: at(2000), inFlight: 0) == .notBefore(Instant(nanoseconds: 2_100_502_514)))
+        #expect(pace.answer(at: at(2000), inFlight: 0) == .notBefore(MonotonicInstant(nanoseconds: 2_100_502_514)))
     }
 }

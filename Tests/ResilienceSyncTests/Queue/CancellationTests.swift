@@ -119,7 +119,7 @@ private struct Bench {
         }
         return SyncQueue(
             store: HookedStore(inner: store) { _ in try await hook() }, pipeline: Pipeline(timeBase: fixture.clock) {},
-            observers: Observers(fixture.recorder)
+            observers: PolicyObservers(fixture.recorder)
         ) { mutation in
             try await hook()
             if mutation.id == "b1" { throw Refusal.gone }

@@ -199,7 +199,7 @@ import Testing
         gate.hold()
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: Observers(fixture.recorder),
+            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: PolicyObservers(fixture.recorder),
             handlers: [
                 .batch("create", upTo: 3) { mutations in
                     // The request can't be called back.

@@ -78,7 +78,7 @@ import Testing
         }
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            observers: Observers(fixture.recorder)
+            observers: PolicyObservers(fixture.recorder)
         ) { _ in throw Page() }
         try await queue.enqueue(Mutation("a1"))
         _ = try await queue.flush()
@@ -205,7 +205,7 @@ import Testing
         SyncQueue(
             store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
             configuration: SyncQueueConfiguration(maxInFlight: 1, maxAge: maxAge),
-            observers: Observers(fixture.recorder), wallClock: { [wallClock] in wallClock.now }
+            observers: PolicyObservers(fixture.recorder), wallClock: { [wallClock] in wallClock.now }
         ) { [server = fixture.server] in try await server($0) }
     }
 

@@ -19,7 +19,7 @@ import Testing
 
     @Test("while somebody drains, each wait is still followed by one attempt", arguments: 0..<20)
     func oneAttemptAWait(round: Int) async throws {
-        let times = Locked<[Instant]>([])
+        let times = Locked<[MonotonicInstant]>([])
         let (clock, server) = (fixture.clock, fixture.server)
         server.enqueue(.refused(.unavailable), .refused(.unavailable), .refused(.unavailable), .refused(.unavailable))
         let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {}) { mutation in

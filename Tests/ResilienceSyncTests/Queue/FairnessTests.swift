@@ -147,7 +147,7 @@ import Testing
                 Timeout(.seconds(30))
             }
         ) { [self] mutation in
-            let now = Instant(nanoseconds: 0) + start.duration(to: clock.now)
+            let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: clock.now)
             guard server.withLock({ $0.admits(at: now) }) else { throw Refusal.throttled }
             try await clock.sleep(for: .milliseconds(100))
             if mutation.entity.hasPrefix("poison") { throw Refusal.unavailable }

@@ -28,7 +28,7 @@ private struct RecordedFlush: ExplorableMachine {
     private var events: [Event] = []
     private var clearings = 0
     private var isStopped = false
-    private var pausedUntil: Instant?
+    private var pausedUntil: MonotonicInstant?
 
     var inputs: [Input] {
         var inputs: [Input] = [.trigger, .takeTrigger, pausedUntil == nil ? .pause : .endPause, .stop]
@@ -87,7 +87,7 @@ private struct RecordedFlush: ExplorableMachine {
     mutating func apply(_ input: Input) throws {
         switch input {
         case .pause:
-            pausedUntil = Instant(nanoseconds: 1)
+            pausedUntil = MonotonicInstant(nanoseconds: 1)
         case .endPause:
             pausedUntil = nil
         case .clear:

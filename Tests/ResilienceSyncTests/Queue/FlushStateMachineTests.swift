@@ -5,7 +5,7 @@ import Testing
 @testable import ResilienceSync
 
 @Suite struct FlushStateMachineTests {
-    private let later = Instant(nanoseconds: 1_000)
+    private let later = MonotonicInstant(nanoseconds: 1_000)
     private var machine = FlushStateMachine()
 
     @Test("the first trigger starts a flush, and every other joins it (B12)")
@@ -128,7 +128,7 @@ import Testing
         var running = 0
         // A trigger that no later look of the round, or round, has begun to answer.
         var owed = false
-        var pausedUntil: Instant?
+        var pausedUntil: MonotonicInstant?
         var clearings = 0
         var holds = true
         func check(_ condition: Bool) { holds = holds && condition }

@@ -13,7 +13,7 @@ import Testing
     ) -> SyncQueue {
         SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock, policies), configuration: configuration,
-            observers: Observers(fixture.recorder), handlers: handlers)
+            observers: PolicyObservers(fixture.recorder), handlers: handlers)
     }
 
     private static func mutation(_ id: String, kind: String) -> Mutation {

@@ -97,7 +97,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         case .next:
             _ = try next(mayGo)
         case .nextAtLimitedPace:
-            _ = try next(mayGo == .now ? .notBefore(Instant(nanoseconds: now + 1)) : mayGo)
+            _ = try next(mayGo == .now ? .notBefore(MonotonicInstant(nanoseconds: now + 1)) : mayGo)
         case .read:
             read()
         case .found:
@@ -158,7 +158,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             case .failed:
                 for index in items.indices where items[index].position == item.position { items[index].failures += 1 }
                 holds[item.lane] = now + 2
-                machine.hold(item.head, until: Instant(nanoseconds: now + 2))
+                machine.hold(item.head, until: MonotonicInstant(nanoseconds: now + 2))
             case .refused:
                 for index in items.indices where items[index].position == item.position { items[index].refusals += 1 }
                 machine.refused(item.head)
@@ -170,10 +170,10 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     }
 
     private mutating func next(_ pace: SendPace.Answer) throws -> LanesStateMachine.Step {
-        let step = machine.next(at: Instant(nanoseconds: now), pace: pace, rules: Self.rules)
+        let step = machine.next(at: MonotonicInstant(nanoseconds: now), pace: pace, rules: Self.rules)
         holds = holds.filter { $0.value > now }
-        try require(machine.held, is: holds.mapValues { Instant(nanoseconds: $0) }, "what is held back")
-        let due = Instant(nanoseconds: holds.values.min() ?? .max)
+        try require(machine.held, is: holds.mapValues { MonotonicInstant(nanoseconds: $0) }, "what is held back")
+        let due = MonotonicInstant(nanoseconds: holds.values.min() ?? .max)
         switch step {
         case .send(let heads):
             try require(pace == .now, "it sends against the pace")

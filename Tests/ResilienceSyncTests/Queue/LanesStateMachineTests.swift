@@ -11,7 +11,7 @@ import Testing
     private var machine = LanesStateMachine(pageSize: 3, mostHeld: 3)
     private var rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil, oldest: nil)
 
-    private static func instant(_ nanoseconds: Int64) -> Instant { Instant(nanoseconds: nanoseconds) }
+    private static func instant(_ nanoseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
 
     private let a = LaneHead(1, "a")
     private let b = LaneHead(2, "b")
@@ -536,7 +536,7 @@ import Testing
 extension LanesStateMachine {
     fileprivate mutating func ended(_ lanes: [String]) { ended(lanes.map { LaneHead(.min, $0) }) }
 
-    fileprivate mutating func hold(_ lane: String, until instant: Instant) {
+    fileprivate mutating func hold(_ lane: String, until instant: MonotonicInstant) {
         hold(LaneHead(.min, lane), until: instant)
     }
 }

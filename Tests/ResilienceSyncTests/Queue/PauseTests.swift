@@ -9,7 +9,7 @@ import Testing
 
     @Test("queues that were told the same wait come back at different times, none of them before it (P55)")
     func jitter() async throws {
-        var ends: Set<Instant> = []
+        var ends: Set<MonotonicInstant> = []
         for _ in 0..<20 {
             fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(100))))
             let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pauseJitter: 0.1))

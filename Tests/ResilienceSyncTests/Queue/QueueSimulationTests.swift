@@ -29,7 +29,7 @@ import Testing
         func latency() -> Duration { state.withLock { .milliseconds(Int64.random(in: latencies, using: &$0.random)) } }
 
         /// - Returns: how long until it admits another, if it refuses this one.
-        func answer(at now: Instant) -> Duration? {
+        func answer(at now: MonotonicInstant) -> Duration? {
             state.withLock { state in
                 state.requests += 1
                 return state.server.admits(at: now) ? nil : now.duration(to: state.server.nextAdmission(from: now))
@@ -46,7 +46,7 @@ import Testing
             if isGated { CircuitBreaker(circuit: BackoffGate(), timeBase: clock) }
         }
         // The server's time begins at zero.
-        let origin = Instant(nanoseconds: 0)
+        let origin = MonotonicInstant(nanoseconds: 0)
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: pipeline,
             configuration: SyncQueueConfiguration(maxInFlight: test.maxInFlight)

@@ -95,7 +95,7 @@ import Testing
     @Test("no faster than maxRate, from the first request on, with a server that never says 429")
     func maxRate() async throws {
         let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxRate: Rate(10, per: .seconds(1))))
+            MemoryStore(), nil, SyncQueueConfiguration(maxRate: ThrottleRate(10, per: .seconds(1))))
         try await queue.enqueue(Mutation.many(102))
         let start = fixture.clock.now
         _ = try await fixture.whileTimePasses { try await queue.flush() }

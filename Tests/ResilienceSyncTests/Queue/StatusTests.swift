@@ -11,7 +11,7 @@ import Testing
     private func queue() -> SyncQueue {
         SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: Observers(fixture.recorder),
+            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: PolicyObservers(fixture.recorder),
             wallClock: { [wallClock] in wallClock.now }
         ) { [server = fixture.server] in try await server($0) }
     }
@@ -51,7 +51,7 @@ import Testing
 
     @Test("the events of a queue are its own, though another has the same observers")
     func sharedObservers() async throws {
-        let observers = Observers()
+        let observers = PolicyObservers()
         let queues = ["a", "b"].map { name in
             SyncQueue(
                 name, store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {}, observers: observers
@@ -101,7 +101,7 @@ import Testing
             configuration: SyncQueueConfiguration(maxInFlight: 1),
             handlers: [
                 .batch("create", upTo: batch) { mutations in
-                    let now = Instant(nanoseconds: 0) + start.duration(to: clock.now)
+                    let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: clock.now)
                     let isAdmitted = server.withLock { $0.admits(at: now) }
                     if !isAdmitted { throw Refusal.throttled(retryAfter: .seconds(1)) }
                     return mutations.map { _ in .success(()) }

@@ -29,7 +29,7 @@ import Testing
             queue.trigger()
         }
         #expect(clock.sleepers == [breakEnds])
-        clock.advance(to: Instant(nanoseconds: breakEnds.nanoseconds - 1))
+        clock.advance(to: MonotonicInstant(nanoseconds: breakEnds.nanoseconds - 1))
         #expect(try await queue.flush().end == .paused(until: breakEnds))
         #expect(server.callCount == 3)
         #expect(try await queue.pendingCount() == 1000)
@@ -44,7 +44,7 @@ import Testing
     @Test("an hour of the storm costs 17 requests: the breaks grow to 300 s, and each ends with one (B13)")
     func anHour() async throws {
         let clock = fixture.clock
-        let server = ScriptedOperation<Resilience.Instant, Void>(fallback: .refused(.throttled))
+        let server = ScriptedOperation<MonotonicInstant, Void>(fallback: .refused(.throttled))
         let queue = SyncQueue(
             store: MemoryStore(), pipeline: Pipeline(timeBase: clock) { fixture.breaker }, configuration: oneByOne
         ) { _ in try await server(clock.now) }

@@ -8,7 +8,7 @@ struct SyncConversation {
     typealias Action = SyncStateMachine.Action
 
     var machine: SyncStateMachine
-    var now = Instant(nanoseconds: 1_000_000_000_000)
+    var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
     /// What is found by looking.
     var heads: [LaneHead] = []
     /// What asking for the sending lock comes to next.

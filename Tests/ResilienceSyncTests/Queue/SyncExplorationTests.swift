@@ -108,7 +108,7 @@ private struct QueueInAWorld: ExplorableMachine {
         var isWell = false
         var action: Machine.Action?
         var alarm: Int64?
-        var goesOnAt: Instant?
+        var goesOnAt: MonotonicInstant?
         var isStopped = false
         var isClearing = false
 
@@ -192,7 +192,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     private var checksHealth: Bool { troubles.contains(.unwell) }
 
-    private var now: Instant { Instant(nanoseconds: world.now) }
+    private var now: MonotonicInstant { MonotonicInstant(nanoseconds: world.now) }
 
     // MARK: What may come
 

@@ -20,7 +20,7 @@ import Testing
         var changes: [MutationChange] = []
         var events: [SyncEvent] = []
         /// From now.
-        let end: @Sendable (Instant) -> FlushReport.End
+        let end: @Sendable (MonotonicInstant) -> FlushReport.End
 
         static func counted(
             _ name: String, _ verdict: Verdict, mutations: Int = 1, failures: Int = 0

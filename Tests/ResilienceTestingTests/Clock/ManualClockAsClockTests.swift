@@ -99,7 +99,7 @@ import Testing
         await clock.waitForSleepers(1)
         sleeping.cancel()
         await #expect(throws: CancellationError.self) { try await sleeping.value }
-        let deadlines = [Instant.distantPast, clock.now, clock.now + .seconds(1), .distantFuture]
+        let deadlines = [MonotonicInstant.distantPast, clock.now, clock.now + .seconds(1), .distantFuture]
         for deadline in deadlines {
             let before = Task { [clock] in
                 withUnsafeCurrentTask { $0?.cancel() }

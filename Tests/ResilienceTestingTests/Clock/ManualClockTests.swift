@@ -19,7 +19,7 @@ import Testing
 
     @Test("a clock can start where a test wants it to")
     func start() {
-        #expect(ManualClock(startingAt: Instant(nanoseconds: 7)).now == Instant(nanoseconds: 7))
+        #expect(ManualClock(startingAt: MonotonicInstant(nanoseconds: 7)).now == MonotonicInstant(nanoseconds: 7))
     }
 
     @Test("moving time fires what falls due on the way, in order, each at its own instant")
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    private func seconds(since start: Instant) -> Int64 { start.duration(to: clock.now).components.seconds }
+    private func seconds(since start: MonotonicInstant) -> Int64 { start.duration(to: clock.now).components.seconds }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct CancelledWaitsTests {

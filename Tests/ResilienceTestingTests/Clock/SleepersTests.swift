@@ -55,7 +55,7 @@ import Testing
     func several() async throws {
         let start = clock.now
         clock.cancel(clock.schedule(at: start + .seconds(2)) {})
-        try await withThrowingTaskGroup(of: Instant.self) { group in
+        try await withThrowingTaskGroup(of: MonotonicInstant.self) { group in
             for seconds in 1...20 { group.addTask { try await clock.waitForSleeper(dueIn: .seconds(seconds)) } }
             for seconds in (1...20).reversed() { _ = clock.schedule(at: start + .seconds(seconds)) {} }
             let found = try await group.reduce(into: Set()) { $0.insert($1) }

@@ -27,7 +27,7 @@ import Testing
         let start = clock.now
         let woken = try clock.run { [clock] in
             await Task.detached {
-                await withTaskGroup(of: Instant.self) { group in
+                await withTaskGroup(of: MonotonicInstant.self) { group in
                     for seconds in [20, 10] {
                         group.addTask { await Task { await pause(.seconds(seconds), on: clock) }.value }
                     }
@@ -180,7 +180,7 @@ import Testing
     }
 }
 
-private func pause(_ duration: Duration, on clock: ManualClock) async -> Instant {
+private func pause(_ duration: Duration, on clock: ManualClock) async -> MonotonicInstant {
     _ = await Waiter().wait(until: clock.now + duration, on: clock)
     return clock.now
 }

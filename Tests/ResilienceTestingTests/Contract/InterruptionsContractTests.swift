@@ -23,7 +23,7 @@ import Testing
         struct TwoFaced: Policy {
             let looks: Bool
 
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 guard outcome.verdict == .transient, slot.first == 0 else { return .pass }
                 if looks, call.isObserved() { return .pass }
                 slot.first = 1
@@ -41,7 +41,7 @@ import Testing
     @Test("a policy that draws chance of its own is not taken for one that minds observers", arguments: 1...5)
     func chance(seed: UInt64) async {
         struct Dice: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 guard outcome.verdict == .transient, slot.first == 0 else { return .pass }
                 slot.first = 1
                 return .again(at: call.now + .nanoseconds(Int64.random(in: 0...1_000_000)))
@@ -88,7 +88,7 @@ private final class Punctual: Policy {
 
     init(minds: Bool) { self.minds = minds }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         guard slot.first != 0 else {
             let number = calls.withLock { calls in
@@ -100,11 +100,11 @@ private final class Punctual: Policy {
             slot.first = UInt64(turn.nanoseconds)
             return .sleep(until: turn)
         }
-        let turn = Instant(nanoseconds: Int64(slot.first))
+        let turn = MonotonicInstant(nanoseconds: Int64(slot.first))
         return minds && now > turn + .seconds(60) ? .park(Waiter(), until: call.deadline) : .proceed
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         slot.first = 0
         return .pass
     }
@@ -121,7 +121,7 @@ private struct Hoarder: Policy {
     /// Whether it lets go of the error if the round does not come.
     let letsGo: Bool
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         let isFirst = slot.first == 0
         letGo(&slot)
         let next = call.now + .milliseconds(1)
@@ -130,11 +130,11 @@ private struct Hoarder: Policy {
         return .again(at: next)
     }
 
-    func abandon(_ call: inout Call, _ slot: inout Slot) {
+    func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         if letsGo { letGo(&slot) }
     }
 
-    private func letGo(_ slot: inout Slot) {
+    private func letGo(_ slot: inout PolicySlot) {
         if let kept = UnsafeRawPointer(bitPattern: UInt(slot.first)) { Unmanaged<Kept>.fromOpaque(kept).release() }
         slot.first = 0
     }

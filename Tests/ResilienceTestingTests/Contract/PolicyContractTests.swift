@@ -28,7 +28,9 @@ import Testing
     @Test("a policy that parks a call and forgets it is found, not waited for")
     func forgotten() async {
         struct Forgetful: Policy {
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .park(Waiter(), until: .distantFuture) }
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+                .park(Waiter(), until: .distantFuture)
+            }
         }
         let report = await PolicyContract { _ in Forgetful() }.check(calls: 0)
         #expect(report.violations.contains { $0.problem == "\(ManualClock.RunFailure.everybodyWaits)" })
@@ -37,7 +39,7 @@ import Testing
     @Test("a policy that goes round for ever is found, not waited for")
     func endless() async {
         struct Endless: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 outcome.verdict == .transient ? .again(at: call.now) : .pass
             }
         }
@@ -48,7 +50,7 @@ import Testing
     @Test("a wait past the call's deadline is found")
     func deadline() async {
         struct Patient: Policy {
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
                 slot.first += 1
                 return slot.first == 2 ? .proceed : .sleep(until: call.now + .seconds(10))
             }
@@ -60,7 +62,7 @@ import Testing
     @Test("a wait past the call's deadline after a failure is found")
     func deadlineAfterFailure() async {
         struct Stubborn: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 guard outcome.verdict == .uncertain, slot.first == 0 else { return .pass }
                 slot.first = 1
                 return .again(at: call.now + .seconds(10))
@@ -74,8 +76,8 @@ import Testing
     func deaf() async {
         struct Deaf: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict {
                 let (timeBase, ends) = (call.timeBase, call.now + .milliseconds(1))
                 await withCheckedContinuation { continuation in
@@ -105,11 +107,11 @@ import Testing
         final class Fuse: Policy {
             let blown = Locked(false)
 
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
                 blown.withLock { $0 } ? .refuse(Blown()) : .proceed
             }
 
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 if outcome.verdict == .transient { blown.withLock { $0 = true } }
                 return .pass
             }
@@ -165,8 +167,8 @@ import Testing
     func laterDeadline() async {
         struct Generous: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict { try await inside(.distantFuture) }
         }
         await expect(
@@ -178,8 +180,8 @@ import Testing
     func twice() async {
         struct Twice: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict {
                 _ = try await inside(call.deadline)
                 return try await inside(call.deadline)
@@ -192,8 +194,8 @@ import Testing
     func atOnce() async {
         struct AtOnce: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict {
                 let deadline = call.deadline
                 let executor = call.timeBase.taskExecutor
@@ -219,7 +221,7 @@ import Testing
     @Test("a policy that makes a failure of a success is found")
     func spoiled() async {
         struct Spoiler: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 outcome.error == nil ? .replace(Failure(verdict: .permanent), as: .permanent) : .pass
             }
         }
@@ -234,11 +236,11 @@ import Testing
         final class Touchy: Policy {
             let refusals = Locked(0)
 
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
                 refusals.withLock { $0 } > 5 ? .refuse(Failure(verdict: .rejected)) : .proceed
             }
 
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 if outcome.verdict == .rejected { refusals.withLock { $0 += 1 } }
                 return .pass
             }
@@ -251,7 +253,7 @@ import Testing
     @Test("a policy that gives out no permit by hand is found")
     func noPermits() async {
         struct Slow: Policy {
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
                 if slot.first == 1 { return .proceed }
                 slot.first = 1
                 return .sleep(until: call.now)
@@ -265,8 +267,8 @@ import Testing
     func alarm() async {
         struct Alarming: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict {
                 _ = call.timeBase.schedule(at: call.now + .seconds(600)) {}
                 return try await inside(call.deadline)
@@ -279,7 +281,7 @@ import Testing
     @Test("a result that is thrown away is found")
     func thrownAway() async {
         struct Ungrateful: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 Task.isCancelled && outcome.error == nil ? .replace(CancellationError(), as: .cancelled) : .pass
             }
         }
@@ -325,7 +327,7 @@ final class Leak: Policy {
     var inside: Int { state.withLock { $0.inside } }
 
     // The slot's words: whether the call holds a permit, whether it was parked, and the rounds.
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let isFull = state.withLock { state in
             if slot.first == 1 { return false }
             if state.inside >= limit { return true }
@@ -342,7 +344,7 @@ final class Leak: Policy {
         return .proceed
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         let leaks =
             switch way {
             case .cancelled: outcome.verdict == .cancelled
@@ -372,8 +374,8 @@ private struct Adrift: AroundPolicy {
     init(from loss: Loss) { self.loss = loss }
 
     func around(
-        _ call: inout Call, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         let deadline = call.deadline
         let executor = call.timeBase.taskExecutor

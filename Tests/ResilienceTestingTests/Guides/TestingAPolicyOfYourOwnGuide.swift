@@ -10,7 +10,7 @@ struct QuotaStateMachine: Hashable {
     let window: Duration
     private(set) var used = 0
     private(set) var windowNumber: UInt64 = 0
-    private(set) var windowEnds = Instant.distantPast
+    private(set) var windowEnds = MonotonicInstant.distantPast
 
     enum Answer: Equatable {
         case go
@@ -22,7 +22,7 @@ struct QuotaStateMachine: Hashable {
         self.window = window
     }
 
-    mutating func ask(at now: Instant) -> Answer {
+    mutating func ask(at now: MonotonicInstant) -> Answer {
         if windowEnds <= now {
             used = 0
             windowNumber += 1
@@ -50,7 +50,7 @@ final class Quota: Policy {
         machine = Mutex(QuotaStateMachine(limit: limit, window: window))
     }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         let (answer, number) = machine.withLock { ($0.ask(at: now), $0.windowNumber) }
         switch answer {
@@ -62,7 +62,7 @@ final class Quota: Policy {
         }
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         if outcome.verdict == .rejected { machine.withLock { $0.giveBack(windowNumber: slot.first) } }
         return .pass
     }
@@ -75,7 +75,7 @@ struct QuotaUsedUp: Rejection {
 
 @Suite struct QuotaStateMachineTests {
     var machine = QuotaStateMachine(limit: 2, window: .seconds(60))
-    let start = Instant(nanoseconds: 0)
+    let start = MonotonicInstant(nanoseconds: 0)
 
     @Test("a third call in the window is refused, and told when the window ends")
     mutating func third() {
@@ -90,7 +90,7 @@ struct ExploredQuota: ExplorableMachine {
     enum Input { case ask, wait, giveBackFirst }
 
     var machine = QuotaStateMachine(limit: 2, window: .seconds(3))
-    var now = Instant(nanoseconds: 0)
+    var now = MonotonicInstant(nanoseconds: 0)
     /// The model: the window of every call that is counted, and those whose end is still to come.
     var counted: [UInt64] = []
     var inside: [UInt64] = []
@@ -132,7 +132,7 @@ struct QuotaModel: SequentialModel {
     var machine = QuotaStateMachine(limit: 3, window: .seconds(60))
 
     /// Whether the call may go ahead.
-    mutating func apply(_ input: Input) -> Bool { machine.ask(at: Instant(nanoseconds: 0)) == .go }
+    mutating func apply(_ input: Input) -> Bool { machine.ask(at: MonotonicInstant(nanoseconds: 0)) == .go }
 }
 
 @Suite struct QuotaTests {

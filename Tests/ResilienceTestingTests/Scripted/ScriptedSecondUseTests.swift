@@ -165,12 +165,12 @@ import Testing
 
     @Test("after a reset a recorder waits for new events, as long as it takes")
     func recorderAfterReset() throws {
-        struct Ring: PolicyEvent {
+        struct Ring: PolicyEventDetail {
             var description: String { "ring" }
         }
         let (recorder, order) = (EventRecorder(), Notes<String>())
         try clock.run { [clock] in
-            let event = Event(policy: "door", pipeline: nil, time: clock.now, detail: Ring())
+            let event = PolicyEvent(policy: "door", pipeline: nil, time: clock.now, detail: Ring())
             recorder.receive(event)
             recorder.reset()
             async let waited: Void = {

@@ -153,6 +153,6 @@ import Testing
     }
 
     private func bulkhead(limit: Int, queue: Int) -> Bulkhead {
-        Bulkhead(limit: limit, queue: queue, timeBase: clock, observers: Observers(recorder))
+        Bulkhead(limit: limit, queue: queue, timeBase: clock, observers: PolicyObservers(recorder))
     }
 }

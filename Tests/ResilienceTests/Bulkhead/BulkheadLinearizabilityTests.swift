@@ -73,7 +73,7 @@ extension Linearizability {
             await expectLinearizable(Model(limit: limit, queue: 0), seed: UInt64(limit)) {
                 Bulkhead(limit: limit)
             } play: { bulkhead, thread, random, history in
-                var permit: Permit?
+                var permit: PolicyPermit?
                 func complete() {
                     history.record(.exit(thread: thread), onThread: thread) {
                         permit.take()?.complete(.success)
@@ -123,12 +123,12 @@ extension Linearizability {
             } play: { subject, thread, random, history in
                 let bulkhead = subject.bulkhead
                 let core = PipelineCore.bare(on: bulkhead.timeBase)
-                var slot = Slot()
+                var slot = PolicySlot()
                 var parked: Waiter?
                 var isInside = false
                 @discardableResult func enter() -> Answer {
                     history.record(.enter(thread: thread), onThread: thread) {
-                        var call = Call(core, CallOptions(priority: Self.priority(ofThread: thread)))
+                        var call = PolicyCall(core, CallOptions(priority: Self.priority(ofThread: thread)))
                         switch bulkhead.enter(&call, &slot) {
                         case .proceed:
                             isInside = true
@@ -146,7 +146,7 @@ extension Linearizability {
                 }
                 func exit() {
                     history.record(.exit(thread: thread), onThread: thread) {
-                        var call = Call(core)
+                        var call = PolicyCall(core)
                         _ = bulkhead.exit(&call, &slot, .success)
                         return .left
                     }

@@ -90,8 +90,8 @@ import Testing
         let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
-        var (first, second, third) = (Slot(), Slot(), Slot())
+        var call = PolicyCall(core)
+        var (first, second, third) = (PolicySlot(), PolicySlot(), PolicySlot())
         _ = bulkhead.enter(&call, &first)
         _ = bulkhead.enter(&call, &second)
         _ = bulkhead.enter(&call, &third)
@@ -117,6 +117,6 @@ import Testing
     }
 
     private func bulkhead(queue: Int, _ order: Bulkhead.Order) -> Bulkhead {
-        Bulkhead(limit: 1, queue: queue, order: order, timeBase: clock, observers: Observers(recorder))
+        Bulkhead(limit: 1, queue: queue, order: order, timeBase: clock, observers: PolicyObservers(recorder))
     }
 }

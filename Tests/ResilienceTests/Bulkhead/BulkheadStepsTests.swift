@@ -15,9 +15,9 @@ import Testing
 
     /// - Returns: whether the call goes in; false if it waits. It throws what it is refused with.
     private func enter(
-        _ bulkhead: Bulkhead, _ slot: inout Slot, deadline: Instant = .distantFuture
+        _ bulkhead: Bulkhead, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> Bool {
-        var call = Call(core, CallOptions(deadline: deadline))
+        var call = PolicyCall(core, CallOptions(deadline: deadline))
         switch bulkhead.enter(&call, &slot) {
         case .proceed: return true
         case .park: return false
@@ -26,15 +26,15 @@ import Testing
         }
     }
 
-    private func exit(_ bulkhead: Bulkhead, _ slot: inout Slot, _ verdict: Verdict = .success) {
-        var call = Call(core)
+    private func exit(_ bulkhead: Bulkhead, _ slot: inout PolicySlot, _ verdict: Verdict = .success) {
+        var call = PolicyCall(core)
         _ = bulkhead.exit(&call, &slot, Outcome(verdict))
     }
 
     @Test("who waited too long and comes again waits again, and does not get in without a permit (P4)")
     func comesAgain() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, maxWait: .seconds(1), timeBase: clock)
-        var (inside, waiting) = (Slot(), Slot())
+        var (inside, waiting) = (PolicySlot(), PolicySlot())
         #expect(try enter(bulkhead, &inside) && !enter(bulkhead, &waiting))
         clock.advance(by: .seconds(1))
         #expect(throws: BulkheadFull.self) { try enter(bulkhead, &waiting) }
@@ -49,7 +49,7 @@ import Testing
     @Test("from one that was cancelled as it was handed a permit nothing is learned")
     func cancelledWithAPermit() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 5, predictsWait: true, timeBase: clock)
-        var (inside, waiting) = (Slot(), Slot())
+        var (inside, waiting) = (PolicySlot(), PolicySlot())
         #expect(try enter(bulkhead, &inside) && !enter(bulkhead, &waiting))
         exit(bulkhead, &inside)
         exit(bulkhead, &waiting, .cancelled)
@@ -59,7 +59,7 @@ import Testing
     @Test("a call whose deadline is the beginning of time is refused, not queued")
     func longOver() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
-        var (inside, late) = (Slot(), Slot())
+        var (inside, late) = (PolicySlot(), PolicySlot())
         #expect(try enter(bulkhead, &inside))
         let error = #expect(throws: BulkheadFull.self) { try enter(bulkhead, &late, deadline: .distantPast) }
         #expect(error?.reason == .turnTooLate)
@@ -68,7 +68,7 @@ import Testing
     @Test("within a failing check limit and queue stay, and as its own settings a bulkhead keeps what was set by hand")
     func stays() {
         let recorder = EventRecorder()
-        let bulkhead = Bulkhead(limit: 2, queue: 3, timeBase: clock, observers: Observers(recorder))
+        let bulkhead = Bulkhead(limit: 2, queue: 3, timeBase: clock, observers: PolicyObservers(recorder))
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
                 _ = Bulkhead(limit: 0)

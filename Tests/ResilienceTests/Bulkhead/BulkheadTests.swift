@@ -86,8 +86,8 @@ import Testing
         let bulkhead = bulkhead(limit: 1, queue: 9)
         let core = PipelineCore(name: nil, timeBase: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
-        var (first, second, third) = (Slot(), Slot(), Slot())
+        var call = PolicyCall(core)
+        var (first, second, third) = (PolicySlot(), PolicySlot(), PolicySlot())
         _ = bulkhead.enter(&call, &first)
         _ = bulkhead.enter(&call, &second)
         _ = bulkhead.enter(&call, &third)
@@ -188,6 +188,6 @@ import Testing
     }
 
     private func bulkhead(limit: Int, queue: Int = 0, maxWait: Duration? = nil) -> Bulkhead {
-        Bulkhead(limit: limit, queue: queue, maxWait: maxWait, timeBase: clock, observers: Observers(recorder))
+        Bulkhead(limit: limit, queue: queue, maxWait: maxWait, timeBase: clock, observers: PolicyObservers(recorder))
     }
 }

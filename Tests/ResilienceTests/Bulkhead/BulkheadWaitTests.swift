@@ -45,15 +45,15 @@ import Testing
         arguments: [false, true])
     func leavesNothing(isCancelled: Bool) throws {
         /// - Returns: the waiter that the bulkhead parks the call with, held by nobody else.
-        func park(_ call: inout Call, _ slot: inout Slot) throws -> WeakWaiter {
+        func park(_ call: inout PolicyCall, _ slot: inout PolicySlot) throws -> WeakWaiter {
             guard case .park(let waiter, _) = bulkhead.enter(&call, &slot) else { throw Outage() }
             return WeakWaiter(waiter)
         }
         let bulkhead = bulkhead()
         let core = PipelineCore.bare(on: clock)
-        var call = Call(core)
+        var call = PolicyCall(core)
         let permit = try bulkhead.acquire()
-        var slot = Slot()
+        var slot = PolicySlot()
         let parked = try park(&call, &slot)
         #expect(parked.waiter != nil)
         if isCancelled {
@@ -143,7 +143,7 @@ import Testing
     private func bulkhead(maxWait: Duration? = nil, predictsWait: Bool = true) -> Bulkhead {
         Bulkhead(
             limit: 1, queue: 100, maxWait: maxWait, predictsWait: predictsWait, timeBase: clock,
-            observers: Observers(recorder))
+            observers: PolicyObservers(recorder))
     }
 }
 
@@ -152,7 +152,7 @@ private struct Stays {
     private let bulkhead: Bulkhead
     private let clock: ManualClock
     private let core: PipelineCore
-    private var slots: [Slot] = []
+    private var slots: [PolicySlot] = []
     private(set) var refusal: BulkheadFull?
 
     init(_ bulkhead: Bulkhead, _ clock: ManualClock) {
@@ -175,8 +175,8 @@ private struct Stays {
 
     /// Whether a new call queues.
     mutating func queues(_ options: CallOptions) -> Bool {
-        var call = Call(core, options)
-        var slot = Slot()
+        var call = PolicyCall(core, options)
+        var slot = PolicySlot()
         switch bulkhead.enter(&call, &slot) {
         case .park:
             slots.append(slot)
@@ -191,13 +191,13 @@ private struct Stays {
     }
 
     private mutating func comeInside(_ number: Int) {
-        var call = Call(core)
+        var call = PolicyCall(core)
         if case .proceed = bulkhead.enter(&call, &slots[number]) { return }
         Issue.record("call \(number) is not handed a permit")
     }
 
     mutating func leave(_ number: Int) {
-        var call = Call(core)
+        var call = PolicyCall(core)
         _ = bulkhead.exit(&call, &slots[number], .success)
     }
 }
@@ -212,14 +212,14 @@ private struct WeakWaiter {
 private final class CountingClock: TimeBase {
     let readings = Atomic(0)
 
-    var now: Instant {
+    var now: MonotonicInstant {
         readings.add(1, ordering: .relaxed)
-        return Instant(nanoseconds: 0)
+        return MonotonicInstant(nanoseconds: 0)
     }
 
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
-        Alarm(slot: 0, generation: 0)
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
+        TimeBaseAlarm(slot: 0, generation: 0)
     }
 
-    func cancel(_ alarm: Alarm) {}
+    func cancel(_ alarm: TimeBaseAlarm) {}
 }

@@ -22,7 +22,7 @@ private struct RecordedGate: ExplorableMachine {
         case ended(Verdict)
         /// A call of an event that was counted already.
         case endedToo(Verdict)
-        case tripped(until: Instant)
+        case tripped(until: MonotonicInstant)
         /// A call came after the time was over.
         case opened
         case reset(keepingGrowth: Bool)
@@ -33,7 +33,7 @@ private struct RecordedGate: ExplorableMachine {
     private let openFor: GrowingBreak
     private let waits: [Int64]
     private var events: [Event] = []
-    private var now: Instant
+    private var now: MonotonicInstant
     /// Calls under way: each's ticket, and how much had happened when it was let in.
     private var long: [Long] = []
 
@@ -47,7 +47,7 @@ private struct RecordedGate: ExplorableMachine {
         machine = BackoffGate(tripping: .consecutiveThrottles(limit), openFor: openFor)
         self.limit = limit
         self.waits = waits
-        now = Instant(nanoseconds: start)
+        now = MonotonicInstant(nanoseconds: start)
     }
 
     var inputs: [Input] {
@@ -71,7 +71,7 @@ private struct RecordedGate: ExplorableMachine {
         return [Int64(failures), Int64(min(machine.trips, 4)), left(machine.shutUntil)]
     }
 
-    private func left(_ instant: Instant?) -> Int64 {
+    private func left(_ instant: MonotonicInstant?) -> Int64 {
         guard let instant else { return -1 }
         return max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
     }
@@ -108,7 +108,7 @@ private struct RecordedGate: ExplorableMachine {
         return count
     }
 
-    private var shutUntil: Instant? {
+    private var shutUntil: MonotonicInstant? {
         for event in events.reversed() {
             switch event {
             case .tripped(let until): return until
@@ -148,7 +148,7 @@ private struct RecordedGate: ExplorableMachine {
     mutating func apply(_ input: Input) throws {
         switch input {
         case .wait(let length):
-            now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+            now = MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         case .reset(let keepingGrowth):
             machine.reset(keepingGrowth: keepingGrowth)
             events.append(.reset(keepingGrowth: keepingGrowth))
@@ -200,7 +200,7 @@ private struct RecordedGate: ExplorableMachine {
         var length = Int128(openFor.base.saturatedNanoseconds)
         for _ in 0..<min(trips, 2) { length *= 2 }
         length = min(length, Int128(openFor.cap.saturatedNanoseconds))
-        events.append(.tripped(until: Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
+        events.append(.tripped(until: MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
     }
 
     private func check() throws {

@@ -6,7 +6,7 @@ import Testing
     private var gate = BackoffGate()
 
     /// So many 429s at this instant, one after the other.
-    private mutating func throttle(_ times: Int, at now: Instant) {
+    private mutating func throttle(_ times: Int, at now: MonotonicInstant) {
         for _ in 0..<times { gate.call(.throttled, at: now) }
     }
 
@@ -41,14 +41,14 @@ import Testing
     mutating func byItself() {
         throttle(3, at: .second(0))
         #expect(gate.state == .open)
-        #expect(gate.status(at: Instant(nanoseconds: 29_999_999_999)).timeRemaining == .nanoseconds(1))
+        #expect(gate.status(at: MonotonicInstant(nanoseconds: 29_999_999_999)).timeRemaining == .nanoseconds(1))
         #expect(gate.status(at: .second(30)).state == .closed)
         #expect(gate.status(at: .second(30)).timeRemaining == nil)
     }
 
     @Test("trips in a row shut it for 30, 60, 120, 240 and 300 s")
     mutating func growth() {
-        var (now, breaks) = (Instant.second(0), [Duration]())
+        var (now, breaks) = (MonotonicInstant.second(0), [Duration]())
         throttle(2, at: now)
         for _ in 0..<6 {
             throttle(1, at: now)
@@ -267,7 +267,7 @@ import Testing
     @Test("through any history it refuses exactly while time remains, and for no longer than the cap", arguments: 1...4)
     mutating func walk(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
-        var now = Instant.second(0)
+        var now = MonotonicInstant.second(0)
         for _ in 0..<20_000 {
             now = now + .milliseconds(random.below(20_000))
             let remaining = gate.status(at: now).timeRemaining
@@ -287,7 +287,7 @@ import Testing
 
 extension BackoffGate {
     /// A call that is let in and ends at once, or one of before if it is shut.
-    fileprivate mutating func call(_ verdict: Verdict, at now: Instant) {
+    fileprivate mutating func call(_ verdict: Verdict, at now: MonotonicInstant) {
         guard case .allow(let ticket) = admit(at: now) else { return _ = record(verdict, at: now) }
         record(verdict, ticket: ticket, at: now)
     }

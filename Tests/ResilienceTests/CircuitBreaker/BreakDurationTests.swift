@@ -82,23 +82,24 @@ import Testing
     func retryAfter(verdict: Verdict?, length: Duration) {
         let generator = SplitMix64(seed: 1)
         #expect(
-            RetryAfterBreak.retryAfter().duration(of: Trip(earlier: 1, verdict: verdict), using: generator) == length)
+            RetryAfterBreak.retryAfter().duration(of: CircuitTrip(earlier: 1, verdict: verdict), using: generator)
+                == length)
     }
 
     @Test("a cap of no time makes every break that is asked for none")
     func noRetryAfter() {
-        let trip = Trip(earlier: 0, verdict: .throttled(retryAfter: .seconds(9)))
+        let trip = CircuitTrip(earlier: 0, verdict: .throttled(retryAfter: .seconds(9)))
         #expect(RetryAfterBreak.retryAfter(cap: .zero).duration(of: trip, using: SplitMix64(seed: 1)) == .zero)
     }
 
     @Test("a negative Retry-After does not make a break of no time: it lasts as otherwise (P15)")
     func negativeRetryAfter() {
-        let trip = Trip(earlier: 1, verdict: .throttled(retryAfter: .seconds(-1)))
+        let trip = CircuitTrip(earlier: 1, verdict: .throttled(retryAfter: .seconds(-1)))
         #expect(RetryAfterBreak.retryAfter().duration(of: trip, using: SplitMix64(seed: 1)) == .seconds(60))
     }
 
     private func drawn(_ length: some BreakDuration, by share: Double) -> [Duration] {
-        (0..<2000).map { length.jittered(by: share).duration(of: Trip(earlier: 0), using: SplitMix64(seed: $0)) }
+        (0..<2000).map { length.jittered(by: share).duration(of: CircuitTrip(earlier: 0), using: SplitMix64(seed: $0)) }
     }
 
     @Test("jitter spreads breaks over the whole of their share, and no further", arguments: [0.2, 0.5, 1])

@@ -4,11 +4,11 @@ import Testing
 
 /// Carries a permit, which can't be copied, into another task.
 private final class Envelope: Sendable {
-    private let permit: Locked<Permit?>
+    private let permit: Locked<PolicyPermit?>
 
-    init(_ permit: consuming Permit) { self.permit = Locked(permit) }
+    init(_ permit: consuming PolicyPermit) { self.permit = Locked(permit) }
 
-    func open() -> Permit? { permit.withLock { $0.take() } }
+    func open() -> PolicyPermit? { permit.withLock { $0.take() } }
 }
 
 @Suite struct CircuitBreakerConcurrencyTests {
@@ -17,7 +17,7 @@ private final class Envelope: Sendable {
     @Test("a thousand tasks that fail at the same time open it once, and none of their failures is counted twice")
     func openedOnce() async {
         let recorder = EventRecorder()
-        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<1000 { group.addTask { try? await breaker.run { throw Outage() } } }
         }
@@ -34,7 +34,7 @@ private final class Envelope: Sendable {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(3), openFor: .constant(.milliseconds(50)), timeBase: clock,
-            observers: Observers(recorder))
+            observers: PolicyObservers(recorder))
         let reached = Journal()
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<8 {

@@ -9,7 +9,7 @@ import Testing
 
     init() {
         breaker = CircuitBreaker(
-            "activities", tripping: .consecutiveFailures(2), timeBase: clock, observers: Observers(recorder))
+            "activities", tripping: .consecutiveFailures(2), timeBase: clock, observers: PolicyObservers(recorder))
     }
 
     private func end(_ verdict: Verdict) { try? breaker.acquire().complete(verdict) }
@@ -66,7 +66,7 @@ import Testing
     @Test("a failure that pushes another out of a full window is told like any other (P36)")
     func fullWindow() throws {
         let breaker = CircuitBreaker(
-            tripping: .failures(3, over: .calls(3)), timeBase: clock, observers: Observers(recorder))
+            tripping: .failures(3, over: .calls(3)), timeBase: clock, observers: PolicyObservers(recorder))
         for verdict in [Verdict.transient, .success, .success, .transient, .transient] {
             try breaker.acquire().complete(verdict)
         }
@@ -76,7 +76,7 @@ import Testing
 
     @Test("the line that opens says how many failures of how many it were, as the seed's does (A9)")
     func threshold() throws {
-        let breaker = CircuitBreaker("/api/activities", timeBase: clock, observers: Observers(recorder))
+        let breaker = CircuitBreaker("/api/activities", timeBase: clock, observers: PolicyObservers(recorder))
         for _ in 0..<5 { try breaker.acquire().complete(.transient) }
         #expect(
             lines.suffix(2) == [
@@ -88,7 +88,7 @@ import Testing
     func slow() throws {
         let breaker = CircuitBreaker(
             tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(4), minimumCalls: 2), timeBase: clock,
-            observers: Observers(recorder))
+            observers: PolicyObservers(recorder))
         let first = try breaker.acquire()
         let second = try breaker.acquire()
         clock.advance(by: .seconds(3))
@@ -101,7 +101,7 @@ import Testing
     @Test("a gate tells of its breaks too, without any probe")
     func gate() throws {
         let breaker = CircuitBreaker(
-            "sync", circuit: BackoffGate(), timeBase: clock, observers: Observers(recorder))
+            "sync", circuit: BackoffGate(), timeBase: clock, observers: PolicyObservers(recorder))
         for _ in 0..<3 { try breaker.acquire().complete(.throttled) }
         clock.advance(by: .seconds(30))
         try breaker.acquire().complete(.success)
@@ -112,7 +112,7 @@ import Testing
     @Test("the observers of the pipeline are told as well, with the pipeline's name")
     func pipelineObservers() async throws {
         let outer = EventRecorder()
-        let pipeline = Pipeline("sync", observers: Observers(outer)) { breaker }
+        let pipeline = Pipeline("sync", observers: PolicyObservers(outer)) { breaker }
         try await pipeline.run {}
         #expect(
             outer.events.map { "\($0)" } == [

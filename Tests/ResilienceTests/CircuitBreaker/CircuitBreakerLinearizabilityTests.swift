@@ -25,7 +25,7 @@ extension Linearizability {
             private struct Admission: Hashable {
                 let generation: UInt64
                 let ticket: UInt64
-                let began: Instant?
+                let began: MonotonicInstant?
             }
 
             private var circuit: Dumped<Circuit>
@@ -42,7 +42,7 @@ extension Linearizability {
                         return .allowed
                     case .refuse(let retryAfter, _):
                         // The wait is read off the clock, which may be behind what the circuit knows.
-                        let now = Instant.second(Int64(now))
+                        let now = MonotonicInstant.second(Int64(now))
                         return .refused(
                             retryAfter: retryAfter.map { now.duration(to: max(now, circuit.value.latest) + $0) })
                     case .wait:
@@ -79,7 +79,7 @@ extension Linearizability {
             await ResilienceTests.expectLinearizable(Model(machine)) {
                 CircuitBreaker(circuit: machine, timeBase: ToldTime())
             } play: { breaker, thread, random, history in
-                var permit: Permit?
+                var permit: PolicyPermit?
                 func complete(at now: Int) {
                     let verdict = random.pick(verdicts)
                     history.record(.complete(thread: thread, verdict, at: now), onThread: thread) {

@@ -31,7 +31,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     private var changes: [Circuit.Transition?] = []
     private var outside: [Admitted] = []
     private let maxOutside: Int
-    private var now = Instant(nanoseconds: 0)
+    private var now = MonotonicInstant(nanoseconds: 0)
 
     init(_ machine: any CircuitStateMachine, outside: Int = 2) {
         circuit = Circuit(machine)
@@ -68,7 +68,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     /// All of a machine's state, with readings counted from now and tickets by their place among the calls outside.
     private func snapshot(_ machine: any CircuitStateMachine) -> [Int64] {
         let failures = Int64(min(machine.status(at: now).failureCount, 5))
-        func left(_ instant: Instant) -> Int64 { max(0, instant.nanoseconds - now.nanoseconds) }
+        func left(_ instant: MonotonicInstant) -> Int64 { max(0, instant.nanoseconds - now.nanoseconds) }
         if let gate = machine as? BackoffGate {
             let asks: Int64 = gate.needs.contains(.admissions) ? 1 : 0
             return [failures, Int64(min(gate.trips, 5)), gate.shutUntil.map(left) ?? -1, asks]

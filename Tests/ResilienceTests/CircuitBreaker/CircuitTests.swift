@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-private let now = Instant.second(0)
+private let now = MonotonicInstant.second(0)
 
 @Suite struct CircuitTests {
     /// Opens on the 1st failure, for 60 s.
@@ -79,11 +79,11 @@ private let now = Instant.second(0)
     private struct Watching: TripRule {
         let needs: TripRuleNeeds = .calls
         let description = "watching"
-        func evidence(of end: CallEnd) -> Evidence { .none }
+        func evidence(of end: CallEnd) -> TripEvidence { .none }
         mutating func ended(_ end: CallEnd) {}
-        func isMet(at now: Instant) -> Bool { false }
+        func isMet(at now: MonotonicInstant) -> Bool { false }
         mutating func reset() {}
-        func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
+        func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
     }
 
     @Test(
@@ -94,13 +94,13 @@ private let now = Instant.second(0)
             var successes = 0
             var state: CircuitState { .closed }
             var description: String { "plain" }
-            func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
             mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
                 successes += 1
                 return false
             }
             func reset(keepingGrowth: Bool) {}
-            func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+            func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
         }
         var machine = Plain()
         machine.succeeded(3, at: now)
@@ -109,11 +109,11 @@ private let now = Instant.second(0)
         struct PlainRule: TripRule {
             var successes = 0
             let description = "plain"
-            func evidence(of end: CallEnd) -> Evidence { .none }
+            func evidence(of end: CallEnd) -> TripEvidence { .none }
             mutating func ended(_ end: CallEnd) { successes += end.verdict == .success ? 1 : 0 }
-            func isMet(at now: Instant) -> Bool { false }
+            func isMet(at now: MonotonicInstant) -> Bool { false }
             mutating func reset() {}
-            func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
+            func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
         }
         var rule = PlainRule()
         rule.succeeded(3, at: now)
@@ -143,13 +143,13 @@ private let now = Instant.second(0)
         struct Strict: CircuitStateMachine {
             var state: CircuitState { .closed }
             var description: String { "strict" }
-            func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
             func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
                 Issue.record("told of \(end.verdict)")
                 return false
             }
             func reset(keepingGrowth: Bool) {}
-            func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+            func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
         }
         var circuit = Circuit(Strict())
         #expect(circuit.record(verdict, generation: 1, ticket: 0, at: now) == .recorded(nil))
@@ -272,7 +272,7 @@ private let now = Instant.second(0)
     private struct Admitted {
         let generation: UInt64
         let ticket: UInt64
-        let leaseEnds: Instant
+        let leaseEnds: MonotonicInstant
     }
 
     private let verdicts: [Verdict] = [
@@ -289,7 +289,7 @@ private let now = Instant.second(0)
             ThreeStateCircuit(
                 tripping: .consecutiveFailures(1 + random.below(3)), openFor: .exponential(from: .seconds(2)),
                 probes: limit, closing: .successes(1 + random.below(limit), of: limit), probeLease: .seconds(5)))
-        var (now, open) = (Instant.second(0), [Admitted]())
+        var (now, open) = (MonotonicInstant.second(0), [Admitted]())
         for _ in 0..<20_000 {
             now = now + .milliseconds(random.below(1500))
             switch random.below(20) {
@@ -325,7 +325,7 @@ private let now = Instant.second(0)
         var circuit = Circuit(
             ThreeStateCircuit(
                 tripping: .consecutiveFailures(2), openFor: .exponential(), probes: 2, closing: .successes(1, of: 2)))
-        var now = Instant.second(0)
+        var now = MonotonicInstant.second(0)
         for _ in 0..<500 {
             now = now + .seconds(random.below(200))
             // Every third one is never heard of again.

@@ -14,12 +14,12 @@ import Testing
         breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), probeLease: .seconds(20), excess: .waits(upTo: .seconds(5))),
-            timeBase: clock, observers: Observers(recorder))
+            timeBase: clock, observers: PolicyObservers(recorder))
         try breaker.acquire().complete(.transient)
         clock.advance(by: .seconds(60))
     }
 
-    private func callers(_ count: Int, deadline: Instant = .distantFuture) async -> [Task<Int, any Error>] {
+    private func callers(_ count: Int, deadline: MonotonicInstant = .distantFuture) async -> [Task<Int, any Error>] {
         let before = recorder.count { (event: CircuitBreaker.Event) in event == .waiting }
         var callers: [Task<Int, any Error>] = []
         for number in 0..<count {
@@ -44,8 +44,8 @@ import Testing
     @Test("10 000 may wait at the same time; the next is refused, until one of them gives up")
     func cap() throws {
         let probe = try breaker.acquire()
-        var call = Call(breaker.ownCore)
-        var slots = Array(repeating: Slot(), count: 10_001)
+        var call = PolicyCall(breaker.ownCore)
+        var slots = Array(repeating: PolicySlot(), count: 10_001)
         func waits(_ number: Int) -> Bool {
             guard case .park = breaker.enter(&call, &slots[number]) else { return false }
             return true

@@ -24,8 +24,8 @@ extension FreePass {
     /// Only to make calls of.
     private let breaker = CircuitBreaker()
 
-    private func succeeds(_ pass: borrowing FreePass, in generation: UInt64, at now: Instant) -> Bool {
-        var call = Call(breaker.ownCore)
+    private func succeeds(_ pass: borrowing FreePass, in generation: UInt64, at now: MonotonicInstant) -> Bool {
+        var call = PolicyCall(breaker.ownCore)
         call.reading = now
         return pass.succeeded(generation, &call)
     }
@@ -45,7 +45,9 @@ extension FreePass {
     func timeless() {
         let circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
-        for now in [Instant.distantPast, .second(0), .distantFuture] { #expect(succeeds(pass, in: 1, at: now) == true) }
+        for now in [MonotonicInstant.distantPast, .second(0), .distantFuture] {
+            #expect(succeeds(pass, in: 1, at: now) == true)
+        }
         #expect(pass.take(before: circuit) == 3)
         #expect(pass.take(before: circuit) == 0)
         #expect(succeeds(pass, in: 1, at: .second(0)) == true)
@@ -57,7 +59,7 @@ extension FreePass {
         var circuit = circuit(.failures(2, over: .time(.seconds(10), buckets: 10)))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
         let pass = FreePass(circuit)
-        #expect(succeeds(pass, in: 1, at: Instant(nanoseconds: 100_999_999_999)) == true)
+        #expect(succeeds(pass, in: 1, at: MonotonicInstant(nanoseconds: 100_999_999_999)) == true)
         #expect(succeeds(pass, in: 1, at: .second(101)) == false)
         #expect(pass.takeTally() == 1)
     }
@@ -116,7 +118,7 @@ extension FreePass {
     @Test("a million successes are counted, then one has to be told")
     func full() {
         let pass = FreePass(circuit(.failures(2, over: .calls(9))))
-        var call = Call(breaker.ownCore)
+        var call = PolicyCall(breaker.ownCore)
         call.reading = .second(0)
         var counted = 0
         while counted < 3_000_000, pass.succeeded(1, &call) { counted += 1 }

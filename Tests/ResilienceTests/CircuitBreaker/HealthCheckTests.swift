@@ -12,7 +12,7 @@ import Testing
             circuit: ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(60)),
                 closing: closing, ramp: ramp),
-            healthCheck: HealthCheck(timeout: .seconds(10)) { [check] in try await check() }, timeBase: clock)
+            healthCheck: CircuitHealthCheck(timeout: .seconds(10)) { [check] in try await check() }, timeBase: clock)
     }
 
     private func sleep(_ duration: Duration) async { _ = await Waiter().wait(until: clock.now + duration, on: clock) }
@@ -57,7 +57,7 @@ import Testing
             let check = check
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1),
-                healthCheck: HealthCheck(timeout: .seconds(5)) {
+                healthCheck: CircuitHealthCheck(timeout: .seconds(5)) {
                     // It ignores its cancellation.
                     try await Task { try await check() }.value
                 }, timeBase: clock)
@@ -238,7 +238,7 @@ import Testing
     func gate() throws {
         let breaker = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1), openFor: .constant(.seconds(30))),
-            healthCheck: HealthCheck { [check] in try await check() }, timeBase: clock)
+            healthCheck: CircuitHealthCheck { [check] in try await check() }, timeBase: clock)
         try breaker.acquire().complete(.throttled)
         #expect(clock.sleepers == [clock.now + .seconds(30)])
         clock.advance(by: .seconds(31))
@@ -248,13 +248,13 @@ import Testing
     @Test("a timeout of zero is refused with a message that names it")
     func zero() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = HealthCheck(timeout: .zero) {}
+            _ = CircuitHealthCheck(timeout: .zero) {}
         }
         #expect(errorText(result).contains("timeout is 0 s, and must be above zero"))
     }
 
     @Test("a check has ten seconds")
-    func tenSeconds() { #expect(HealthCheck {}.timeout == .seconds(10)) }
+    func tenSeconds() { #expect(CircuitHealthCheck {}.timeout == .seconds(10)) }
 
     @Test("who observes the breaker is told what the check found", arguments: [true, false])
     func told(isWell: Bool) throws {
@@ -262,8 +262,8 @@ import Testing
         try clock.run { [self] in
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1),
-                healthCheck: HealthCheck { if !isWell { throw Outage() } }, timeBase: clock,
-                observers: Observers(recorder))
+                healthCheck: CircuitHealthCheck { if !isWell { throw Outage() } }, timeBase: clock,
+                observers: PolicyObservers(recorder))
             try breaker.acquire().complete(.transient)
             recorder.reset()
             await sleep(.seconds(61))
@@ -277,8 +277,9 @@ import Testing
         let recorder = EventRecorder()
         try clock.run { [self] in
             let breaker = CircuitBreaker(
-                circuit: PlainCircuit(), healthCheck: HealthCheck { [check] in try await check() }, timeBase: clock,
-                observers: Observers(recorder))
+                circuit: PlainCircuit(), healthCheck: CircuitHealthCheck { [check] in try await check() },
+                timeBase: clock,
+                observers: PolicyObservers(recorder))
             check.enqueue(.failure(Outage()))
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(61))
@@ -299,7 +300,7 @@ import Testing
             let wasCancelled = Locked(false)
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1),
-                healthCheck: HealthCheck { [clock] in
+                healthCheck: CircuitHealthCheck { [clock] in
                     let wake = await Waiter().wait(until: .distantFuture, on: clock)
                     wasCancelled.withLock { $0 = wake == .cancelled }
                 }, timeBase: clock)
@@ -316,7 +317,7 @@ import Testing
         try clock.run { [self] in
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1),
-                healthCheck: HealthCheck(timeout: .seconds(10)) { [check] in
+                healthCheck: CircuitHealthCheck(timeout: .seconds(10)) { [check] in
                     try await Task { try await check() }.value
                 }, timeBase: clock)
             check.hold()

@@ -11,7 +11,7 @@ import Testing
     init() {
         breaker = CircuitBreaker(
             tripping: .consecutiveFailures(2), openFor: .constant(.seconds(60)), timeBase: clock,
-            observers: Observers(recorder))
+            observers: PolicyObservers(recorder))
     }
 
     private func end(_ verdict: Verdict, times: Int = 1) {
@@ -176,13 +176,15 @@ import Testing
             var failures = 0
             var state: CircuitState { failures < 2 ? .closed : .open }
             var description: String { "simple" }
-            func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+            func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
             mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
                 if end.verdict == .transient { failures += 1 }
                 return end.verdict == .transient
             }
             mutating func reset(keepingGrowth: Bool) { failures = 0 }
-            func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: state, failureCount: failures) }
+            func status(at now: MonotonicInstant) -> CircuitStatus {
+                CircuitStatus(state: state, failureCount: failures)
+            }
         }
         var simple = Simple()
         let failure = CallEnd(.transient, at: .second(0))

@@ -102,7 +102,7 @@ import Testing
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(5), closing: .successes(3, of: 5)),
-            timeBase: clock, observers: Observers(recorder))
+            timeBase: clock, observers: PolicyObservers(recorder))
         for _ in 0..<5 { try breaker.acquire().complete(.transient) }
         #expect(breaker.status.failureCount == 5 && breaker.status.failureLimit == 5)
         clock.advance(by: .seconds(60))

@@ -9,12 +9,12 @@ private struct CircuitHistory {
     enum Event {
         /// A call ended while the circuit was closed.
         case ended(Verdict)
-        case tripped(until: Instant)
-        case probeBegan(ticket: UInt64, at: Instant)
+        case tripped(until: MonotonicInstant)
+        case probeBegan(ticket: UInt64, at: MonotonicInstant)
         case probeEnded(ticket: UInt64, Verdict)
         /// Enough probes succeeded, or the ramp after them is over.
         case recovered
-        case rampBegan(at: Instant)
+        case rampBegan(at: MonotonicInstant)
         /// A call came in the ramp, so long after its beginning.
         case rampAsked(after: Int64)
         case rampEnded(Verdict)
@@ -39,7 +39,7 @@ private struct CircuitHistory {
     }
 
     /// When the present ramp began; nil outside of one.
-    var rampStart: Instant? {
+    var rampStart: MonotonicInstant? {
         for event in events.reversed() {
             switch event {
             case .rampBegan(let start): return start
@@ -89,7 +89,7 @@ private struct CircuitHistory {
         return count
     }
 
-    var openUntil: Instant {
+    var openUntil: MonotonicInstant {
         for case .tripped(let until) in events.reversed() { return until }
         return .distantPast
     }
@@ -121,7 +121,7 @@ private struct CircuitHistory {
 
     struct Probe {
         let ticket: UInt64
-        let leaseEnds: Instant
+        let leaseEnds: MonotonicInstant
     }
 
     /// The probes whose end would be heard: those not ended, and not replaced after their lease had ended.
@@ -133,7 +133,7 @@ private struct CircuitHistory {
             case .probeBegan(let ticket, let start):
                 probes.removeAll { $0.leaseEnds <= start }
                 let end = Int128(start.nanoseconds) + Int128(lease)
-                probes.append(Probe(ticket: ticket, leaseEnds: Instant(nanoseconds: Int64(clamping: end))))
+                probes.append(Probe(ticket: ticket, leaseEnds: MonotonicInstant(nanoseconds: Int64(clamping: end))))
             case .probeEnded(let ticket, _):
                 probes.removeAll { $0.ticket == ticket }
             default: continue
@@ -165,7 +165,7 @@ private struct RecordedCircuit: ExplorableMachine {
     private let maxOutside: Int
     /// Calls that were let in since the last change of state and have not ended.
     private var outside: [UInt64] = []
-    private var now: Instant
+    private var now: MonotonicInstant
     private var lastTicket: UInt64 = 0
 
     init(
@@ -184,7 +184,7 @@ private struct RecordedCircuit: ExplorableMachine {
         self.closing = closing
         self.waits = waits
         maxOutside = outside
-        now = Instant(nanoseconds: start)
+        now = MonotonicInstant(nanoseconds: start)
     }
 
     var inputs: [Input] {
@@ -226,13 +226,13 @@ private struct RecordedCircuit: ExplorableMachine {
         return values
     }
 
-    private func left(_ instant: Instant?) -> Int64 {
+    private func left(_ instant: MonotonicInstant?) -> Int64 {
         guard let instant else { return -2 }
         return max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
     }
 
     /// Beyond the ramp's end it makes no difference how long ago it began.
-    private func since(_ start: Instant) -> Int64 {
+    private func since(_ start: MonotonicInstant) -> Int64 {
         Int64(min(Int128(ramp), Int128(now.nanoseconds) - Int128(start.nanoseconds)))
     }
 
@@ -242,7 +242,7 @@ private struct RecordedCircuit: ExplorableMachine {
         let before = history.state
         switch input {
         case .wait(let length):
-            now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+            now = MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         case .reset(let keepingGrowth):
             machine.reset(keepingGrowth: keepingGrowth)
             history.events.append(.reset(keepingGrowth: keepingGrowth))
@@ -320,7 +320,8 @@ private struct RecordedCircuit: ExplorableMachine {
         var length = Int128(openFor.base.saturatedNanoseconds)
         for _ in 0..<min(history.trips, 2) { length *= 2 }
         length = min(length, Int128(openFor.cap.saturatedNanoseconds))
-        history.events.append(.tripped(until: Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
+        history.events.append(
+            .tripped(until: MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
     }
 
     private func check() throws {

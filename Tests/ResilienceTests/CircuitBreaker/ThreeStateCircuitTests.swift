@@ -23,7 +23,7 @@ enum CircuitStart: CaseIterable {
     }
 }
 
-private let now = Instant.second(100)
+private let now = MonotonicInstant.second(100)
 
 @Suite struct ThreeStateCircuitTests {
     @Test(
@@ -86,7 +86,8 @@ private let now = Instant.second(100)
     @Test("it opens again on the nanosecond that the break is over, not one before")
     func boundary() {
         var circuit = CircuitStart.open.circuit
-        #expect(circuit.admit(at: Instant(nanoseconds: 129_999_999_999)) == .refuse(retryAfter: .nanoseconds(1)))
+        #expect(
+            circuit.admit(at: MonotonicInstant(nanoseconds: 129_999_999_999)) == .refuse(retryAfter: .nanoseconds(1)))
         #expect(circuit.status(at: .second(130)).isAllowed && circuit.status(at: .second(130)).state == .halfOpen)
         #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
     }
@@ -95,7 +96,7 @@ private let now = Instant.second(100)
     func growth() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .exponential())
         circuit.record(.transient, ticket: 0, at: .second(0))
-        var (time, breaks) = (Instant.second(0), [Duration]())
+        var (time, breaks) = (MonotonicInstant.second(0), [Duration]())
         for probe in 1...6 {
             let remaining = circuit.status(at: time).timeRemaining
             breaks.append(remaining ?? .zero)
@@ -133,8 +134,8 @@ private let now = Instant.second(100)
         var circuit = ThreeStateCircuit(
             tripping: .consecutiveFailures(1), openFor: .constant(Duration(attoseconds: .max)))
         circuit.record(.transient, ticket: 0, at: now)
-        #expect(circuit.status(at: Instant(nanoseconds: .max - 1)).state == .open)
-        #expect(circuit.admit(at: Instant(nanoseconds: .max - 1)) == .refuse(retryAfter: .nanoseconds(1)))
+        #expect(circuit.status(at: MonotonicInstant(nanoseconds: .max - 1)).state == .open)
+        #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .refuse(retryAfter: .nanoseconds(1)))
     }
 
     @Test("a reading that goes back does not prolong a break: it ends at its own instant")

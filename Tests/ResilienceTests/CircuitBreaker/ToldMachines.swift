@@ -3,10 +3,10 @@
 // What machines, rules and breaks are told, in fewer words.
 
 extension CircuitStateMachine {
-    mutating func admit(at now: Instant) -> CircuitAdmission { admit(at: now, using: SplitMix64(seed: 1)) }
+    mutating func admit(at now: MonotonicInstant) -> CircuitAdmission { admit(at: now, using: SplitMix64(seed: 1)) }
 
     @discardableResult
-    mutating func record(_ verdict: Verdict, ticket: UInt64 = 0, at now: Instant) -> Bool {
+    mutating func record(_ verdict: Verdict, ticket: UInt64 = 0, at now: MonotonicInstant) -> Bool {
         record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
     }
 
@@ -33,35 +33,39 @@ extension Circuit {
 
 extension TripRule {
     /// - Returns: whether the circuit should be open now.
-    mutating func ended(_ verdict: Verdict, at now: Instant = Instant(nanoseconds: 0), began: Instant? = nil) -> Bool {
+    mutating func ended(
+        _ verdict: Verdict, at now: MonotonicInstant = MonotonicInstant(nanoseconds: 0), began: MonotonicInstant? = nil
+    ) -> Bool {
         ended(CallEnd(verdict, at: now, began: began))
         return isMet(at: now)
     }
 
-    func evidence(of verdict: Verdict) -> Evidence { evidence(of: CallEnd(verdict, at: Instant(nanoseconds: 0))) }
+    func evidence(of verdict: Verdict) -> TripEvidence {
+        evidence(of: CallEnd(verdict, at: MonotonicInstant(nanoseconds: 0)))
+    }
 }
 
 extension BreakDuration {
     func duration(afterTrips trips: Int) -> Duration {
-        duration(of: Trip(earlier: trips), using: SplitMix64(seed: 1))
+        duration(of: CircuitTrip(earlier: trips), using: SplitMix64(seed: 1))
     }
 }
 
 /// A break that ends before it begins: it is to be taken for none.
 struct NegativeBreak: BreakDuration {
     var description: String { "for less than no time" }
-    func duration(of trip: Trip, using generator: SplitMix64) -> Duration { .seconds(-5) }
+    func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { .seconds(-5) }
 }
 
 /// A circuit of one's own, that goes by verdicts alone and changes when it is asked: open for a minute after a failure.
 struct PlainCircuit: CircuitStateMachine {
     private(set) var state = CircuitState.closed
-    private var until = Instant.distantPast
+    private var until = MonotonicInstant.distantPast
 
     var description: String { "plain" }
-    var changesAt: Instant? { state == .open ? until : nil }
+    var changesAt: MonotonicInstant? { state == .open ? until : nil }
 
-    mutating func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission {
+    mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         if state == .open, now < until { return .refuse(retryAfter: now.duration(to: until)) }
         if state == .open { state = .halfOpen }
         return .allow(ticket: state == .halfOpen ? 1 : 0)
@@ -74,12 +78,12 @@ struct PlainCircuit: CircuitStateMachine {
     }
 
     mutating func reset(keepingGrowth: Bool) { state = .closed }
-    func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: state, failureCount: 0) }
-    func wantsProbe(at now: Instant) -> Bool { state == .open && until <= now }
+    func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: state, failureCount: 0) }
+    func wantsProbe(at now: MonotonicInstant) -> Bool { state == .open && until <= now }
 
     /// Whatever was before, it begins as closed.
-    func memory(at now: Instant) -> CircuitMemory? { CircuitMemory(state: .closed) }
-    mutating func restore(_ memory: CircuitMemory, takenAt instant: Instant) -> Bool {
+    func memory(at now: MonotonicInstant) -> CircuitMemory? { CircuitMemory(state: .closed) }
+    mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool {
         state = .closed
         return true
     }

@@ -10,17 +10,17 @@ private final class InterruptedClock: TimeBase {
 
     init(_ clock: ManualClock) { self.clock = clock }
 
-    var now: Instant { clock.now }
+    var now: MonotonicInstant { clock.now }
 
     func meanwhile(_ body: @escaping @Sendable () -> Void) { interruption.withLock { $0 = body } }
 
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         let alarm = clock.schedule(at: deadline, action)
         interruption.withLock { $0.take() }?()
         return alarm
     }
 
-    func cancel(_ alarm: Alarm) { clock.cancel(alarm) }
+    func cancel(_ alarm: TimeBaseAlarm) { clock.cancel(alarm) }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct TransitionTests {
@@ -161,7 +161,7 @@ private final class InterruptedClock: TimeBase {
 
     @Test("the status says since when the circuit is in its state, and when it was last closed")
     func since() throws {
-        func at(_ seconds: Int) -> Instant { start + .seconds(seconds) }
+        func at(_ seconds: Int) -> MonotonicInstant { start + .seconds(seconds) }
         let start = clock.now
         #expect(breaker.status.since == nil && breaker.status.lastClosed == nil)
         clock.advance(to: at(5))
@@ -203,7 +203,8 @@ private final class InterruptedClock: TimeBase {
                 let all = [false, true].map { isWatched in
                     let (clock, recorder) = (ManualClock(), EventRecorder())
                     let start = clock.now
-                    let breaker = CircuitBreaker(circuit: machine(), timeBase: clock, observers: Observers(recorder))
+                    let breaker = CircuitBreaker(
+                        circuit: machine(), timeBase: clock, observers: PolicyObservers(recorder))
                     let stream = isWatched ? breaker.transitions() : nil
                     breaker.trip(for: .seconds(60))
                     clock.advance(by: .seconds(60))
@@ -280,7 +281,7 @@ private final class InterruptedClock: TimeBase {
     @Test("what is done by hand after a break's end is told after that end")
     func toldInOrder() async {
         let recorder = EventRecorder()
-        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
         breaker.trip(for: .seconds(60))
         clock.advance(by: .seconds(100))
         breaker.reset()

@@ -42,7 +42,7 @@ private struct ListedVerdicts: ExplorableMachine {
             verdicts = []
         case .record(let verdict):
             let evidence = rule.evidence(of: verdict)
-            let expected: Evidence =
+            let expected: TripEvidence =
                 failing.contains(verdict) ? .failing : healthy.contains(verdict) ? .healthy : .none
             try require(evidence, is: expected, "the evidence")
             verdicts.append(verdict)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-private let now = Instant.second(0)
+private let now = MonotonicInstant.second(0)
 
 @Suite struct TripRuleTests {
     @Test(
@@ -11,8 +11,8 @@ private let now = Instant.second(0)
             (.success, .healthy, .healthy), (.transient, .failing, .none), (.uncertain, .failing, .none),
             (.throttled, .none, .failing), (.throttled(retryAfter: .seconds(9)), .none, .failing),
             (.permanent, .healthy, .none), (.rejected, .none, .none), (.cancelled, .none, .none),
-        ] as [(Verdict, Evidence, Evidence)])
-    func evidence(verdict: Verdict, ofFailures: Evidence, ofThrottles: Evidence) {
+        ] as [(Verdict, TripEvidence, TripEvidence)])
+    func evidence(verdict: Verdict, ofFailures: TripEvidence, ofThrottles: TripEvidence) {
         #expect(ConsecutiveFailures.consecutiveFailures(5).evidence(of: verdict) == ofFailures)
         #expect(ConsecutiveFailures.consecutiveThrottles(3).evidence(of: verdict) == ofThrottles)
     }

@@ -10,7 +10,7 @@ import Testing
 
     init() {
         breaker = CircuitBreaker(
-            openFor: .exponential(from: .seconds(30)), timeBase: clock, observers: Observers(recorder))
+            openFor: .exponential(from: .seconds(30)), timeBase: clock, observers: PolicyObservers(recorder))
     }
 
     private var lines: [String] { recorder.events(of: CircuitBreaker.Event.self).map { "\($0)" } }
@@ -111,7 +111,7 @@ import Testing
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
         try clock.run {
             let breaker = CircuitBreaker(
-                healthCheck: HealthCheck { try await check() }, timeBase: clock)
+                healthCheck: CircuitHealthCheck { try await check() }, timeBase: clock)
             breaker.trip(for: .seconds(10))
             breaker.trip(for: .seconds(100))
             let start = clock.now

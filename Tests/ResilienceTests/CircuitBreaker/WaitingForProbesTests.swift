@@ -9,7 +9,7 @@ import Testing
     let recorder = EventRecorder()
 
     /// Half-open after a failure; who finds the probe out waits for 5 s at most, and a probe has 20 s.
-    private func halfOpen(_ observers: Observers = Observers()) throws -> CircuitBreaker {
+    private func halfOpen(_ observers: PolicyObservers = PolicyObservers()) throws -> CircuitBreaker {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), probeLease: .seconds(20), excess: .waits(upTo: .seconds(5))),
@@ -21,9 +21,9 @@ import Testing
 
     /// - Returns: until when the call waits; nil if it goes. It throws what it is refused with.
     private func enter(
-        _ breaker: CircuitBreaker, _ slot: inout Slot, deadline: Instant = .distantFuture
-    ) throws -> Instant? {
-        var call = Call(breaker.ownCore, CallOptions(deadline: deadline))
+        _ breaker: CircuitBreaker, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
+    ) throws -> MonotonicInstant? {
+        var call = PolicyCall(breaker.ownCore, CallOptions(deadline: deadline))
         switch breaker.enter(&call, &slot) {
         case .proceed: return nil
         case .park(_, let until): return until
@@ -34,9 +34,9 @@ import Testing
 
     @Test("a call that finds its place taken again waits on, for what is left of its time")
     func waitsOn() throws {
-        let breaker = try halfOpen(Observers(recorder))
+        let breaker = try halfOpen(PolicyObservers(recorder))
         let probe = try breaker.acquire()
-        var (first, second) = (Slot(), Slot())
+        var (first, second) = (PolicySlot(), PolicySlot())
         let end = clock.now + .seconds(5)
         #expect(try enter(breaker, &first) == end && enter(breaker, &second) == end)
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .waiting } == 2)
@@ -55,10 +55,10 @@ import Testing
     func noLonger() throws {
         let breaker = try halfOpen()
         let probe = try breaker.acquire()
-        var slot = Slot()
+        var slot = PolicySlot()
         #expect(try enter(breaker, &slot, deadline: clock.now + .seconds(2)) == clock.now + .seconds(2))
         clock.advance(by: .seconds(18))
-        slot = Slot()
+        slot = PolicySlot()
         #expect(try enter(breaker, &slot) == clock.now + .seconds(2))
         probe.complete(.success)
     }
@@ -67,7 +67,7 @@ import Testing
     func refusedAtOnce() throws {
         let breaker = try halfOpen()
         let probe = try breaker.acquire()
-        var slot = Slot()
+        var slot = PolicySlot()
         _ = try enter(breaker, &slot)
         probe.complete(.transient)
         // Of these two the second finds the first one's refusal still standing.
@@ -98,11 +98,11 @@ import Testing
     func countsAfterwards() throws {
         let breaker = try halfOpen()
         let probe = try breaker.acquire()
-        var slots = [Slot(), Slot(), Slot()]
+        var slots = [PolicySlot(), PolicySlot(), PolicySlot()]
         for index in slots.indices { _ = try enter(breaker, &slots[index]) }
         probe.complete(.success)
         #expect(breaker.inner.withLock { $0.line.isEmpty })
-        var call = Call(breaker.ownCore)
+        var call = PolicyCall(breaker.ownCore)
         for index in slots.indices {
             #expect(try enter(breaker, &slots[index]) == nil)
             _ = breaker.exit(&call, &slots[index], Outcome(index == 2 ? .transient : .success))
@@ -151,7 +151,7 @@ import Testing
     func lateInRamp() throws {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock,
-            observers: Observers(recorder))
+            observers: PolicyObservers(recorder))
         try breaker.acquire().complete(.transient)
         clock.advance(by: .seconds(60))
         try breaker.acquire().complete(.success)
@@ -164,7 +164,7 @@ import Testing
     }
 
     /// One of the calls that a ramp lets in.
-    private func admitted(by breaker: CircuitBreaker) throws -> Permit {
+    private func admitted(by breaker: CircuitBreaker) throws -> PolicyPermit {
         for _ in 0..<100 { if let permit = try? breaker.acquire() { return permit } }
         return try breaker.acquire()
     }

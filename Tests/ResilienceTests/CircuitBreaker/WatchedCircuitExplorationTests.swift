@@ -24,7 +24,7 @@ private struct WatchedCircuit: ExplorableMachine {
     private struct Flight {
         let generation: UInt64
         let ticket: UInt64
-        let began: Instant?
+        let began: MonotonicInstant?
         let isWatched: Bool
     }
 
@@ -36,7 +36,7 @@ private struct WatchedCircuit: ExplorableMachine {
     private let maxFlights: Int
     /// Whether anybody meddles with it.
     private let isLeftAlone: Bool
-    private var now = Instant(nanoseconds: 0)
+    private var now = MonotonicInstant(nanoseconds: 0)
 
     init(slowness: Int64, ramp: Int64, isCombined: Bool = false, isLeftAlone: Bool = false, flights: Int) {
         self.slowness = slowness
@@ -64,7 +64,7 @@ private struct WatchedCircuit: ExplorableMachine {
 
     /// Readings counted from now, generations by whether they are the present one.
     var identity: [Int64]? {
-        func left(_ instant: Instant) -> Int64 {
+        func left(_ instant: MonotonicInstant) -> Int64 {
             min(20, max(-20, instant.nanoseconds.saturatingSubtracting(now.nanoseconds)))
         }
         guard let machine = circuit.machine as? ThreeStateCircuit else { return nil }

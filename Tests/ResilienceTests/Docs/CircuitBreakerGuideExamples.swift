@@ -50,7 +50,7 @@ import Testing
                 openFor: .retryAfter(otherwise: .exponential().jittered()),
                 probes: 3, closing: .successes(3), excess: .waits(upTo: .seconds(1)), ramp: .seconds(30)))
         let sync = CircuitBreaker("sync", circuit: BackoffGate(tripping: .consecutiveThrottles(3)))
-        let ledger = CircuitBreaker("ledger", healthCheck: HealthCheck { try await client.ping() })
+        let ledger = CircuitBreaker("ledger", healthCheck: CircuitHealthCheck { try await client.ping() })
         for breaker in [search, sync, ledger] { try await breaker.run {} }
         search.setMode(.isolated)  // refuses everybody; no time and no result undoes it
         #expect(!search.isAllowed)

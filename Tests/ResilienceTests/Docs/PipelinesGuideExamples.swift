@@ -61,7 +61,7 @@ private let breaker = CircuitBreaker()
     func nested() async throws {
         let pipeline = stack()
         let strict = Classifier { error in (error as? ClientError) == .notFound ? .permanent : nil }
-        let lookup = Pipeline("lookup", classifier: strict, observers: Observers(log)) {
+        let lookup = Pipeline("lookup", classifier: strict, observers: PolicyObservers(log)) {
             Retry(maxRetries: 1)
             pipeline  // its policies join this one's
         }
@@ -77,7 +77,7 @@ private let breaker = CircuitBreaker()
     }
 
     final class Recording {
-        private var permit: Permit?
+        private var permit: PolicyPermit?
 
         func start() throws { permit = try breaker.acquire() }
         func stop() { permit.take()?.complete(.success) }

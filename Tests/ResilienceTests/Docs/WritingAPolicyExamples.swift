@@ -27,13 +27,13 @@ final class Maintenance: Policy {
     func begin() { isOn.store(true, ordering: .relaxed) }
     func end() { isOn.store(false, ordering: .relaxed) }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if isOn.load(ordering: .relaxed) { return .refuse(UnderMaintenance()) }
         inside.add(1, ordering: .relaxed)
         return .proceed
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         inside.subtract(1, ordering: .relaxed)
         return .pass
     }

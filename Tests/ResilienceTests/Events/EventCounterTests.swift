@@ -3,17 +3,17 @@ import ResilienceTesting
 import Testing
 
 @Suite struct EventCounterTests {
-    private enum Told: PolicyEvent {
+    private enum Told: PolicyEventDetail {
         case bell, knock
 
         var kind: String { self == .bell ? "bell" : "knock" }
         var description: String { "at the door" }
     }
 
-    private func event(_ detail: some PolicyEvent = Told.bell, policy: String = "door", pipeline: String? = nil)
-        -> Event
+    private func event(_ detail: some PolicyEventDetail = Told.bell, policy: String = "door", pipeline: String? = nil)
+        -> PolicyEvent
     {
-        Event(policy: policy, pipeline: pipeline, time: .second(0), detail: detail)
+        PolicyEvent(policy: policy, pipeline: pipeline, time: .second(0), detail: detail)
     }
 
     private func key(_ kind: String, _ policy: String = "door", in pipeline: String? = nil) -> EventCounts.Key {
@@ -28,7 +28,7 @@ import Testing
         let clock = ManualClock()
         let counter = EventCounter()
         let breaker = CircuitBreaker("circuit", tripping: .consecutiveFailures(2), timeBase: clock)
-        let pipeline = Pipeline("activities", observers: Observers(counter)) {
+        let pipeline = Pipeline("activities", observers: PolicyObservers(counter)) {
             Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
             breaker
         }
@@ -104,7 +104,7 @@ import Testing
 
     @Test("an event's own code may ask the counter that counts it, without deadlock (P7)")
     func asksBack() {
-        struct Curious: PolicyEvent {
+        struct Curious: PolicyEventDetail {
             let counter: EventCounter
             var kind: String { "seen \(counter.counts.byKey.count)" }
             var description: String { kind }

@@ -5,7 +5,7 @@ import Testing
 /// The kinds are names in other people's dashboards: one that changes here is a break for them.
 @Suite struct EventKindTests {
     /// Every event of each policy, in the order of its enum's cases, with its kind.
-    private static let kinds: [(owner: String, kinds: [(any PolicyEvent, String)])] = [
+    private static let kinds: [(owner: String, kinds: [(any PolicyEventDetail, String)])] = [
         (
             "CircuitBreaker",
             [
@@ -81,7 +81,7 @@ import Testing
         let enums = try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .compactMap {
                 try String(contentsOf: $0, encoding: .utf8).firstMatch(
-                    of: /enum \w+: PolicyEvent[^{]*{(?s)(.*?)public var (?:kind|description)/)
+                    of: /enum \w+: PolicyEventDetail[^{]*{(?s)(.*?)public var (?:kind|description)/)
             }
             .map { $0.output.1.matches(of: /(?m)^ +case (\w+)/).map { String($0.output.1) } }
         let listed = Self.kinds.map { $0.kinds.map(\.1) }
@@ -91,7 +91,7 @@ import Testing
 
     @Test("an event that says nothing of its kind goes by its type's name")
     func byDefault() {
-        struct Ring: PolicyEvent { var description: String { "ring" } }
+        struct Ring: PolicyEventDetail { var description: String { "ring" } }
         #expect(Ring().kind == "Ring")
     }
 }

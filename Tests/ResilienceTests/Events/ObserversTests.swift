@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-private enum Noise: PolicyEvent, Equatable {
+private enum Noise: PolicyEventDetail, Equatable {
     case made(Int)
     var description: String {
         switch self {
@@ -12,14 +12,14 @@ private enum Noise: PolicyEvent, Equatable {
 }
 
 @Suite struct ObserversTests {
-    let observers = Observers()
+    let observers = PolicyObservers()
     let journal = Journal()
 
     private func send(_ number: Int = 1) {
-        observers.send(Event(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(number)))
+        observers.send(PolicyEvent(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(number)))
     }
 
-    private func note(_ name: String) -> @Sendable (Event) -> Void {
+    private func note(_ name: String) -> @Sendable (PolicyEvent) -> Void {
         { [journal] in journal.note("\(name) \($0.detail)") }
     }
 
@@ -42,11 +42,11 @@ private enum Noise: PolicyEvent, Equatable {
 
     @Test("removing twice removes nobody else, whether given at the start or added later")
     func removedTwice() {
-        let observers = Observers(ClosureObserver(note("first")), ClosureObserver(note("second")))
+        let observers = PolicyObservers(ClosureObserver(note("first")), ClosureObserver(note("second")))
         let subscription = observers.add(note("third"))
         subscription.cancel()
         subscription.cancel()
-        observers.send(Event(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(1)))
+        observers.send(PolicyEvent(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(1)))
         #expect(journal.lines == ["first made 1", "second made 1"])
     }
 
@@ -63,7 +63,7 @@ private enum Noise: PolicyEvent, Equatable {
 
     @Test("a receipt does not keep its observers alive, and is harmless after them")
     func receipt() {
-        var observers: Observers? = Observers()
+        var observers: PolicyObservers? = PolicyObservers()
         weak let watched = observers
         let subscription = observers?.add(note("a"))
         observers = nil
@@ -85,11 +85,11 @@ private enum Noise: PolicyEvent, Equatable {
 
     @Test("an observer may remove itself and others during delivery, and send an event of its own")
     func removesDuringDelivery() {
-        let subscription = Box<Observers.Subscription?>(nil)
+        let subscription = Box<PolicyObservers.Subscription?>(nil)
         let own = observers.add { [observers, journal] event in
             journal.note("own \(event.detail)")
             subscription.exchange(nil)?.cancel()
-            observers.send(Event(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(2)))
+            observers.send(PolicyEvent(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(2)))
         }
         subscription.value = own
         observers.add(note("other"))
@@ -99,10 +99,10 @@ private enum Noise: PolicyEvent, Equatable {
 
     @Test("what a removed observer held may use the observers as it goes, without deadlock")
     func deinitUses() {
-        final class Leaver: Observer {
+        final class Leaver: PolicyObserver {
             let leave: @Sendable () -> Void
             init(_ leave: @escaping @Sendable () -> Void) { self.leave = leave }
-            func receive(_ event: Event) {}
+            func receive(_ event: PolicyEvent) {}
             deinit { leave() }
         }
         let subscription = observers.add(Leaver { [observers, journal] in journal.note("empty: \(observers.isEmpty)") })
@@ -115,9 +115,9 @@ private enum Noise: PolicyEvent, Equatable {
         let clock = ManualClock()
         struct Loud: Policy {
             let made: Journal
-            let observers: Observers
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
-                func event() -> any PolicyEvent {
+            let observers: PolicyObservers
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+                func event() -> any PolicyEventDetail {
                     made.note("made")
                     return Noise.made(1)
                 }
@@ -151,8 +151,8 @@ private enum Noise: PolicyEvent, Equatable {
 
     @Test("an event reads as one line with the pipeline, if there is one, and the policy")
     func description() {
-        let byHand = Event(policy: "retry", pipeline: nil, time: .second(0), detail: Noise.made(1))
-        let inPipeline = Event(policy: "retry", pipeline: "sync", time: .second(0), detail: Noise.made(1))
+        let byHand = PolicyEvent(policy: "retry", pipeline: nil, time: .second(0), detail: Noise.made(1))
+        let inPipeline = PolicyEvent(policy: "retry", pipeline: "sync", time: .second(0), detail: Noise.made(1))
         #expect("\(byHand)" == "[retry] made 1" && "\(inPipeline)" == "[sync/retry] made 1")
     }
 }

@@ -18,8 +18,8 @@ import Testing
         struct Plain: Policy {}
         struct Surrounding: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict { try await inside(call.deadline) }
         }
         #expect(Plain().name == "Plain" && "\(Plain())" == "Plain")
@@ -29,7 +29,7 @@ import Testing
     @Test("a call knows its pipeline's name, and a pipeline what an error means")
     func names() async throws {
         struct Naming: Policy {
-            func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
                 #expect(call.name == "activities")
                 return .proceed
             }
@@ -45,8 +45,8 @@ import Testing
             let skips: Bool
 
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict {
                 if skips { return .success }
                 do { return try await inside(call.deadline) } catch { return .transient }

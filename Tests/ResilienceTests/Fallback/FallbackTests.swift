@@ -7,7 +7,7 @@ import Testing
     let recorder = EventRecorder()
 
     private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element] = { [] }) -> Pipeline {
-        Pipeline("activities", timeBase: clock, observers: Observers(recorder), elements)
+        Pipeline("activities", timeBase: clock, observers: PolicyObservers(recorder), elements)
     }
 
     @Test("degraded mode: what fails is answered by a constant, and a success by itself (A10)")
@@ -42,7 +42,7 @@ import Testing
         }) {
             let recorder = EventRecorder()
             let asked = Journal()
-            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {}
+            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {}
             let fallback: Fallback<String> = pipeline.withFallback(on: verdicts) { failure in
                 asked.note("\(failure.verdict) \(failure.error != nil)")
                 #expect(failure.verdict == verdict)

@@ -33,7 +33,7 @@ private struct ListedLastGood: ExplorableMachine {
         switch input {
         case .keep(let late):
             next += 1
-            try require(machine.keep(next, at: Instant(nanoseconds: now - late)), is: held, "what it replaced")
+            try require(machine.keep(next, at: MonotonicInstant(nanoseconds: now - late)), is: held, "what it replaced")
             kept.append((next, now - late))
         case .forget:
             try require(machine.forget(), is: held, "what it forgot")
@@ -43,7 +43,7 @@ private struct ListedLastGood: ExplorableMachine {
         }
         for reading in [now - 2, now, now + 1] {
             let age = kept.map { max(0, reading - $0.at) }.min()
-            let instant = Instant(nanoseconds: reading)
+            let instant = MonotonicInstant(nanoseconds: reading)
             try require(machine.age(at: instant), is: age.map { .nanoseconds($0) }, "the age")
             let value = age.flatMap { $0 <= maxAge ? kept.last?.value : nil }
             try require(machine.value(at: instant), is: value, "what it hands back")

@@ -12,14 +12,14 @@ final class ToldTime: TimeBase {
 
     private let readings = Atomic(0)
 
-    var now: Instant {
+    var now: MonotonicInstant {
         if readings.add(1, ordering: .relaxed).newValue.isMultiple(of: 7) { sched_yield() }
         return .second(Int64(Self.seconds))
     }
 
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
-        Alarm(slot: 0, generation: 0)
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
+        TimeBaseAlarm(slot: 0, generation: 0)
     }
 
-    func cancel(_ alarm: Alarm) {}
+    func cancel(_ alarm: TimeBaseAlarm) {}
 }

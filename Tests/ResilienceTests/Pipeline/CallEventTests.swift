@@ -8,7 +8,7 @@ import Testing
     let recorder = EventRecorder()
 
     private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
-        Pipeline("calls", timeBase: clock, observers: Observers(recorder), elements)
+        Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder), elements)
     }
 
     private func work(_ seconds: Int) async { _ = await Waiter().wait(until: clock.now + .seconds(seconds), on: clock) }
@@ -112,7 +112,7 @@ import Testing
     @Test("the verdict of a policy's own error is that which the policy gave")
     func replaced() async {
         struct Replacing: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 .replace(Outage(number: 9), as: .permanent)
             }
         }
@@ -123,7 +123,7 @@ import Testing
 
     @Test("an attempt is told with its own verdict, not with that of the one before")
     func ownVerdict() async throws {
-        let pipeline = Pipeline("calls", timeBase: RushingClock(), observers: Observers(recorder)) {
+        let pipeline = Pipeline("calls", timeBase: RushingClock(), observers: PolicyObservers(recorder)) {
             Retry(maxRetries: 1, backoff: .none)
         }
         _ = try await pipeline.run(judging: { $0 == 1 ? .transient : .success }) { attempt in attempt.number }
@@ -137,13 +137,14 @@ import Testing
     @Test("what ends a call is told as what it means, whatever a classifier of one's own says of such errors")
     func ownClassifier() throws {
         struct Replacing: Policy {
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 .replace(Outage(number: 9), as: .throttled)
             }
         }
         func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
             Pipeline(
-                timeBase: clock, classifier: Classifier { _ in .permanent }, observers: Observers(recorder), elements)
+                timeBase: clock, classifier: Classifier { _ in .permanent }, observers: PolicyObservers(recorder),
+                elements)
         }
         let (plain, replacing) = (pipeline { Retry(maxRetries: 0) }, pipeline { Replacing() })
         let sleepy = pipeline { ScriptedPolicy("sleepy", in: [.sleep(.seconds(10))]) }
@@ -188,14 +189,14 @@ private final class CountingTimeBase: TimeBase {
 
     var readings: Int { count.withLock { $0 } }
 
-    var now: Instant {
+    var now: MonotonicInstant {
         count.withLock { $0 += 1 }
         return .second(0)
     }
 
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
-        Alarm(slot: 0, generation: 0)
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
+        TimeBaseAlarm(slot: 0, generation: 0)
     }
 
-    func cancel(_ alarm: Alarm) {}
+    func cancel(_ alarm: TimeBaseAlarm) {}
 }

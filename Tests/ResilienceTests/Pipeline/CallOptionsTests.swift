@@ -7,7 +7,7 @@ import Testing
 private final class Listening: Policy {
     let seen = Locked<[CallOptions]>([])
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let options = call.options
         seen.withLock { $0.append(options) }
         return .proceed
@@ -16,7 +16,7 @@ private final class Listening: Policy {
 
 @Suite struct CallOptionsTests {
     private let options = CallOptions(
-        deadline: Instant(nanoseconds: .max - 1), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
+        deadline: MonotonicInstant(nanoseconds: .max - 1), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
 
     @Test("what a caller says of a call reaches every policy, inside of a timeout too")
     func reachesAll() async throws {
@@ -27,7 +27,7 @@ private final class Listening: Policy {
             inner
         }
         let attempt = try await pipeline.run(options: options) { $0 }
-        #expect(attempt == Attempt(number: 3, deadline: Instant(nanoseconds: .max - 1)))
+        #expect(attempt == Attempt(number: 3, deadline: MonotonicInstant(nanoseconds: .max - 1)))
         #expect([outer, inner].map { $0.seen.withLock { $0 } } == [[options], [options]])
     }
 

@@ -57,8 +57,8 @@ import Testing
     @Test("a call whose deadline is over is refused before any policy sees it, and the operation does not run")
     func over() async {
         let recorder = EventRecorder()
-        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
-        let pipeline = Pipeline("calls", observers: Observers(recorder)) { breaker }
+        let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
+        let pipeline = Pipeline("calls", observers: PolicyObservers(recorder)) { breaker }
         for seconds in [0, -1, -1_000_000] {
             let error = await #expect(throws: DeadlinePassed.self) {
                 try await pipeline.run(options: near(seconds)) { try await operation(1) }
@@ -175,8 +175,8 @@ private struct DeadlineIn: AroundPolicy {
     init(_ length: Duration) { self.length = length }
 
     func around(
-        _ call: inout Call, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict { try await inside(call.now + length) }
 }
 
@@ -190,7 +190,7 @@ private final class Oversleeping: Policy {
         self.timeBase = timeBase
     }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if slot.first == 1 { return .proceed }
         slot.first = 1
         return .sleep(until: call.now + length)

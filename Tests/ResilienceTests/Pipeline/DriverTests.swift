@@ -259,12 +259,12 @@ private struct AskingAgain: Policy {
         (self.journal, self.timeBase) = (journal, timeBase)
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         journal.note(outcome.verdict == .transient ? "again" : "passed")
         return outcome.verdict == .transient ? .again(at: call.now + .seconds(1)) : .pass
     }
 
-    func abandon(_ call: inout Call, _ slot: inout Slot) { journal.note("abandoned") }
+    func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) { journal.note("abandoned") }
 }
 
 /// Notes how long the operation took.
@@ -274,13 +274,13 @@ private struct Timing: Policy {
 
     init(_ journal: Journal, _ timeBase: any TimeBase) { (self.journal, self.timeBase) = (journal, timeBase) }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         slot.first = UInt64(bitPattern: call.now.nanoseconds)
         return .proceed
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
-        let began = Instant(nanoseconds: Int64(bitPattern: slot.first))
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+        let began = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.first))
         journal.note("\(began.duration(to: call.now).components.seconds) s")
         return .pass
     }

@@ -3,9 +3,9 @@ import Resilience
 /// Permits that are held for a while, and reported in the order in which they were taken.
 final class HeldPermits {
     private final class Box {
-        private var permit: Permit?
+        private var permit: PolicyPermit?
 
-        init(_ permit: consuming Permit) { self.permit = consume permit }
+        init(_ permit: consuming PolicyPermit) { self.permit = consume permit }
 
         func complete(_ verdict: Verdict) {
             let permit = permit.take()
@@ -17,7 +17,7 @@ final class HeldPermits {
 
     var isEmpty: Bool { boxes.isEmpty }
 
-    func add(_ permit: consuming Permit) { boxes.append(Box(permit)) }
+    func add(_ permit: consuming PolicyPermit) { boxes.append(Box(permit)) }
 
     func reverse() { boxes.reverse() }
 

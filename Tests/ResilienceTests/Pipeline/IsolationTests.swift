@@ -123,7 +123,7 @@ import Testing
     @Test("a call that was parked in a bulkhead's queue runs its operation on its caller's actor")
     func afterParking() async throws {
         let recorder = EventRecorder()
-        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: Observers(recorder))
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
         let permit = try bulkhead.acquire()
         async let added = Ledger().add(through: bulkhead)
         await recorder.waitForEvents(1)

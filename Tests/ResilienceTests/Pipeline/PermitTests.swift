@@ -18,7 +18,7 @@ import Testing
     func completedWithAnError() throws {
         final class Listening: Policy {
             let errors = Box<[(any Error)?]>([])
-            func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
                 errors.value.append(outcome.error)
                 return .pass
             }
@@ -127,7 +127,7 @@ import Testing
     @Test("acquireWaiting waits for room in a bulkhead")
     func waitsForRoom() async throws {
         let recorder = EventRecorder()
-        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: Observers(recorder))
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
         let inside = try bulkhead.acquire()
         async let next: Void = bulkhead.acquireWaiting().complete(.success)
         await recorder.waitForEvents(1)
@@ -152,7 +152,7 @@ import Testing
     @Test("cancelled in acquireWaiting, the caller leaves the queue and gets a CancellationError")
     func cancelledWaiting() async throws {
         let recorder = EventRecorder()
-        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: Observers(recorder))
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
         let inside = try bulkhead.acquire()
         let task = Task { try await bulkhead.acquireWaiting().complete(.success) }
         await recorder.waitForEvents(1)

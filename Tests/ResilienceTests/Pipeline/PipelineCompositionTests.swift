@@ -170,8 +170,8 @@ import Testing
             final class Gate: AroundPolicy {
                 let traits = PolicyTraits(canNestInItself: false)
                 func around(
-                    _ call: inout Call, isolation: isolated (any Actor)?,
-                    _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+                    _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                    _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
                 ) async throws -> Verdict { try await inside(call.deadline) }
             }
             let gate = Gate()

@@ -96,8 +96,8 @@ import Testing
             let name = "elsewhere"
             let traits = PolicyTraits(waits: true, holdsPermits: true, measuresDuration: true)
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict { try await inside(call.deadline) }
         }
         let warnings = Pipeline {

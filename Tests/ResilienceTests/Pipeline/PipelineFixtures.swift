@@ -25,7 +25,7 @@ final class ScriptedPolicy: Policy {
         case proceed
         case refuse(any Error)
         case sleep(Duration)
-        case park(Waiter, until: Instant = .distantFuture)
+        case park(Waiter, until: MonotonicInstant = .distantFuture)
     }
 
     enum Outward: Sendable {
@@ -57,7 +57,7 @@ final class ScriptedPolicy: Policy {
     var mistakes: [String] { state.withLock { $0.mistakes } }
 
     // The slot's words: where the call stands (0 outside, 1 told to wait, 2 inside), and the rounds.
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (stood, answer) = (slot.first, state.withLock { $0.inward.isEmpty ? .proceed : $0.inward.removeFirst() })
         if stood == 0 { slot.second += 1 }
         state.withLock { state in
@@ -85,7 +85,7 @@ final class ScriptedPolicy: Policy {
         }
     }
 
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         let answer: Outward = state.withLock { state in
             if slot.first == 0 { state.mistakes.append("\(name) left without being inside") }
             state.owed -= 1
@@ -100,7 +100,7 @@ final class ScriptedPolicy: Policy {
         }
     }
 
-    func abandon(_ call: inout Call, _ slot: inout Slot) {
+    func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         guard slot.first != 0 else { return }
         state.withLock { $0.mistakes.append("\(name) abandoned, and owed an exit") }
     }
@@ -113,8 +113,8 @@ struct PlainAround: AroundPolicy {
     var refusal: Outage?
 
     func around(
-        _ call: inout Call, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         journal?.note("\(name) in")
         defer { journal?.note("\(name) out") }
@@ -125,17 +125,17 @@ struct PlainAround: AroundPolicy {
 
 /// A clock on which no wait takes time: an alarm moves it on and fires at once.
 final class RushingClock: TimeBase {
-    private let reading = Locked(Instant(nanoseconds: 1))
+    private let reading = Locked(MonotonicInstant(nanoseconds: 1))
 
-    var now: Instant { reading.withLock { $0 } }
+    var now: MonotonicInstant { reading.withLock { $0 } }
 
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         reading.withLock { $0 = max($0, deadline) }
         action()
-        return Alarm(slot: 0, generation: 0)
+        return TimeBaseAlarm(slot: 0, generation: 0)
     }
 
-    func cancel(_ alarm: Alarm) {}
+    func cancel(_ alarm: TimeBaseAlarm) {}
 }
 
 func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }

@@ -199,7 +199,7 @@ import Testing
     func anew() throws {
         // The inner retry's stay is over when the outer one goes round: what comes then is a first attempt for it.
         let recorder = EventRecorder()
-        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
             Retry("outer", maxRetries: 1, backoff: .constant(.seconds(1)))
             Retry("inner", maxRetries: 1, backoff: .constant(.seconds(1)))
             breaker(2)
@@ -217,7 +217,7 @@ import Testing
     @Test("the retry tells that it was refused, and its hook is given all that happened")
     func told() throws {
         let recorder = EventRecorder()
-        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
             Retry(
                 maxRetries: 5, backoff: .constant(.seconds(1)),
                 onGiveUp: { [journal] history, reason in journal.note("\(history.failures.map(\.verdict)) \(reason)") })
@@ -262,7 +262,7 @@ import Testing
             ([.transient, .rejected], .attemptsExhausted, "no attempt is left"),
         ] as [(VerdictSet, Retry.GivingUp, String)] {
             let recorder = EventRecorder()
-            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
                 Retry(maxRetries: 3, backoff: .constant(.seconds(1)), on: verdicts, wrapsLastError: true)
                 CircuitBreaker(
                     tripping: .consecutiveFailures(1), openFor: .constant(.milliseconds(3_900)), timeBase: clock)
@@ -283,7 +283,7 @@ import Testing
     func countedNone() throws {
         for retries in [0, 2] {
             let recorder = EventRecorder()
-            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
                 Retry(maxRetries: retries, on: .rejected, wrapsLastError: true)
                 Refusing()
             }
@@ -345,7 +345,7 @@ import Testing
 
 /// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for refusals.
 private struct OwnRetry: Policy {
-    func exit(_ call: inout Call, _ slot: inout Slot, _ outcome: Outcome) -> Exit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
         guard outcome.verdict != .success, outcome.verdict != .cancelled, slot.first < 3 else { return .pass }
         slot.first += 1
         return .again(at: call.now + .seconds(1))
@@ -359,5 +359,5 @@ private struct Refusing: Policy {
         var description: String { "Closed." }
     }
 
-    func enter(_ call: inout Call, _ slot: inout Slot) -> Entry { .refuse(Closed()) }
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .refuse(Closed()) }
 }

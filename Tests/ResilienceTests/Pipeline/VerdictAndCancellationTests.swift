@@ -18,8 +18,8 @@ import Testing
 
     @Test("a result is judged once, also if the call has a deadline, observers, or a timeout")
     func judgedOnce() async throws {
-        for deadline in [Instant.distantFuture, clock.now + .seconds(3_600)] {
-            for observers in [Observers(), Observers(EventRecorder())] {
+        for deadline in [MonotonicInstant.distantFuture, clock.now + .seconds(3_600)] {
+            for observers in [PolicyObservers(), PolicyObservers(EventRecorder())] {
                 for timeout in [nil, Timeout(.seconds(3_000))] {
                     let pipeline = Pipeline(timeBase: clock, observers: observers) {
                         Retry(maxRetries: 2, backoff: .none)
@@ -174,9 +174,9 @@ import Testing
     func cancelledBefore() async throws {
         let recorder = EventRecorder()
         let throttle = Throttle(.perSecond(1), timeBase: clock)
-        let breaker = CircuitBreaker(timeBase: clock, observers: Observers(recorder))
+        let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
         let timeout = Timeout(.seconds(5))
-        let pipeline = Pipeline("calls", observers: Observers(recorder)) {
+        let pipeline = Pipeline("calls", observers: PolicyObservers(recorder)) {
             Retry(); breaker; throttle; timeout
         }
         let patience = AbandoningTimeout(.seconds(5), timeBase: clock)

@@ -92,7 +92,7 @@ import Testing
     func watched() {
         let recorder = EventRecorder()
         let breakers = CircuitBreakerRegistry<String> { [clock] in
-            CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock, observers: Observers(recorder))
+            CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock, observers: PolicyObservers(recorder))
         }
         for endpoint in ["/a", "/b"] { try? breakers[endpoint].acquire().complete(.transient) }
         let opened = recorder.events.filter {

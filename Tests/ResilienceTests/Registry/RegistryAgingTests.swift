@@ -155,7 +155,7 @@ import Testing
     func throttles() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(
-                Rate(1, per: .seconds(86_400)), holdOnThrottled: true, holdBackoff: .constant(.seconds(60)),
+                ThrottleRate(1, per: .seconds(86_400)), holdOnThrottled: true, holdBackoff: .constant(.seconds(60)),
                 timeBase: clock)
         }
         try throttles[-1].acquire().complete(.success)
@@ -170,7 +170,7 @@ import Testing
 
     @Test("a throttle and a bulkhead that all keys share, and that are always in use, keep no key (P39)")
     func shared() throws {
-        let throttle = Throttle(Rate(1, per: .seconds(3600)), burst: 100, timeBase: clock)
+        let throttle = Throttle(ThrottleRate(1, per: .seconds(3600)), burst: 100, timeBase: clock)
         let bulkhead = Bulkhead(limit: 100, timeBase: clock)
         let pipelines = PipelineRegistry<Int>(capacity: 10, timeBase: clock) { _ in
             Pipeline {

@@ -34,13 +34,13 @@ import Testing
     func news() async {
         let (old, new) = (EventRecorder(), EventRecorder())
         let pipelines = PipelineRegistry<String> { [clock] _ in
-            Pipeline("old", observers: Observers(old)) {
+            Pipeline("old", observers: PolicyObservers(old)) {
                 CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
             }
         }
         let breaker = pipelines["/a"].circuitBreakers[0]
         let kept = pipelines.reconfigure { [clock] _ in
-            Pipeline("new", classifier: Classifier { _ in .permanent }, observers: Observers(new)) {
+            Pipeline("new", classifier: Classifier { _ in .permanent }, observers: PolicyObservers(new)) {
                 CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
             }
         }

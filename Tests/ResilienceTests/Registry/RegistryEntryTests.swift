@@ -24,10 +24,10 @@ import Testing
     private struct Forgetful: CircuitStateMachine {
         var state: CircuitState { .closed }
         var description: String { "forgetful" }
-        func admit(at now: Instant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
+        func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
         func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool { false }
         func reset(keepingGrowth: Bool) {}
-        func status(at now: Instant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+        func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
     }
 
     @Test("what is not at rest is not evicted, unless it says so itself")
@@ -83,7 +83,7 @@ import Testing
 
     @Test("unless told otherwise, a reader of a registry's changes that lags keeps a thousand")
     func keptByDefault() async {
-        let registry = Registry<Int, CircuitBreaker> { [clock] _ in
+        let registry = PolicyRegistry<Int, CircuitBreaker> { [clock] _ in
             CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         }
         let stream = registry.transitions()
@@ -94,7 +94,7 @@ import Testing
     @Test(
         "a reader of a registry's changes that lags keeps as many as asked for, but one at least", arguments: [2, 1, 0])
     func kept(limit: Int) async {
-        let registry = Registry<String, CircuitBreaker> { [clock] _ in
+        let registry = PolicyRegistry<String, CircuitBreaker> { [clock] _ in
             CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         }
         let stream = registry.transitions(bufferingNewest: limit)

@@ -64,20 +64,20 @@ import Testing
 
     @Test("a forgotten breaker is let go of outside the lock: what it held may use the registry as it goes")
     func letGoOutsideTheLock() {
-        final class Watcher: Observer {
+        final class Watcher: PolicyObserver {
             let breakers: @Sendable () -> Int?
             let seen: Journal
             init(_ seen: Journal, _ breakers: @escaping @Sendable () -> Int?) {
                 (self.seen, self.breakers) = (seen, breakers)
             }
-            func receive(_ event: Event) {}
+            func receive(_ event: PolicyEvent) {}
             deinit { seen.note("\(breakers() ?? -1) left") }
         }
         let registry = Box<CircuitBreakerRegistry<Int>?>(nil)
         let seen = Journal()
         let breakers = CircuitBreakerRegistry<Int>(capacity: 2) { [clock] key in
             let watcher = Watcher(seen) { registry.value?.count }
-            return CircuitBreaker("\(key)", timeBase: clock, observers: Observers(watcher))
+            return CircuitBreaker("\(key)", timeBase: clock, observers: PolicyObservers(watcher))
         }
         registry.value = breakers
         for key in 0..<3 { _ = breakers[key] }

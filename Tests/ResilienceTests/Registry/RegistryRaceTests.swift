@@ -166,7 +166,7 @@ import Testing
     @Test("a value that was evicted while it was changed is not put in again, nor in the place of one made anew")
     func evictedWhileChanged() {
         let hook = Hook()
-        let values = Registry<String, Plain>(capacity: 1) { _ in Plain(limit: 1, origin: "first", hook: hook) }
+        let values = PolicyRegistry<String, Plain>(capacity: 1) { _ in Plain(limit: 1, origin: "first", hook: hook) }
         _ = values["/a"]
         hook.set { _ = values["/b"] }
         #expect(values.setOverride("/a") { Plain(limit: 2, origin: "second", hook: hook) })
@@ -200,7 +200,7 @@ import Testing
             func reconfigured(like other: Asked) -> Asked? { other }
         }
         let hook = Hook()
-        let values = Registry<Int, Asked>(capacity: 1) { _ in Asked(hook) }
+        let values = PolicyRegistry<Int, Asked>(capacity: 1) { _ in Asked(hook) }
         // It was idle when it was asked, and has something to tell when it is to go.
         _ = values[1]
         hook.set { values[1].isBusy.value = true }
@@ -319,15 +319,15 @@ import Testing
             let count: @Sendable () -> Int?
             let seen = Journal()
             init(_ count: @escaping @Sendable () -> Int?) { self.count = count }
-            var now: Instant {
+            var now: MonotonicInstant {
                 seen.note("\(count() ?? -1)")
                 return .second(0)
             }
-            func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+            func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
                 seen.note("alarm: \(count() ?? -1)")
-                return Alarm(slot: 0, generation: 0)
+                return TimeBaseAlarm(slot: 0, generation: 0)
             }
-            func cancel(_ alarm: Alarm) { _ = count() }
+            func cancel(_ alarm: TimeBaseAlarm) { _ = count() }
         }
         let registry = Box<CircuitBreakerRegistry<Int>?>(nil)
         let base = Base { registry.value?.count }

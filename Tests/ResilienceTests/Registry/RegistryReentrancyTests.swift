@@ -84,7 +84,7 @@ import Testing
         let state: Locked<State>
         let clock = ManualClock()
         let shared: CircuitBreaker?
-        let registry = Box<Registry<Int, Probe>?>(nil)
+        let registry = Box<PolicyRegistry<Int, Probe>?>(nil)
 
         init(seed: UInt64) {
             state = Locked(State(random: SeededNumbers(seed: seed)))
@@ -191,7 +191,7 @@ import Testing
     func meddling() throws {
         for seed in 0..<100 {
             let world = World(seed: UInt64(seed))
-            world.registry.value = Registry(capacity: 4, timeBase: world.clock) { _ in world.made(0) }
+            world.registry.value = PolicyRegistry(capacity: 4, timeBase: world.clock) { _ in world.made(0) }
             for step in 0..<150 {
                 world.step()
                 try world.check("seed \(seed), step \(step)")

@@ -9,14 +9,14 @@ final class RecordingClock: TimeBase {
     init(_ clock: ManualClock = ManualClock()) { self.clock = clock }
 
     var waits: [Duration] { recorded.withLock { $0 } }
-    var now: Instant { clock.now }
+    var now: MonotonicInstant { clock.now }
 
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         recorded.withLock { $0.append(clock.now.duration(to: deadline)) }
         let alarm = clock.schedule(at: deadline, action)
         clock.advance(to: deadline)
         return alarm
     }
 
-    func cancel(_ alarm: Alarm) { clock.cancel(alarm) }
+    func cancel(_ alarm: TimeBaseAlarm) { clock.cancel(alarm) }
 }

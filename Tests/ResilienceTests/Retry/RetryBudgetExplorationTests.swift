@@ -35,7 +35,7 @@ private struct CountedTokens: ExplorableMachine {
     var identity: [Int]? { [machine.tokens] }
 
     mutating func apply(_ input: BudgetInput) throws {
-        let instant = Instant.second(1)
+        let instant = MonotonicInstant.second(1)
         switch input {
         case .succeeded(let last):
             machine.succeeded(after: last, at: instant)
@@ -68,7 +68,7 @@ private struct RecordedRatio: ExplorableMachine {
     private let reserve: Int128
     private let window: Int64
     private var machine: RatioBudget
-    private var now: Instant
+    private var now: MonotonicInstant
     private var calls: [Int128] = []
     private var retries: [Int128] = []
     private var latest = Int128(Int64.min)
@@ -79,7 +79,7 @@ private struct RecordedRatio: ExplorableMachine {
         self.share = share
         self.reserve = Int128(reserve)
         self.window = window
-        now = Instant(nanoseconds: start)
+        now = MonotonicInstant(nanoseconds: start)
     }
 
     let inputs = everyInput + [.wait(1), .wait(2), .wait(7), .wait(25), .wait(-2)]
@@ -100,7 +100,7 @@ private struct RecordedRatio: ExplorableMachine {
         case .giveBack(let withdrawal):
             machine.giveBack(withdrawal)
         case .wait(let length):
-            now = Instant(nanoseconds: now.nanoseconds.saturatingAdding(length))
+            now = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(length))
         }
         try require(machine.isExhausted(at: now), is: !hasRoom, "whether it is exhausted")
     }
@@ -142,7 +142,7 @@ private struct HalvedTokens: ExplorableMachine {
     var identity: [Int]? { [machine.tokens] }
 
     mutating func apply(_ input: BudgetInput) throws {
-        let instant = Instant.second(1)
+        let instant = MonotonicInstant.second(1)
         switch input {
         case .succeeded(let last):
             machine.succeeded(after: last, at: instant)

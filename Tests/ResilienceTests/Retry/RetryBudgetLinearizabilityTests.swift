@@ -66,7 +66,7 @@ extension Linearizability {
             for _ in 0..<stepsEach {
                 let input = random.pick(inputs)
                 history.record(input, onThread: thread) {
-                    var call = Call(core)
+                    var call = PolicyCall(core)
                     switch input {
                     case .succeeded(let last): budget.succeeded(after: last, &call)
                     case .failed: budget.failed(after: .none, mayPass: true, &call)

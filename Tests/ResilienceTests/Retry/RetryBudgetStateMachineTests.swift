@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-private let now = Instant.second(100)
+private let now = MonotonicInstant.second(100)
 
 @Suite struct RetryBudgetStateMachineTests {
     // MARK: Tokens
@@ -43,7 +43,7 @@ private let now = Instant.second(100)
 
     // MARK: A share of the calls
 
-    private func allowed(_ budget: inout RatioBudget, at now: Instant = now) -> Int {
+    private func allowed(_ budget: inout RatioBudget, at now: MonotonicInstant = now) -> Int {
         var count = 0
         while count < 10_000, budget.withdraw(.usual, at: now) { count += 1 }
         return count
@@ -113,9 +113,9 @@ private let now = Instant.second(100)
     @Test("before the base's start slices are told apart as after it")
     func negativeInstants() {
         var budget = RatioBudget(share: 1, reserve: 0, window: 10)
-        budget.succeeded(after: .none, at: Instant(nanoseconds: -3))
-        #expect(!budget.isExhausted(at: Instant(nanoseconds: 6)))
-        #expect(budget.isExhausted(at: Instant(nanoseconds: 7)))
+        budget.succeeded(after: .none, at: MonotonicInstant(nanoseconds: -3))
+        #expect(!budget.isExhausted(at: MonotonicInstant(nanoseconds: 6)))
+        #expect(budget.isExhausted(at: MonotonicInstant(nanoseconds: 7)))
     }
 
     // MARK: Throttling

@@ -8,7 +8,7 @@ import Testing
     let recorder = EventRecorder()
 
     private func pipeline(_ budget: RetryBudget, maxRetries: Int = 3) -> Pipeline {
-        Pipeline(timeBase: clock, observers: Observers(recorder)) {
+        Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
             Retry(maxRetries: maxRetries, backoff: .none, budget: budget)
         }
     }
@@ -123,7 +123,7 @@ import Testing
         let budget = RetryBudget.tokens(capacity: 14)
         let journal = Journal()
         let ask = { @Sendable (who: String) in journal.note("\(who) \(budget.isExhausted)") }
-        let observers = Observers()
+        let observers = PolicyObservers()
         observers.add { if $0.detail is Retry.Event { ask("event") } }
         let retry = Retry(
             maxRetries: 1, budget: budget,

@@ -11,18 +11,18 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     private let configuration: RetryConfiguration
-    private let deadline: Instant
+    private let deadline: MonotonicInstant
     private let verdicts: [Verdict]
     private let rules: [Retry.Decision?]
     private let refusals: [Duration?]
     private let isIdempotent: Bool?
-    private let start: Instant
+    private let start: MonotonicInstant
     private let lengths: [Int64]
     private var generator = SeededGenerator(seed: 1)
     private let firstAttempt: Int
     private let goesOn: Bool
     private var machine: RetryStateMachine
-    private var now: Instant
+    private var now: MonotonicInstant
     private var hasEnded = false
 
     /// - Parameter goesOn: whether after the call's end comes another.
@@ -32,17 +32,17 @@ private struct RetriedCall: ExplorableMachine {
         isIdempotent: Bool? = nil, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
         self.configuration = configuration
-        self.deadline = Instant(nanoseconds: deadline)
+        self.deadline = MonotonicInstant(nanoseconds: deadline)
         self.verdicts = verdicts
         self.rules = rules
         self.refusals = refusals
         self.isIdempotent = isIdempotent
-        self.start = Instant(nanoseconds: start)
+        self.start = MonotonicInstant(nanoseconds: start)
         self.lengths = lengths
         self.firstAttempt = firstAttempt
         self.goesOn = goesOn
         machine = RetryStateMachine(attempts: firstAttempt)
-        now = Instant(nanoseconds: start)
+        now = MonotonicInstant(nanoseconds: start)
     }
 
     var inputs: [Input] {
@@ -62,7 +62,7 @@ private struct RetriedCall: ExplorableMachine {
 
     mutating func apply(_ input: Input) throws {
         guard case .failed(let verdict, let rule, let refusedFor, let length) = input else { return }
-        now = Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+        now = MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         let before = machine
         let decision = machine.failed(
             verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
@@ -115,9 +115,9 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     /// The latest start of an attempt.
-    private var latest: Instant {
+    private var latest: MonotonicInstant {
         guard let limit = configuration.maxElapsed else { return .distantFuture }
-        return Instant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + nanosecondsRoundedUp(limit)))
+        return MonotonicInstant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + nanosecondsRoundedUp(limit)))
     }
 
     private func backoff(after verdict: Verdict, _ rule: Retry.Decision?) -> Backoff? {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-private let now = Instant.second(100)
+private let now = MonotonicInstant.second(100)
 
 /// Two retries, 1 s after a failure that may pass, 5 s after a 429, and no Retry-After above a minute.
 private func configured(
@@ -18,9 +18,9 @@ private func configured(
 
 @Suite struct RetryStateMachineTests {
     private func decide(
-        _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: Instant = .distantFuture,
+        _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
         _ configuration: RetryConfiguration = configured(), rule: Retry.Decision? = nil, refusedFor: Duration? = nil,
-        isIdempotent: Bool? = nil, since start: Instant = .distantFuture
+        isIdempotent: Bool? = nil, since start: MonotonicInstant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var generator = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
@@ -73,7 +73,7 @@ private func configured(
             (.seconds(Int64.max), .giveUp(.retryAfterTooLong)),
             (Duration(attoseconds: .max), .giveUp(.retryAfterTooLong)),
             // Rounded up: not a nanosecond early.
-            (.seconds(30) + Duration(attoseconds: 1), .retry(at: Instant(nanoseconds: 130_000_000_001))),
+            (.seconds(30) + Duration(attoseconds: 1), .retry(at: MonotonicInstant(nanoseconds: 130_000_000_001))),
         ] as [(Duration, RetryStateMachine.Decision)])
     func retryAfter(named: Duration, decision: RetryStateMachine.Decision) {
         #expect(decide(.throttled(retryAfter: named)) == decision)
@@ -84,8 +84,8 @@ private func configured(
         arguments: [
             (.second(102), .retry(at: .second(101))), (.second(101), .giveUp(.deadlineTooNear)),
             (.second(99), .giveUp(.deadlineTooNear)), (.distantPast, .giveUp(.deadlineTooNear)),
-        ] as [(Instant, RetryStateMachine.Decision)])
-    func deadline(deadline: Instant, decision: RetryStateMachine.Decision) {
+        ] as [(MonotonicInstant, RetryStateMachine.Decision)])
+    func deadline(deadline: MonotonicInstant, decision: RetryStateMachine.Decision) {
         #expect(decide(.transient, deadline: deadline) == decision)
     }
 
@@ -219,7 +219,7 @@ private func configured(
                     from: .nanoseconds(random.wideNatural()), cap: .seconds(20), jitter: random.pick(jitters)))
             let named: Duration? = random.below(2) == 0 ? nil : .nanoseconds(random.wide())
             let verdict = random.pick([Verdict.transient, .throttled(retryAfter: named)])
-            let deadline = random.pick([Instant.distantFuture, now + .nanoseconds(random.wide())])
+            let deadline = random.pick([MonotonicInstant.distantFuture, now + .nanoseconds(random.wide())])
             var machine = RetryStateMachine(
                 attempts: 1 + random.below(1_000_000), previousDelay: random.wideNatural())
             let answer = machine.failed(verdict, at: now, deadline: deadline, configuration, using: &random)

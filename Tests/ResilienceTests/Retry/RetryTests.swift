@@ -7,7 +7,7 @@ import Testing
     let recorder = EventRecorder()
 
     private func pipeline(_ retry: Retry) -> Pipeline {
-        Pipeline("calls", timeBase: clock, observers: Observers(recorder)) { retry }
+        Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder)) { retry }
     }
 
     /// Runs to the end, the clock moving itself to the end of every wait.
@@ -15,7 +15,7 @@ import Testing
         _ retries: Retry..., operation: ScriptedOperation<Void, Int>
     ) async -> (waits: [Duration], result: Result<Int, any Error>) {
         let clock = RecordingClock(clock)
-        let pipeline = Pipeline("calls", timeBase: clock, observers: Observers(recorder)) {
+        let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder)) {
             for retry in retries { retry }
         }
         do {
@@ -194,7 +194,7 @@ import Testing
     func resumed() async throws {
         let clock = RecordingClock(clock)
         let retry = Retry(maxRetries: 4, backoff: .linear(.seconds(1)))
-        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) { retry }
+        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) { retry }
         var attempts: [Int] = []
         await #expect(throws: Outage()) {
             try await pipeline.run(options: CallOptions(firstAttempt: 3)) { attempt in
@@ -243,7 +243,7 @@ import Testing
         arguments: [(.transient, 1), (.throttled, 2)] as [(Verdict, Int)])
     func notIdempotent(verdict: Verdict, calls: Int) async {
         let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: verdict)), .success(7)])
-        let pipeline = Pipeline(timeBase: RushingClock(), observers: Observers(recorder)) { Retry() }
+        let pipeline = Pipeline(timeBase: RushingClock(), observers: PolicyObservers(recorder)) { Retry() }
         _ = try? await pipeline.run(options: CallOptions(isIdempotent: false)) { try await operation() }
         #expect(operation.callCount == calls)
         #expect(

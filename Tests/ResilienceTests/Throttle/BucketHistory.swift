@@ -4,11 +4,11 @@
 /// the period has nanoseconds, and as many as the rate has calls flow in each nanosecond.
 struct BucketHistory {
     enum Event {
-        case taken(at: Instant, cost: Int)
+        case taken(at: MonotonicInstant, cost: Int)
         /// A good probe: one call's share is left, whatever there was.
-        case emptied(at: Instant)
+        case emptied(at: MonotonicInstant)
 
-        var instant: Instant {
+        var instant: MonotonicInstant {
             switch self {
             case .taken(let instant, _), .emptied(let instant): instant
             }
@@ -22,7 +22,7 @@ struct BucketHistory {
     private(set) var step: Int128 = 1
     var events: [Event] = []
 
-    init(_ rate: Rate?, burst: Int) {
+    init(_ rate: ThrottleRate?, burst: Int) {
         flow = Int128(rate?.calls ?? 1)
         price = rate.map { Int128($0.period.saturatedNanoseconds) } ?? 0
         self.burst = burst
@@ -34,10 +34,10 @@ struct BucketHistory {
 
     func price(_ cost: Int) -> Int128 { price * Int128(cost) }
 
-    func level(at now: Instant) -> Int128 {
+    func level(at now: MonotonicInstant) -> Int128 {
         var level = capacity
         var filledAt = (events.first?.instant ?? now).nanoseconds
-        func fill(until instant: Instant) {
+        func fill(until instant: MonotonicInstant) {
             let (more, overflows) = (floor(instant.nanoseconds) - floor(filledAt)).multipliedReportingOverflow(by: flow)
             level = overflows ? capacity : min(capacity, level.saturatingAdding(more))
             filledAt = instant.nanoseconds
@@ -54,13 +54,13 @@ struct BucketHistory {
     }
 
     /// When a call that is here at `now` may go, if nobody goes before it.
-    func turn(of cost: Int, at now: Instant) -> Int128 {
+    func turn(of cost: Int, at now: MonotonicInstant) -> Int128 {
         let missing = max(0, price(cost) - level(at: now))
         return turn(missing, from: now)
     }
 
     /// When what is missing has come.
-    func turn(_ missing: Int128, from now: Instant) -> Int128 {
+    func turn(_ missing: Int128, from now: MonotonicInstant) -> Int128 {
         if missing == 0 { return Int128(now.nanoseconds) }
         let turn = floor(now.nanoseconds) + (missing + flow - 1) / flow
         return (turn + (step - 1)).flooredDivision(by: step).quotient * step

@@ -7,14 +7,14 @@ import Testing
 
 /// When each call really went.
 private final class Departures: Sendable {
-    private let instants = Mutex<[(at: Instant, cost: Int)]>([])
+    private let instants = Mutex<[(at: MonotonicInstant, cost: Int)]>([])
 
-    func note(_ cost: Int = 1, at now: Instant) { instants.withLock { $0.append((now, cost)) } }
+    func note(_ cost: Int = 1, at now: MonotonicInstant) { instants.withLock { $0.append((now, cost)) } }
 
-    var all: [(at: Instant, cost: Int)] { instants.withLock { $0 } }
+    var all: [(at: MonotonicInstant, cost: Int)] { instants.withLock { $0 } }
 
     /// The most that went in any stretch beyond what it may have been: burst + rate · time. Exact.
-    func excess(over rate: Rate, burst: Int) -> Int128 {
+    func excess(over rate: ThrottleRate, burst: Int) -> Int128 {
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
         // In calls times nanoseconds: what stood at the lowest before each.
         var (sum, lowest, most) = (Int128(0), Int128.max, Int128.min)
@@ -62,7 +62,7 @@ private final class Departures: Sendable {
     func anySchedule(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         let (calls, burst) = (1 + random.below(5), 1 + random.below(4))
-        let rate = Rate(calls, per: .milliseconds(1 + random.below(999)))
+        let rate = ThrottleRate(calls, per: .milliseconds(1 + random.below(999)))
         let throttle = Throttle(rate, burst: burst, maxWait: .seconds(30), timeBase: clock)
         let breaker = CircuitBreaker("inner", timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
@@ -173,8 +173,8 @@ private final class Departures: Sendable {
     func absentHead() throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.success)
-        func enter(_ slot: inout Slot) -> Instant? { throttle.enter(&slot, on: clock) }
-        var (first, second) = (Slot(), Slot())
+        func enter(_ slot: inout PolicySlot) -> MonotonicInstant? { throttle.enter(&slot, on: clock) }
+        var (first, second) = (PolicySlot(), PolicySlot())
         #expect(enter(&first) == clock.now + .seconds(1) && enter(&second) == clock.now + .seconds(2))
         // The first is woken, and where it is to run is busy. The second finds out, and gives it a moment.
         clock.advance(by: .seconds(2))

@@ -8,7 +8,7 @@ import Testing
         arguments: [(3, 3), (7, 7), (999, 40), (1, 1), (1_000_000_007, 9)])
     func exact(calls: Int, burst: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(calls), burst: burst)
-        let start = Instant(nanoseconds: 12_345)
+        let start = MonotonicInstant(nanoseconds: 12_345)
         #expect(machine.allowed(asks: burst + 1, at: start) == burst)
         // All of the burst is back after as many calls' time, rounded up once.
         let (whole, rest) = (Int64(burst) * 1_000_000_000).quotientAndRemainder(dividingBy: Int64(calls))
@@ -20,11 +20,11 @@ import Testing
     @Test("rates below one call or over no time are refused, and the message says so")
     func badConfiguration() async {
         let calls = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Rate(0, per: .seconds(1))
+            _ = ThrottleRate(0, per: .seconds(1))
         }
         #expect(text(calls).contains("calls is 0"))
         let period = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Rate(1, per: .zero)
+            _ = ThrottleRate(1, per: .zero)
         }
         #expect(text(period).contains("period is 0"))
     }

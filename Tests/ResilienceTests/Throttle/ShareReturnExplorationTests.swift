@@ -25,7 +25,7 @@ private struct RecordedReturns: ExplorableMachine {
     }
 
     private(set) var machine: ThrottleStateMachine
-    private let rate: Rate?
+    private let rate: ThrottleRate?
     private let window: Throttle.Window?
     private let burst: Int
     private let costs: [Int]
@@ -38,7 +38,7 @@ private struct RecordedReturns: ExplorableMachine {
     private var all: BucketHistory
     private var wasReset = false
 
-    init(_ rate: Rate, burst: Int, costs: [Int], waits: [Int64]) {
+    init(_ rate: ThrottleRate, burst: Int, costs: [Int], waits: [Int64]) {
         (self.rate, self.burst, self.costs, self.waits) = (rate, burst, costs, waits)
         window = nil
         machine = ThrottleStateMachine(rate: rate, burst: burst)
@@ -52,7 +52,7 @@ private struct RecordedReturns: ExplorableMachine {
         all = BucketHistory(nil, burst: 1)
     }
 
-    private var instant: Instant { Instant(nanoseconds: now) }
+    private var instant: MonotonicInstant { MonotonicInstant(nanoseconds: now) }
 
     var inputs: [Input] {
         waits.map { .wait($0) } + (inside.count < 3 ? costs.map { .ask(cost: $0) } : [])
@@ -126,7 +126,10 @@ private struct RecordedReturns: ExplorableMachine {
 @Suite struct ShareReturnExplorationTests {
     @Test("shares that come back let no more go than the rate, and are not lost where nobody came between")
     func rates() throws {
-        for rate in [Rate(1, per: .nanoseconds(4)), Rate(3, per: .nanoseconds(7)), Rate(2, per: .nanoseconds(1))] {
+        for rate in [
+            ThrottleRate(1, per: .nanoseconds(4)), ThrottleRate(3, per: .nanoseconds(7)),
+            ThrottleRate(2, per: .nanoseconds(1)),
+        ] {
             let explorer = Explorer(
                 RecordedReturns(rate, burst: 3, costs: [0, 1, 2, 3], waits: [1, 5]),
                 code: "RecordedReturns(\(rate), burst: 3, costs: [0, 1, 2, 3], waits: [1, 5])")

@@ -19,8 +19,8 @@ private struct SleepingCalls: ExplorableMachine {
     private struct Sleeper {
         let slot: ThrottleSlot
         let cost: Int
-        let deadline: Instant
-        let until: Instant
+        let deadline: MonotonicInstant
+        let until: MonotonicInstant
         var isWoken = false
     }
 
@@ -28,11 +28,11 @@ private struct SleepingCalls: ExplorableMachine {
         maxWait: .nanoseconds(6), maxWaiting: 2, holdBackoff: .constant(.nanoseconds(2), jitter: .none),
         maxHold: .nanoseconds(3))
     private var machine: ThrottleStateMachine
-    private var now = Instant(nanoseconds: 0)
+    private var now = MonotonicInstant(nanoseconds: 0)
     private var sleepers: [Sleeper] = []
     private var inside: [(slot: ThrottleSlot, cost: Int)] = []
 
-    init(rate: Rate?) { machine = ThrottleStateMachine(rate: rate, burst: 2) }
+    init(rate: ThrottleRate?) { machine = ThrottleStateMachine(rate: rate, burst: 2) }
 
     var inputs: [Input] {
         var inputs: [Input] = [.wait(1), .wait(3)]
@@ -55,7 +55,7 @@ private struct SleepingCalls: ExplorableMachine {
             now = now + .nanoseconds(length)
         case .come(let cost, let within):
             let deadline = within.map { now + .nanoseconds($0) } ?? .distantFuture
-            try went(in: ThrottleSlot(Slot()), cost, deadline)
+            try went(in: ThrottleSlot(PolicySlot()), cost, deadline)
         case .ask(let index):
             let call = sleepers.remove(at: index)
             try went(in: call.slot, call.cost, call.deadline)
@@ -83,7 +83,7 @@ private struct SleepingCalls: ExplorableMachine {
         try check()
     }
 
-    private mutating func went(in slot: ThrottleSlot, _ cost: Int, _ deadline: Instant) throws {
+    private mutating func went(in slot: ThrottleSlot, _ cost: Int, _ deadline: MonotonicInstant) throws {
         let isNew = slot.stage == .outside
         switch machine.admit(slot, cost: cost, deadline: deadline, configuration, at: now) {
         case .enter(let own):
@@ -121,7 +121,7 @@ private struct SleepingCalls: ExplorableMachine {
 @Suite struct ThrottleCallsExplorationTests {
     @Test("whatever calls do, none in line sleeps when it could go, or longer than it may", arguments: [true, false])
     func sleepers(hasRate: Bool) throws {
-        let machine = SleepingCalls(rate: hasRate ? Rate(1, per: .nanoseconds(2)) : nil)
+        let machine = SleepingCalls(rate: hasRate ? ThrottleRate(1, per: .nanoseconds(2)) : nil)
         let explorer = Explorer(machine, code: "SleepingCalls(rate: …)")
         let exploration = try explorer.exploreAll(depth: 5)
         #expect(exploration.transitions > 10_000)

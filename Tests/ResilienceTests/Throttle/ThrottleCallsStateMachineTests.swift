@@ -13,16 +13,19 @@ import Testing
         ThrottleConfiguration(maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff, maxHold: maxHold)
     }
 
-    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 
     private func come(
-        _ machine: inout ThrottleStateMachine, _ slot: ThrottleSlot = ThrottleSlot(Slot()), cost: Int = 1,
-        deadline: Instant = .distantFuture, under settings: ThrottleConfiguration? = nil, at now: Instant
+        _ machine: inout ThrottleStateMachine, _ slot: ThrottleSlot = ThrottleSlot(PolicySlot()), cost: Int = 1,
+        deadline: MonotonicInstant = .distantFuture, under settings: ThrottleConfiguration? = nil,
+        at now: MonotonicInstant
     ) -> ThrottleStateMachine.Admission {
         machine.admit(slot, cost: cost, deadline: deadline, settings ?? patient, at: now)
     }
 
-    private func waiting(_ admission: ThrottleStateMachine.Admission) throws -> (slot: ThrottleSlot, until: Instant) {
+    private func waiting(_ admission: ThrottleStateMachine.Admission) throws -> (
+        slot: ThrottleSlot, until: MonotonicInstant
+    ) {
         guard case .wait(let slot, _, let until) = admission else {
             Issue.record("\(admission)")
             throw CancellationError()

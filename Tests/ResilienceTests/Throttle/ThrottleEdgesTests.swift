@@ -65,10 +65,10 @@ import Testing
     @Test(
         "a burst of centuries is what it says, and fills no faster for it",
         arguments: [
-            (.perSecond(1), .max / 2 + 2), (.perSecond(1), .max), (Rate(1, per: .seconds(86_400)), 1_000_000),
-            (.perSecond(1), 1_000_000_000_000), (Rate(1, per: .seconds(Int64.max)), 7),
-        ] as [(Rate, Int)])
-    func hugeBurst(rate: Rate, burst: Int) throws {
+            (.perSecond(1), .max / 2 + 2), (.perSecond(1), .max), (ThrottleRate(1, per: .seconds(86_400)), 1_000_000),
+            (.perSecond(1), 1_000_000_000_000), (ThrottleRate(1, per: .seconds(Int64.max)), 7),
+        ] as [(ThrottleRate, Int)])
+    func hugeBurst(rate: ThrottleRate, burst: Int) throws {
         let throttle = Throttle(rate, burst: burst, timeBase: clock)
         #expect(throttle.status.available == burst)
         try throttle.acquire(options: CallOptions(cost: burst)).complete(.success)
@@ -120,7 +120,7 @@ import Testing
     func absentBehindGate() {
         let throttle = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
         throttle.hold(for: .seconds(1))
-        var (head, second, third) = (Slot(), Slot(), Slot())
+        var (head, second, third) = (PolicySlot(), PolicySlot(), PolicySlot())
         let end = clock.now + .seconds(1)
         #expect(throttle.enter(&head, on: clock) == end)
         #expect(throttle.enter(&second, on: clock) == end + ThrottleStateMachine.absence)
@@ -138,7 +138,7 @@ import Testing
     func absentCost() throws {
         let throttle = Throttle(.perSecond(10), burst: 100, maxWait: .seconds(5), timeBase: clock)
         try throttle.acquire(options: CallOptions(cost: 100)).complete(.success)
-        var (first, second, large, small) = (Slot(), Slot(), Slot(), Slot())
+        var (first, second, large, small) = (PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, cost: 20, on: clock), throttle.enter(&second, cost: 20, on: clock))
         clock.advance(by: .seconds(11))
         let start = clock.now
@@ -167,7 +167,7 @@ import Testing
     func noSpinBehindAbsent() throws {
         let throttle = Throttle(.perSecond(1), burst: 50, maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire(options: CallOptions(cost: 50)).complete(.success)
-        var slots = Array(repeating: Slot(), count: 5)
+        var slots = Array(repeating: PolicySlot(), count: 5)
         for index in slots.indices { _ = throttle.enter(&slots[index], on: clock) }
         clock.jump(by: .seconds(50))
         for index in slots.indices.dropFirst() {

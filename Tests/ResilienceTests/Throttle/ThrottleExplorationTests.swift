@@ -23,10 +23,10 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     private enum GateEvent {
-        case held(until: Instant)
-        case endedHold(at: Instant)
-        case probeBegan(Int, at: Instant)
-        case probeEnded(Int, decided: Bool, at: Instant)
+        case held(until: MonotonicInstant)
+        case endedHold(at: MonotonicInstant)
+        case probeBegan(Int, at: MonotonicInstant)
+        case probeEnded(Int, decided: Bool, at: MonotonicInstant)
     }
 
     private struct Member {
@@ -45,7 +45,7 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     private(set) var machine: ThrottleStateMachine
-    private let rate: Rate?
+    private let rate: ThrottleRate?
     private let waits: [Int64]
     private let costs: [Int]
     private let holds: [Int64]
@@ -54,16 +54,17 @@ private struct RecordedThrottle: ExplorableMachine {
     private var bucket: BucketHistory
     private var line: [Member] = []
     /// Who should have come, and since when that is known.
-    private var absent: (ticket: UInt64, since: Instant)?
+    private var absent: (ticket: UInt64, since: MonotonicInstant)?
     private var gateEvents: [GateEvent] = []
     private var calls: [Call] = []
     private var probes = 0
-    private var now: Instant
+    private var now: MonotonicInstant
     /// When each call that cost something went, in the order they did.
     private var admitted: [(at: Int128, cost: Int)] = []
 
     init(
-        rate: Rate?, burst: Int, costs: [Int] = [1], holds: [Int64] = [], start: Int64 = 0, waits: [Int64] = [1],
+        rate: ThrottleRate?, burst: Int, costs: [Int] = [1], holds: [Int64] = [], start: Int64 = 0,
+        waits: [Int64] = [1],
         outside: Int = 2, inLine: Int = 2
     ) {
         machine = ThrottleStateMachine(rate: rate, burst: burst)
@@ -74,7 +75,7 @@ private struct RecordedThrottle: ExplorableMachine {
         self.waits = waits
         maxOutside = outside
         maxInLine = inLine
-        now = Instant(nanoseconds: start)
+        now = MonotonicInstant(nanoseconds: start)
     }
 
     var inputs: [Input] {
@@ -119,14 +120,14 @@ private struct RecordedThrottle: ExplorableMachine {
 
     private func place(of ticket: UInt64) -> Int64 { Int64(line.firstIndex { $0.ticket == ticket } ?? -1) }
 
-    private func left(_ instant: Int128) -> Int64 { left(Instant(nanoseconds: Int64(clamping: instant))) }
+    private func left(_ instant: Int128) -> Int64 { left(MonotonicInstant(nanoseconds: Int64(clamping: instant))) }
 
-    private func left(_ instant: Instant) -> Int64 {
+    private func left(_ instant: MonotonicInstant) -> Int64 {
         max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
     }
 
-    private func later(_ length: Int64) -> Instant {
-        Instant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
+    private func later(_ length: Int64) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
     }
 
     // MARK: The gate's rules
@@ -138,7 +139,7 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     /// The probe that is waited for: the last that began, unless it ended or a hold has come since.
-    private var presentProbe: (number: Int, began: Instant)? {
+    private var presentProbe: (number: Int, began: MonotonicInstant)? {
         for event in trouble.reversed() {
             switch event {
             case .probeBegan(let number, let start): return (number, start)
@@ -153,7 +154,7 @@ private struct RecordedThrottle: ExplorableMachine {
         if let presentProbe {
             return .probing(leaseEnds: presentProbe.began + ThrottleStateMachine.probeLease)
         }
-        var heldUntil: Instant?
+        var heldUntil: MonotonicInstant?
         for event in trouble {
             switch event {
             case .held(let until): heldUntil = max(heldUntil ?? until, until)
@@ -219,10 +220,10 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     /// If each of those ahead goes the moment it can.
-    private func turn(of cost: Int, behind: [Int]) -> Instant {
+    private func turn(of cost: Int, behind: [Int]) -> MonotonicInstant {
         let all = behind.reduce(cost, +)
         let missing = max(0, bucket.price(all) - bucket.level(at: now))
-        return Instant(nanoseconds: Int64(clamping: bucket.turn(missing, from: now)))
+        return MonotonicInstant(nanoseconds: Int64(clamping: bucket.turn(missing, from: now)))
     }
 
     /// What one of the line is told that is the first of those who are here.
@@ -232,7 +233,7 @@ private struct RecordedThrottle: ExplorableMachine {
         case .probing(let leaseEnds): return leaseEnds <= now ? .probe : .probing(until: leaseEnds)
         case .open: break
         }
-        let turn = Instant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, at: now)))
+        let turn = MonotonicInstant(nanoseconds: Int64(clamping: bucket.turn(of: head.cost, at: now)))
         return head.cost == 0 || turn <= now ? .go : .notBefore(turn)
     }
 
@@ -305,7 +306,7 @@ private struct RecordedThrottle: ExplorableMachine {
         }
     }
 
-    private mutating func take(_ cost: Int, at instant: Instant) {
+    private mutating func take(_ cost: Int, at instant: MonotonicInstant) {
         guard cost > 0 else { return }
         bucket.events.append(.taken(at: instant, cost: cost))
         admitted.append((Int128(instant.nanoseconds), cost))
@@ -377,7 +378,7 @@ private struct RecordedThrottle: ExplorableMachine {
             var asked = machine
             guard case .notBefore(let named) = asked.ask(cost: cost, at: now), named < .distantFuture else { continue }
             let ticket = asked.join(cost: cost, at: now)
-            var (last, time): (UInt64?, Instant) = (nil, now)
+            var (last, time): (UInt64?, MonotonicInstant) = (nil, now)
             while let head = asked.head {
                 time = max(time, head.answer.instant)
                 if time == .distantFuture { return }
@@ -392,7 +393,7 @@ private struct RecordedThrottle: ExplorableMachine {
 
     /// In no window that ends with the last call admitted were there more than the burst and what the rate allows in it.
     /// Exact: in calls times nanoseconds, and at the moments when they went.
-    private func checkWindows(of rate: Rate) throws {
+    private func checkWindows(of rate: ThrottleRate) throws {
         guard let last = admitted.last, bucket.step == 1 else { return }
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
         var count: Int128 = 0
@@ -412,7 +413,7 @@ private struct RecordedThrottle: ExplorableMachine {
     func rate(calls: Int, period: Int64, burst: Int) throws {
         // Half of what an absent head is waited for.
         let tick: Int64 = 50_000_000
-        let rate = Rate(calls, per: .nanoseconds(period * tick))
+        let rate = ThrottleRate(calls, per: .nanoseconds(period * tick))
         let explorer = Explorer(
             RecordedThrottle(rate: rate, burst: burst, costs: Array(0...(burst + 1)), waits: [tick]),
             code: "RecordedThrottle(rate: \(rate), burst: \(burst), costs: Array(0...\(burst + 1)), waits: [\(tick)])")
@@ -425,7 +426,7 @@ private struct RecordedThrottle: ExplorableMachine {
     )
     func gate() throws {
         let tick: Int64 = 30_000_000_000
-        for rate in [nil, Rate(1, per: .nanoseconds(tick))] {
+        for rate in [nil, ThrottleRate(1, per: .nanoseconds(tick))] {
             let explorer = Explorer(
                 RecordedThrottle(rate: rate, burst: 2, holds: [0, tick], waits: [tick], inLine: 1),
                 code: "RecordedThrottle(rate: \(rate.debugDescription), burst: 2, holds: [0, tick], waits: [tick])")
@@ -438,13 +439,14 @@ private struct RecordedThrottle: ExplorableMachine {
     func far() throws {
         let rate = Explorer(
             RecordedThrottle(
-                rate: Rate(3, per: .nanoseconds(100)), burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], inLine: 3),
+                rate: ThrottleRate(3, per: .nanoseconds(100)), burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], inLine: 3),
             code: "RecordedThrottle(rate: 3 per 100 ns, burst: 9, costs: [0, 1, 2, 9], waits: [1, 8], inLine: 3)")
         #expect(try rate.explore(transitionsPerEffort: 8_000).transitions >= 8_000)
         let tick: Int64 = 10_000_000_000
         let gate = Explorer(
             RecordedThrottle(
-                rate: Rate(3, per: .nanoseconds(tick)), burst: 4, holds: [0, 2 * tick, -1], waits: [tick], outside: 4),
+                rate: ThrottleRate(3, per: .nanoseconds(tick)), burst: 4, holds: [0, 2 * tick, -1], waits: [tick],
+                outside: 4),
             code: "RecordedThrottle(rate: 3 per tick, burst: 4, holds: [0, 2 * tick, -1], waits: [tick], outside: 4)")
         #expect(try gate.explore(transitionsPerEffort: 8_000).transitions >= 8_000)
     }
@@ -453,10 +455,10 @@ private struct RecordedThrottle: ExplorableMachine {
     @Test(
         "through thousands of calls a rate lets in what an exact bucket does, whatever its size",
         arguments: [
-            (.perSecond(3), 9), (.perSecond(999), 9), (.perMinute(7), 9), (Rate(.max, per: .nanoseconds(1)), 9),
-            (Rate(1, per: .seconds(Int64.max)), 0),
-        ] as [(Rate, Int)])
-    func rates(rate: Rate, outside: Int) throws {
+            (.perSecond(3), 9), (.perSecond(999), 9), (.perMinute(7), 9), (ThrottleRate(.max, per: .nanoseconds(1)), 9),
+            (ThrottleRate(1, per: .seconds(Int64.max)), 0),
+        ] as [(ThrottleRate, Int)])
+    func rates(rate: ThrottleRate, outside: Int) throws {
         let step = min(rate.period.saturatedNanoseconds / Int64(rate.calls), 1 << 50)
         for start in [0, Int64.min] {
             let explorer = Explorer(

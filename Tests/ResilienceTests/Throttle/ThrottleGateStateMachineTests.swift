@@ -164,9 +164,9 @@ import Testing
     func walk(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         var machine = gate()
-        var now = Instant(nanoseconds: 0)
-        var shutUntil: Instant?
-        var probe: (generation: UInt64, leaseEnds: Instant)?
+        var now = MonotonicInstant(nanoseconds: 0)
+        var shutUntil: MonotonicInstant?
+        var probe: (generation: UInt64, leaseEnds: MonotonicInstant)?
         for _ in 0..<50_000 {
             now = now + .seconds(Int.random(in: 0...20, using: &random))
             switch Int.random(in: 0..<6, using: &random) {
@@ -199,5 +199,5 @@ import Testing
 
     private func gate() -> ThrottleStateMachine { ThrottleStateMachine(rate: nil, burst: 1) }
 
-    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 }

@@ -106,9 +106,9 @@ import Testing
         clock.advance(by: .seconds(1))
         let core = PipelineCore(name: nil, timeBase: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
+        var call = PolicyCall(core)
         let probe = try gate.acquire()
-        var slot = Slot()
+        var slot = PolicySlot()
         guard case .park(let waiter, _) = gate.enter(&call, &slot) else {
             Issue.record("not parked")
             return
@@ -264,9 +264,9 @@ import Testing
         gate.hold(for: .seconds(0))
         let core = PipelineCore(name: nil, timeBase: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
+        var call = PolicyCall(core)
         let probe = try gate.acquire()
-        var slot = Slot()
+        var slot = PolicySlot()
         weak var parked: Waiter?
         if case .park(let waiter, _) = gate.enter(&call, &slot) { parked = waiter }
         #expect(parked != nil && gate.waiting == 1)
@@ -276,7 +276,7 @@ import Testing
     }
 
     private func gate(maxWait: Duration = .zero) -> Throttle {
-        Throttle.gate(maxWait: maxWait, timeBase: clock, observers: Observers(recorder))
+        Throttle.gate(maxWait: maxWait, timeBase: clock, observers: PolicyObservers(recorder))
     }
 
     /// One call that is answered with a 429.

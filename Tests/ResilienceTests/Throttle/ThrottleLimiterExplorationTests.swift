@@ -30,7 +30,7 @@ private struct RecordedWindow: ExplorableMachine {
     }
 
     private var period: Int64 { window.period.saturatedNanoseconds }
-    private var instant: Instant { Instant(nanoseconds: now) }
+    private var instant: MonotonicInstant { MonotonicInstant(nanoseconds: now) }
 
     var inputs: [Input] {
         var inputs: [Input] = [.wait(1), .wait(3), .admit, .reset] + line.indices.map { .leave($0) }
@@ -82,7 +82,7 @@ private struct RecordedWindow: ExplorableMachine {
             } else if line.isEmpty {
                 // One instant after the other until there is room.
                 let turn = (now...(now + period)).first { mayGo(cost, at: $0) }
-                try require(answer, is: .notBefore(Instant(nanoseconds: turn ?? -1)))
+                try require(answer, is: .notBefore(MonotonicInstant(nanoseconds: turn ?? -1)))
             }
         case .join: line.append(machine.join(at: instant))
         case .leave(let index): try require(machine.leave(line.remove(at: index)), "one of the line is not in it")
@@ -101,7 +101,8 @@ private struct RecordedWindow: ExplorableMachine {
         try require(machine.available(at: instant), is: line.isEmpty ? room : 0, "the room there is")
         if let head = machine.head, !mayGo(1, at: now) {
             let turn = (now...(now + period)).first { mayGo(1, at: $0) }
-            try require(head.answer, is: .notBefore(Instant(nanoseconds: turn ?? -1)), "the turn of the first in line")
+            try require(
+                head.answer, is: .notBefore(MonotonicInstant(nanoseconds: turn ?? -1)), "the turn of the first in line")
         }
     }
 
@@ -128,7 +129,7 @@ private struct RecordedRamp: ExplorableMachine {
     init(interval: Int64, burst: Int, ramp: Int64) {
         (self.ramp, self.interval, self.burst) = (ramp, interval, burst)
         level = interval * Int64(burst)
-        let rate = Rate(1, per: .nanoseconds(interval))
+        let rate = ThrottleRate(1, per: .nanoseconds(interval))
         machine = ThrottleStateMachine(rate: rate, burst: burst, ramp: .nanoseconds(ramp))
     }
 
@@ -139,7 +140,7 @@ private struct RecordedRamp: ExplorableMachine {
 
     var identity: [Int64]? { [level, began.map { min(ramp, now - $0) } ?? ramp, interval, Int64(burst)] }
 
-    private var instant: Instant { Instant(nanoseconds: now) }
+    private var instant: MonotonicInstant { MonotonicInstant(nanoseconds: now) }
 
     private mutating func tick() {
         now += 1
@@ -169,7 +170,7 @@ private struct RecordedRamp: ExplorableMachine {
             machine.probeEnded(decided: true, inGeneration: machine.generation, at: instant)
             (level, began) = (min(level, interval), now)
         case .setRate(let interval, let burst):
-            machine.setRate(Rate(1, per: .nanoseconds(interval)), burst: burst, at: instant)
+            machine.setRate(ThrottleRate(1, per: .nanoseconds(interval)), burst: burst, at: instant)
             level = min(interval * Int64(burst), level * interval / self.interval)
             (self.interval, self.burst) = (interval, burst)
         }
@@ -185,7 +186,7 @@ private struct RecordedRamp: ExplorableMachine {
         "in every state it can be in, a window counts what the list of all calls says (P22)",
         arguments: [
             .slidingWindow(3, per: .nanoseconds(5)), .fixedWindow(3, per: .nanoseconds(5)),
-            .fixedWindow(2, per: .nanoseconds(4), from: Instant(nanoseconds: 3)),
+            .fixedWindow(2, per: .nanoseconds(4), from: MonotonicInstant(nanoseconds: 3)),
         ] as [Throttle.Window])
     func windows(window: Throttle.Window) throws {
         let explorer = Explorer(

@@ -11,7 +11,7 @@ extension Linearizability {
             case exit(thread: Int, Verdict, at: Int)
             case hold(for: Int, at: Int)
             case endHold(at: Int)
-            case setRate(Rate, burst: Int, at: Int)
+            case setRate(ThrottleRate, burst: Int, at: Int)
             case reset(at: Int)
             case heldUntil
             case waiting
@@ -20,9 +20,9 @@ extension Linearizability {
         private enum Answer: Equatable, Sendable {
             case proceed
             case refused(retryAfter: Duration?)
-            case park(until: Instant)
+            case park(until: MonotonicInstant)
             case done
-            case heldUntil(Instant?)
+            case heldUntil(MonotonicInstant?)
             case waiting(Int)
         }
 
@@ -30,7 +30,7 @@ extension Linearizability {
             enum Call: Hashable {
                 case admitted(generation: UInt64, receipt: [UInt64], cost: Int)
                 case probe(generation: UInt64)
-                case waiting(ticket: UInt64, latest: Instant)
+                case waiting(ticket: UInt64, latest: MonotonicInstant)
             }
 
             var machine: Dumped<ThrottleStateMachine>
@@ -60,7 +60,7 @@ extension Linearizability {
                 return .done
             }
 
-            private mutating func enter(_ thread: Int, _ cost: Int, at now: Instant) -> Answer {
+            private mutating func enter(_ thread: Int, _ cost: Int, at now: MonotonicInstant) -> Answer {
                 var latest = now + maxWait
                 var waiting: UInt64?
                 if case .waiting(let ticket, let first) = calls.removeValue(forKey: thread) {
@@ -92,7 +92,7 @@ extension Linearizability {
             }
 
             private func mayWait(
-                for answer: ThrottleStateMachine.Answer, at now: Instant, _ latest: Instant
+                for answer: ThrottleStateMachine.Answer, at now: MonotonicInstant, _ latest: MonotonicInstant
             ) -> Bool {
                 guard now < latest else { return false }
                 return switch answer {
@@ -102,7 +102,7 @@ extension Linearizability {
                 }
             }
 
-            private mutating func exit(_ thread: Int, _ verdict: Verdict, at now: Instant) {
+            private mutating func exit(_ thread: Int, _ verdict: Verdict, at now: MonotonicInstant) {
                 switch calls.removeValue(forKey: thread) {
                 case .waiting(let ticket, _): _ = machine.value.leave(ticket)
                 case .admitted(let generation, let receipt, let cost):
@@ -116,7 +116,9 @@ extension Linearizability {
                 }
             }
 
-            private mutating func ended(_ verdict: Verdict, _ generation: UInt64, wasProbe: Bool, at now: Instant) {
+            private mutating func ended(
+                _ verdict: Verdict, _ generation: UInt64, wasProbe: Bool, at now: MonotonicInstant
+            ) {
                 if case .throttled(let named) = verdict, let hold {
                     if machine.value.minds(throttledInGeneration: generation, wasProbe: wasProbe) {
                         machine.value.hold(until: now + (named ?? hold))
@@ -130,11 +132,11 @@ extension Linearizability {
         @Test(
             "calls that go, wait, are refused, probe or hold all others, all at once, do so in one order",
             arguments: [
-                (rate: Rate(1, per: .seconds(3)), maxWait: 0, hold: nil as Int?),
-                (Rate(1, per: .seconds(3)), 12, nil),
-                (Rate(1, per: .seconds(2)), 12, 10),
+                (rate: ThrottleRate(1, per: .seconds(3)), maxWait: 0, hold: nil as Int?),
+                (ThrottleRate(1, per: .seconds(3)), 12, nil),
+                (ThrottleRate(1, per: .seconds(2)), 12, 10),
             ])
-        func linearizable(rate: Rate, maxWait: Int, hold: Int?) async {
+        func linearizable(rate: ThrottleRate, maxWait: Int, hold: Int?) async {
             let model = Model(
                 machine: Dumped(ThrottleStateMachine(rate: rate, burst: 2)), maxWait: .seconds(maxWait), maxWaiting: 2,
                 hold: hold.map { .seconds($0) })
@@ -173,13 +175,13 @@ extension Linearizability {
                 .rejected,
             ]
             let core = PipelineCore.bare(on: throttle.timeBase)
-            var slot = Slot()
+            var slot = PolicySlot()
             var isInside = false
             var waits = false
             var cost = 1
             func exit(_ verdict: Verdict) {
                 history.record(.exit(thread: thread, verdict, at: ToldTime.seconds), onThread: thread) {
-                    var call = Call(core, CallOptions(cost: cost))
+                    var call = PolicyCall(core, CallOptions(cost: cost))
                     _ = throttle.exit(&call, &slot, Outcome(verdict))
                     return .done
                 }
@@ -189,7 +191,7 @@ extension Linearizability {
                 // Of a call that waits the cost is known.
                 if !waits { cost = random.below(4) }
                 history.record(.enter(thread: thread, cost: cost, at: ToldTime.seconds), onThread: thread) {
-                    var call = Call(core, CallOptions(cost: cost))
+                    var call = PolicyCall(core, CallOptions(cost: cost))
                     switch throttle.enter(&call, &slot) {
                     case .proceed:
                         (isInside, waits) = (true, false)
@@ -221,7 +223,7 @@ extension Linearizability {
                             return .done
                         }
                     case 2 where changesRate:
-                        let (rate, burst) = (Rate(1, per: .seconds(1 + random.below(4))), 1 + random.below(3))
+                        let (rate, burst) = (ThrottleRate(1, per: .seconds(1 + random.below(4))), 1 + random.below(3))
                         history.record(.setRate(rate, burst: burst, at: now), onThread: thread) {
                             throttle.setRate(rate, burst: burst)
                             return .done

@@ -5,10 +5,10 @@ import ResilienceTesting
 extension Throttle {
     /// A call comes, or one that waits asks again.
     /// - Returns: until when it waits; nil if it goes.
-    func enter(_ slot: inout Slot, cost: Int = 1, on clock: ManualClock) -> Instant? {
+    func enter(_ slot: inout PolicySlot, cost: Int = 1, on clock: ManualClock) -> MonotonicInstant? {
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core, CallOptions(cost: cost))
+        var call = PolicyCall(core, CallOptions(cost: cost))
         guard case .park(_, let until) = enter(&call, &slot) else { return nil }
         return until
     }
@@ -16,7 +16,7 @@ extension Throttle {
 
 extension ThrottleStateMachine {
     /// nil for a gate without a rate.
-    init(rate: Rate?, burst: Int, ramp: Duration = .zero) {
+    init(rate: ThrottleRate?, burst: Int, ramp: Duration = .zero) {
         self.init(rate.map { Limiter($0, burst: burst) } ?? .unlimited, ramp: ramp)
     }
 
@@ -24,19 +24,19 @@ extension ThrottleStateMachine {
 
     /// The head of the line asks again.
     /// - Returns: who goes, or is sent away; nil if nobody does.
-    mutating func admitNext(at now: Instant) -> (ticket: UInt64, answer: Answer)? {
+    mutating func admitNext(at now: MonotonicInstant) -> (ticket: UInt64, answer: Answer)? {
         guard let ticket = head?.ticket else { return nil }
         let answer = askAgain(ticket, at: now)
         return answer.lets || answer == .never ? (ticket, answer) : nil
     }
 
     /// Everybody in line asks again, in order, and those go who may.
-    mutating func admitted(at now: Instant) -> [UInt64] {
+    mutating func admitted(at now: MonotonicInstant) -> [UInt64] {
         var tickets: [UInt64] = []
         while let next = admitNext(at: now) { tickets.append(next.ticket) }
         return tickets
     }
 
     /// How many of so many calls of cost 1 go at once.
-    mutating func allowed(asks: Int, at now: Instant) -> Int { (0..<asks).count { _ in ask(at: now) == .go } }
+    mutating func allowed(asks: Int, at now: MonotonicInstant) -> Int { (0..<asks).count { _ in ask(at: now) == .go } }
 }

@@ -17,7 +17,7 @@ import Testing
                 return
             }
             #expect(abs(named.nanoseconds - turn.nanoseconds) <= 4, "call \(call)")
-            #expect(machine.ask(at: Instant(nanoseconds: named.nanoseconds - 1)) == .notBefore(named))
+            #expect(machine.ask(at: MonotonicInstant(nanoseconds: named.nanoseconds - 1)) == .notBefore(named))
             #expect(machine.ask(at: named) == .go)
         }
         // The hundredth came with the ramp's end; from there on, every 100 ms.
@@ -47,7 +47,7 @@ import Testing
         for (ticket, now) in zip(tickets[1...], [104, 106, 108] as [Int64]) {
             #expect(machine.admitted(at: at(now)) == [ticket])
         }
-        #expect(machine.ask(at: at(108)) == .notBefore(Instant(nanoseconds: 108_246_211_252)))
+        #expect(machine.ask(at: at(108)) == .notBefore(MonotonicInstant(nanoseconds: 108_246_211_252)))
         machine.hold(until: at(110))
         #expect(machine.ask(at: at(110)) == .probe)
         machine.probeEnded(decided: true, inGeneration: 2, at: at(110))
@@ -77,7 +77,7 @@ import Testing
         #expect(machine.admitted(at: at(100)) == [tickets[1]])
         #expect(machine.head?.answer == .notBefore(at(102)))
         // √(2·n·I·R), the third after the one that was there.
-        #expect(machine.ask(at: at(100)) == .notBefore(Instant(nanoseconds: 103_464_101_616)))
+        #expect(machine.ask(at: at(100)) == .notBefore(MonotonicInstant(nanoseconds: 103_464_101_616)))
         #expect(machine.admitted(at: at(102)) == [tickets[2]])
     }
 
@@ -149,7 +149,7 @@ import Testing
     func restAfterSlowStart(isGate: Bool) {
         let limiter = isGate ? Limiter.unlimited : Limiter(.slidingWindow(100, per: .seconds(1)))
         let machine = recovered(limiter, ramp: .seconds(20))
-        let last = Instant(nanoseconds: at(120).nanoseconds - 1)
+        let last = MonotonicInstant(nanoseconds: at(120).nanoseconds - 1)
         #expect(!machine.isAtRest(at: last) && machine.isAtRest(at: at(120)))
         #expect(machine.available(at: last) == 2 && machine.available(at: at(120)) == (isGate ? .max : 100))
     }
@@ -164,7 +164,9 @@ import Testing
     @Test("a ramp of an eternity and one of a nanosecond neither overflow nor hang")
     func extremes() {
         for ramp in [Duration.nanoseconds(1), .seconds(Int64.max)] {
-            for limiter in [Limiter(.perSecond(1_000_000_000), burst: 1), Limiter(Rate(1, per: .infinite), burst: 3)] {
+            for limiter in [
+                Limiter(.perSecond(1_000_000_000), burst: 1), Limiter(ThrottleRate(1, per: .infinite), burst: 3),
+            ] {
                 var machine = recovered(limiter, ramp: ramp)
                 for now in [100, 101, 1 << 32] as [Int64] { _ = machine.ask(at: at(now)) }
                 _ = machine.join(at: at(1 << 32))
@@ -182,5 +184,5 @@ import Testing
         return machine
     }
 
-    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 }

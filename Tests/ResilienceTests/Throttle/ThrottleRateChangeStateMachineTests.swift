@@ -22,10 +22,10 @@ import Testing
 
     @Test("those who wait keep their places, and their turns move with the rate (P24)", arguments: [(2, 2), (4, 8)])
     func turns(perTwoSeconds: Int, halves: Int) {
-        var machine = ThrottleStateMachine(rate: Rate(4, per: .seconds(2)), burst: 1)
+        var machine = ThrottleStateMachine(rate: ThrottleRate(4, per: .seconds(2)), burst: 1)
         _ = machine.ask(at: at(0))
         let tickets = (0..<4).map { _ in machine.join(at: at(0)) }
-        machine.setRate(Rate(perTwoSeconds, per: .seconds(4)), burst: 1, at: at(0))
+        machine.setRate(ThrottleRate(perTwoSeconds, per: .seconds(4)), burst: 1, at: at(0))
         let interval = Duration.seconds(4) / perTwoSeconds
         for (number, ticket) in tickets.enumerated() {
             let turn = at(0) + interval * (number + 1)
@@ -78,11 +78,13 @@ import Testing
         for _ in 0..<20_000 {
             if Int.random(in: 0..<10, using: &random) == 0 {
                 let (calls, burst) = (Int.random(in: 1...50, using: &random), Int.random(in: 1...9, using: &random))
-                machine.setRate(.perSecond(calls), burst: burst, at: Instant(nanoseconds: now))
+                machine.setRate(.perSecond(calls), burst: burst, at: MonotonicInstant(nanoseconds: now))
                 (rate, largest) = (Double(calls), max(largest, burst))
             }
             let cost = Int.random(in: 1...3, using: &random)
-            if machine.ask(cost: cost, at: Instant(nanoseconds: now)) == .go { excess = max(0, excess) + Double(cost) }
+            if machine.ask(cost: cost, at: MonotonicInstant(nanoseconds: now)) == .go {
+                excess = max(0, excess) + Double(cost)
+            }
             if excess > Double(largest) + 1e-6 {
                 Issue.record("\(excess) calls above the rate, with a burst of at most \(largest)")
                 return
@@ -102,12 +104,12 @@ import Testing
         _ = machine.ask(at: at(100))
         machine.setRate(.perSecond(40), burst: 1, at: at(100))
         #expect(machine.ask(at: at(100)) == .notBefore(at(101)))
-        machine.setRate(Rate(1, per: .infinite), burst: .max, at: at(100))
+        machine.setRate(ThrottleRate(1, per: .infinite), burst: .max, at: at(100))
         machine.setRate(.perSecond(1), burst: 1, at: at(100))
-        machine.setRate(Rate(1, per: .infinite), burst: 1, at: at(100))
+        machine.setRate(ThrottleRate(1, per: .infinite), burst: 1, at: at(100))
         machine.setRate(.perSecond(1), burst: 1, at: at(900))
         #expect(machine.allowed(asks: 5, at: at(900)) <= 1)
     }
 
-    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 }

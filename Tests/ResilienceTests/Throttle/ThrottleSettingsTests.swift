@@ -89,7 +89,7 @@ import Testing
     @Test("after a change to a lower rate, those who wait go later, and are refused if that is too late (P24)")
     func slower() throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(10), timeBase: clock)
-        let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(Rate(1, per: .seconds(8))) }
+        let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(ThrottleRate(1, per: .seconds(8))) }
         #expect(turns == [.zero, .seconds(8), nil] && throttle.waiting == 0)
     }
 
@@ -155,7 +155,7 @@ import Testing
         let throttle = Throttle(.perSecond(1), burst: 2, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(30))
         let turns = try turns(of: [1, 1, 1], through: throttle) {
-            #expect(!throttle.isAtRest(at: Instant.distantFuture))
+            #expect(!throttle.isAtRest(at: MonotonicInstant.distantFuture))
             throttle.reset()
         }
         #expect(turns == [.zero, .zero, .seconds(1)] && throttle.heldUntil == nil)
@@ -188,15 +188,15 @@ import Testing
         try throttle.acquire().complete(.success)
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
-        var slot = Slot()
+        var call = PolicyCall(core)
+        var slot = PolicySlot()
         guard case .park(_, let turn) = throttle.enter(&call, &slot) else {
             Issue.record("not parked")
             return
         }
         clock.advance(to: turn)
         throttle.hold(for: .seconds(5))
-        var later = Call(core)
+        var later = PolicyCall(core)
         guard case .park(_, let end) = throttle.enter(&later, &slot) else {
             Issue.record("not parked for the hold")
             return
@@ -212,13 +212,13 @@ import Testing
         gate.hold(for: .seconds(5))
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core)
-        var slot = Slot()
+        var call = PolicyCall(core)
+        var slot = PolicySlot()
         _ = gate.enter(&call, &slot)
         clock.advance(by: .seconds(5))
         gate.endHold()
         #expect(!gate.status.isProbing && gate.waiting == 1)
-        var later = Call(core)
+        var later = PolicyCall(core)
         _ = gate.exit(&later, &slot, Outcome(.cancelled))
         #expect(gate.waiting == 0 && gate.status.available == 1)
         try gate.acquire().complete(.success)

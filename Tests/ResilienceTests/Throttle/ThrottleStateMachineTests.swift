@@ -29,7 +29,7 @@ import Testing
     func standingStill() {
         var machine = ThrottleStateMachine(rate: .perSecond(3), burst: 5)
         #expect(machine.allowed(asks: 100_000, at: at(7)) == 5)
-        #expect(machine.ask(at: at(7)) == .notBefore(Instant(nanoseconds: 7 * second + 333_333_334)))
+        #expect(machine.ask(at: at(7)) == .notBefore(MonotonicInstant(nanoseconds: 7 * second + 333_333_334)))
     }
 
     @Test("a refused call takes nothing")
@@ -73,19 +73,19 @@ import Testing
     @Test("a huge burst neither overflows nor refuses", arguments: [Int64(0), .max / 2, .max])
     func hugeBurst(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perMinute(1), burst: .max)
-        #expect(machine.allowed(asks: 1000, at: Instant(nanoseconds: reading)) == 1000)
+        #expect(machine.allowed(asks: 1000, at: MonotonicInstant(nanoseconds: reading)) == 1000)
     }
 
     @Test("a rate of once in an eternity allows its burst and no more", arguments: [1, 2, 30])
     func hugePeriod(burst: Int) {
-        var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: burst)
+        var machine = ThrottleStateMachine(rate: ThrottleRate(1, per: .seconds(Int64.max)), burst: burst)
         #expect(machine.allowed(asks: 1000, at: at(86_400)) == burst)
         #expect(machine.allowed(asks: 1000, at: at(86_400 * 366)) == 0)
     }
 
     @Test("a rate of once in an eternity allows no second call for 140 years")
     func eternity() {
-        var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: 1)
+        var machine = ThrottleStateMachine(rate: ThrottleRate(1, per: .seconds(Int64.max)), burst: 1)
         #expect(machine.ask(at: at(0)) == .go)
         #expect(machine.ask(at: at(86_400 * 365 * 140)) != .go)
     }
@@ -113,7 +113,7 @@ import Testing
         var turn: Int64 = 0
         for (ticket, cost) in zip(tickets, costs) {
             turn += cost
-            #expect(machine.admitted(at: Instant(nanoseconds: turn * second - 1)) == [])
+            #expect(machine.admitted(at: MonotonicInstant(nanoseconds: turn * second - 1)) == [])
             #expect(machine.head?.answer == .notBefore(at(turn)))
             #expect(machine.admitted(at: at(turn)) == [ticket])
         }
@@ -249,7 +249,7 @@ import Testing
 
     @Test("what costs more than the burst never goes at once, whatever is multiplied and at the end of time, too")
     func neverAtOnce() {
-        let rate = Rate.perSecond(1)
+        let rate = ThrottleRate.perSecond(1)
         var ramping = ThrottleStateMachine(rate: rate, burst: 3, ramp: .seconds(20))
         ramping.hold(until: at(0))
         _ = ramping.ask(at: at(0))
@@ -267,7 +267,7 @@ import Testing
 
     @Test("behind those who wait for a rate of once in an eternity nobody's turn is sooner than theirs (P22)")
     func lineOfAnEternity() {
-        var machine = ThrottleStateMachine(rate: Rate(1, per: .seconds(Int64.max)), burst: 1)
+        var machine = ThrottleStateMachine(rate: ThrottleRate(1, per: .seconds(Int64.max)), burst: 1)
         _ = machine.ask(at: at(5))
         for _ in 0..<5 {
             let answer = machine.ask(at: at(5))
@@ -281,7 +281,7 @@ import Testing
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.isAtRest(at: at(0)))
         _ = machine.ask(cost: 2, at: at(0))
-        #expect(!machine.isAtRest(at: Instant(nanoseconds: 2 * second - 1)) && machine.isAtRest(at: at(2)))
+        #expect(!machine.isAtRest(at: MonotonicInstant(nanoseconds: 2 * second - 1)) && machine.isAtRest(at: at(2)))
         let ticket = machine.join(at: at(0))
         #expect(!machine.isAtRest(at: at(9)))
         _ = machine.leave(ticket)
@@ -374,7 +374,7 @@ import Testing
         var count: Int64 = 0
         var extra = false
         for _ in 0..<1_000_000 {
-            if machine.ask(at: Instant(nanoseconds: elapsed)) == .go { count += 1 }
+            if machine.ask(at: MonotonicInstant(nanoseconds: elapsed)) == .go { count += 1 }
             extra = extra || (count - Int64(burst)) * second > elapsed * Int64(perSecond)
             elapsed += Int64.random(in: 0...step, using: &random)
         }
@@ -406,7 +406,7 @@ import Testing
         "200 000 random asks agree with an exact token bucket in integers", arguments: 0..<4)
     func walk(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
-        let rate = Rate.perSecond([1, 3, 10, 999][seed])
+        let rate = ThrottleRate.perSecond([1, 3, 10, 999][seed])
         let burst = Int.random(in: 1...30, using: &random)
         var machine = ThrottleStateMachine(rate: rate, burst: burst)
         var bucket = Bucket(rate: Int64([1, 3, 10, 999][seed]), burst: burst)
@@ -416,7 +416,7 @@ import Testing
                 now += Int64.random(in: 0...3_000_000_000 / Int64(rate.calls), using: &random)
             }
             let cost = Int.random(in: 0...min(5, burst + 1), using: &random)
-            let answer = machine.ask(cost: cost, at: Instant(nanoseconds: now))
+            let answer = machine.ask(cost: cost, at: MonotonicInstant(nanoseconds: now))
             if answer != bucket.ask(cost: cost, at: now) {
                 Issue.record("cost \(cost) at \(now): \(answer)")
                 return
@@ -443,13 +443,13 @@ import Testing
             let price = Int64(cost) * 1_000_000_000
             guard price <= capacity else { return .never }
             guard price <= level else {
-                return .notBefore(Instant(nanoseconds: now + (price - level + rate - 1) / rate))
+                return .notBefore(MonotonicInstant(nanoseconds: now + (price - level + rate - 1) / rate))
             }
             level -= price
             return .go
         }
     }
 
-    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * second) }
+    private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * second) }
 
 }

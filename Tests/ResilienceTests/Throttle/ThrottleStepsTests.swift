@@ -13,7 +13,7 @@ import Testing
     func leavesNothing() throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(2), timeBase: clock)
         try throttle.acquire().complete(.success)
-        var (first, second) = (Slot(), Slot())
+        var (first, second) = (PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, on: clock), throttle.enter(&second, on: clock))
         #expect(!nobodyIsParked(throttle) && throttle.waiting == 2)
         clock.advance(by: .seconds(1))
@@ -26,7 +26,7 @@ import Testing
     @Test("one that was refused after its wait and comes again waits anew")
     func comesAgain() throws {
         let throttle = Throttle(.perSecond(1), maxWait: .seconds(5), timeBase: clock)
-        var slot = Slot()
+        var slot = PolicySlot()
         throttle.hold(for: .seconds(1))
         #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(1))
         throttle.hold(for: .seconds(100))
@@ -114,7 +114,7 @@ import Testing
             }
         }
         for plain in [Throttle(.perSecond(1)), Throttle("throttle", .perSecond(1))] {
-            #expect(plain.description == "throttle: \(Rate.perSecond(1)), burst 1, refuses at once")
+            #expect(plain.description == "throttle: \(ThrottleRate.perSecond(1)), burst 1, refuses at once")
         }
         for plain in [Throttle(window), Throttle("throttle", window)] {
             #expect(plain.description == "throttle: \(window), refuses at once")
@@ -126,7 +126,8 @@ import Testing
         let throttle = Throttle(.perSecond(1), timeBase: clock)
         throttle.setRate(.perSecond(9))
         #expect(
-            throttle.reconfigured(like: throttle) === throttle && throttle.description.contains("\(Rate.perSecond(9))"))
+            throttle.reconfigured(like: throttle) === throttle
+                && throttle.description.contains("\(ThrottleRate.perSecond(9))"))
         #expect(throttle.reconfigured(like: Throttle(.perSecond(1), maxWait: .seconds(1), timeBase: clock)) == nil)
         #expect(!throttle.isAtRest)
     }

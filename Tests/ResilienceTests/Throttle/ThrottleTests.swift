@@ -172,6 +172,6 @@ import Testing
     private func throttle(burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 100) -> Throttle {
         Throttle(
             .perSecond(1), burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, timeBase: clock,
-            observers: Observers(recorder))
+            observers: PolicyObservers(recorder))
     }
 }

@@ -26,7 +26,7 @@ import Testing
     func standingStill(window: Throttle.Window) {
         for start in [Int64.min, 0, Int64.max - 1] {
             var machine = ThrottleStateMachine(window)
-            #expect(machine.allowed(asks: 10_000, at: Instant(nanoseconds: start)) == 3)
+            #expect(machine.allowed(asks: 10_000, at: MonotonicInstant(nanoseconds: start)) == 3)
             #expect(machine.allowed(asks: 10_000, at: .distantPast) == 0)
         }
     }
@@ -40,7 +40,7 @@ import Testing
         for _ in 0..<100_000 {
             let cost = Int.random(in: 1...4, using: &random)
             let inPeriod = went.suffix(7).count { $0 > now - 100 }
-            let goes = machine.ask(cost: cost, at: Instant(nanoseconds: now)) == .go
+            let goes = machine.ask(cost: cost, at: MonotonicInstant(nanoseconds: now)) == .go
             if goes != (inPeriod + cost <= 7) {
                 Issue.record("\(inPeriod) in the period at \(now), and \(cost) more: \(goes)")
                 return
@@ -198,5 +198,5 @@ import Testing
         }
     }
 
-    private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 }

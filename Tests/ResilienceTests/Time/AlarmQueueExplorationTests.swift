@@ -16,9 +16,9 @@ private struct SortedAlarms: ExplorableMachine {
     }
 
     private(set) var queue = AlarmQueue()
-    private var sorted: [(deadline: Int64, number: Int, alarm: Alarm)] = []
+    private var sorted: [(deadline: Int64, number: Int, alarm: TimeBaseAlarm)] = []
     /// The last alarm of each slot that fired or was taken back.
-    private var stale: [Alarm?]
+    private var stale: [TimeBaseAlarm?]
     private var inserted = 0
     private let deadlines: [Int64]
     private let maxPending: Int
@@ -57,7 +57,9 @@ private struct SortedAlarms: ExplorableMachine {
         switch input {
         case .insert(let deadline):
             inserted += 1
-            let alarm = queue.insert(at: Instant(nanoseconds: deadline)) { [fired, inserted] in fired.value = inserted }
+            let alarm = queue.insert(at: MonotonicInstant(nanoseconds: deadline)) { [fired, inserted] in
+                fired.value = inserted
+            }
             let place = sorted.firstIndex { deadline < $0.deadline } ?? sorted.count
             sorted.insert((deadline, inserted, alarm), at: place)
         case .remove(let place):
@@ -70,7 +72,8 @@ private struct SortedAlarms: ExplorableMachine {
             }
         case .popDue(let now):
             let due = sorted.first.flatMap { $0.deadline <= now ? $0 : nil }
-            try require(run(queue.popDue(at: Instant(nanoseconds: now))), is: due?.number, "the alarm that is due")
+            try require(
+                run(queue.popDue(at: MonotonicInstant(nanoseconds: now))), is: due?.number, "the alarm that is due")
             if let due {
                 sorted.removeFirst()
                 stale[due.alarm.slot] = due.alarm

@@ -8,7 +8,7 @@ import Testing
         { [fired] in fired.note(name) }
     }
 
-    private func fireDue(_ queue: inout AlarmQueue, at now: Instant) {
+    private func fireDue(_ queue: inout AlarmQueue, at now: MonotonicInstant) {
         while let action = queue.popDue(at: now) { action() }
     }
 
@@ -16,7 +16,7 @@ import Testing
     func order() {
         var queue = AlarmQueue()
         for second in [5, 1, 4, 2, 3] { _ = queue.insert(at: .second(Int64(second)), action("\(second)")) }
-        #expect(queue.deadlines == (1...5).map { Instant.second($0) })
+        #expect(queue.deadlines == (1...5).map { MonotonicInstant.second($0) })
         fireDue(&queue, at: .second(9))
         #expect(fired.lines == ["1", "2", "3", "4", "5"])
     }
@@ -33,7 +33,7 @@ import Testing
     func notEarly() {
         var queue = AlarmQueue()
         _ = queue.insert(at: .second(1), action("a"))
-        #expect(queue.popDue(at: Instant(nanoseconds: 999_999_999)) == nil)
+        #expect(queue.popDue(at: MonotonicInstant(nanoseconds: 999_999_999)) == nil)
         #expect(queue.popDue(at: .second(1)) != nil)
         #expect(queue.count == 0 && queue.earliest == nil)
     }
@@ -73,8 +73,8 @@ import Testing
     @Test("a receipt of another queue is nothing here")
     func foreignReceipt() {
         var queue = AlarmQueue()
-        #expect(queue.remove(Alarm(slot: 7, generation: 0)) == nil)
-        #expect(queue.remove(Alarm(slot: -1, generation: 0)) == nil)
+        #expect(queue.remove(TimeBaseAlarm(slot: 7, generation: 0)) == nil)
+        #expect(queue.remove(TimeBaseAlarm(slot: -1, generation: 0)) == nil)
     }
 
     @Test("an alarm at the end of time or at its beginning is kept in order like any other")
@@ -103,9 +103,9 @@ import Testing
 
     /// The simplest queue that is right: a list kept in order.
     private struct Model {
-        var entries: [(deadline: Instant, number: Int)] = []
+        var entries: [(deadline: MonotonicInstant, number: Int)] = []
 
-        mutating func insert(_ deadline: Instant, _ number: Int) {
+        mutating func insert(_ deadline: MonotonicInstant, _ number: Int) {
             let place = entries.firstIndex { deadline < $0.deadline } ?? entries.count
             entries.insert((deadline, number), at: place)
         }
@@ -116,7 +116,7 @@ import Testing
             return true
         }
 
-        mutating func popDue(at now: Instant) -> Int? {
+        mutating func popDue(at now: MonotonicInstant) -> Int? {
             guard let first = entries.first, first.deadline <= now else { return nil }
             return entries.removeFirst().number
         }
@@ -126,7 +126,7 @@ import Testing
     func agreesWithSortedList(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var (queue, model) = (AlarmQueue(), Model())
-        var alarms: [Alarm] = []
+        var alarms: [TimeBaseAlarm] = []
         let last = Box(-1)
         var disagreements = 0
         for step in 0..<60_000 {
@@ -134,7 +134,7 @@ import Testing
             let growing = (step / 500).isMultiple(of: 2)
             switch random.below(10) {
             case 0..<(growing ? 5 : 2):
-                let (deadline, number) = (Instant.second(Int64(random.below(50))), alarms.count)
+                let (deadline, number) = (MonotonicInstant.second(Int64(random.below(50))), alarms.count)
                 alarms.append(queue.insert(at: deadline) { last.value = number })
                 model.insert(deadline, number)
             case 5..<8 where !alarms.isEmpty:
@@ -142,7 +142,7 @@ import Testing
                 let number = max(0, alarms.count - 1 - random.below(300))
                 if (queue.remove(alarms[number]) != nil) != model.remove(number) { disagreements += 1 }
             default:
-                let now = Instant.second(Int64(random.below(50)))
+                let now = MonotonicInstant.second(Int64(random.below(50)))
                 for _ in 0..<(growing ? 1 : 3) {
                     last.value = -1
                     queue.popDue(at: now)?()

@@ -1,9 +1,9 @@
 import Resilience
 import Testing
 
-extension Instant {
+extension MonotonicInstant {
     /// So many seconds after the time base's start.
-    static func second(_ number: Int64) -> Instant { Instant(nanoseconds: number * 1_000_000_000) }
+    static func second(_ number: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: number * 1_000_000_000) }
 }
 
 /// More than `Duration.components` can say without trapping.
@@ -13,18 +13,18 @@ private let beyondComponents = Duration(attoseconds: .max)
     @Test(
         "an instant moved past the end of time stays there instead of trapping",
         arguments: [
-            (.zero, .seconds(1), Instant(nanoseconds: 1_000_000_000)),
-            (.zero, .seconds(-1), Instant(nanoseconds: -1_000_000_000)),
+            (.zero, .seconds(1), MonotonicInstant(nanoseconds: 1_000_000_000)),
+            (.zero, .seconds(-1), MonotonicInstant(nanoseconds: -1_000_000_000)),
             (.max, .nanoseconds(1), .distantFuture),
             (.min, .nanoseconds(-1), .distantPast),
             (1, .seconds(Int64.max), .distantFuture),
             (1, beyondComponents, .distantFuture),
             (-1, Duration(attoseconds: .min), .distantPast),
-            (.max, Duration(attoseconds: .min), Instant(nanoseconds: -1)),
-            (.min, beyondComponents, Instant(nanoseconds: -1)),
-        ] as [(Int64, Duration, Instant)])
-    func advanced(from: Int64, by duration: Duration, to expected: Instant) {
-        #expect(Instant(nanoseconds: from) + duration == expected)
+            (.max, Duration(attoseconds: .min), MonotonicInstant(nanoseconds: -1)),
+            (.min, beyondComponents, MonotonicInstant(nanoseconds: -1)),
+        ] as [(Int64, Duration, MonotonicInstant)])
+    func advanced(from: Int64, by duration: Duration, to expected: MonotonicInstant) {
+        #expect(MonotonicInstant(nanoseconds: from) + duration == expected)
     }
 
     @Test(
@@ -34,20 +34,22 @@ private let beyondComponents = Duration(attoseconds: .max)
             (.max, .max, 0),
         ] as [(Int64, Int64, Int64)])
     func duration(from: Int64, to: Int64, expected: Int64) {
-        #expect(Instant(nanoseconds: from).duration(to: Instant(nanoseconds: to)) == .nanoseconds(expected))
+        #expect(
+            MonotonicInstant(nanoseconds: from).duration(to: MonotonicInstant(nanoseconds: to))
+                == .nanoseconds(expected))
     }
 
     @Test("the distant future is later than every other instant, and the distant past earlier")
     func order() {
-        let instants = [Instant.distantFuture, Instant(nanoseconds: 0), .distantPast, .second(1)]
-        #expect(instants.sorted() == [.distantPast, Instant(nanoseconds: 0), .second(1), .distantFuture])
+        let instants = [MonotonicInstant.distantFuture, MonotonicInstant(nanoseconds: 0), .distantPast, .second(1)]
+        #expect(instants.sorted() == [.distantPast, MonotonicInstant(nanoseconds: 0), .second(1), .distantFuture])
     }
 
     @Test("going there and back ends where it began, or at an end of time")
     func roundTrips() throws {
         var generator = SeededNumbers(seed: 1)
         for _ in 0..<10_000 {
-            let start = Instant(nanoseconds: generator.wide())
+            let start = MonotonicInstant(nanoseconds: generator.wide())
             let length = Duration.nanoseconds(generator.wide())
             let there = start + length
             let isEnd = there == .distantFuture || there == .distantPast

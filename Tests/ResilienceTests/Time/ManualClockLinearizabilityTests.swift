@@ -19,8 +19,8 @@ extension Linearizability {
             case fired(Int)
             case arrived
             case done
-            case now(Instant)
-            case sleepers([Instant])
+            case now(MonotonicInstant)
+            case sleepers([MonotonicInstant])
         }
 
         /// An alarm is known by the second for which it is set.
@@ -55,7 +55,7 @@ extension Linearizability {
             @TaskLocal static var fired: @Sendable (Int) -> Void = { _ in }
 
             let clock = ManualClock(startingAt: .second(0))
-            let receipts: [Alarm]
+            let receipts: [TimeBaseAlarm]
 
             init() {
                 receipts = Self.alarms.map { [clock] second in
@@ -70,7 +70,7 @@ extension Linearizability {
                 Subject()
             } play: { subject, thread, random, history in
                 let clock = subject.clock
-                var own: [(second: Int, alarm: Alarm)] = []
+                var own: [(second: Int, alarm: TimeBaseAlarm)] = []
                 for step in 0..<100 {
                     switch random.below(10) {
                     case 0..<3:

@@ -37,11 +37,11 @@ private final class OwnThreads: TimeBase {
 
     init(_ clock: ManualClock) { self.clock = clock }
 
-    var now: Instant { clock.now }
-    func schedule(at deadline: Instant, _ action: @escaping @Sendable () -> Void) -> Alarm {
+    var now: MonotonicInstant { clock.now }
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         clock.schedule(at: deadline, action)
     }
-    func cancel(_ alarm: Alarm) { clock.cancel(alarm) }
+    func cancel(_ alarm: TimeBaseAlarm) { clock.cancel(alarm) }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct AbandoningTimeoutTests {
@@ -52,7 +52,7 @@ private final class OwnThreads: TimeBase {
     let patience: AbandoningTimeout
 
     init() {
-        patience = AbandoningTimeout("slow", .seconds(5), timeBase: clock, observers: Observers(recorder))
+        patience = AbandoningTimeout("slow", .seconds(5), timeBase: clock, observers: PolicyObservers(recorder))
     }
 
     @Test("what ends in time is returned or thrown as it is, and leaves no alarm and nothing running behind")

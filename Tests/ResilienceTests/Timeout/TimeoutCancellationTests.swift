@@ -57,7 +57,7 @@ import Testing
 
     /// Cancels its task as the call comes by.
     private struct Cancelling: Policy {
-        func enter(_ call: inout Call, _ slot: inout Slot) -> Entry {
+        func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
             cancelCurrentTask()
             return .proceed
         }

@@ -119,7 +119,7 @@ import Testing
     @Test("a timeout is told to observers once, when it happens")
     func events() async {
         let recorder = EventRecorder()
-        let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) { Timeout("slow", .seconds(5)) }
+        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) { Timeout("slow", .seconds(5)) }
         operation.hold()
         let task = Task { try await pipeline.run { try await operation(1) } }
         await clock.waitForSleepers(1)
@@ -192,7 +192,7 @@ import Testing
         for limit in [Duration.zero, .seconds(-1)] {
             let recorder = EventRecorder()
             let inner = ScriptedPolicy("inner", journal)
-            let pipeline = Pipeline(timeBase: clock, observers: Observers(recorder)) {
+            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
                 Timeout("spent") { _ in limit }
                 inner
             }
@@ -219,8 +219,8 @@ import Testing
     func deadlineOver() async {
         struct Late: AroundPolicy {
             func around(
-                _ call: inout Call, isolation: isolated (any Actor)?,
-                _ inside: nonisolated(nonsending) (_ deadline: Instant) async throws -> Verdict
+                _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+                _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
             ) async throws -> Verdict { try await inside(call.now) }
         }
         let pipeline = Pipeline(timeBase: clock) {

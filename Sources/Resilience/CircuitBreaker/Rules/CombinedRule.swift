@@ -17,20 +17,20 @@ public struct CombinedRule: TripRule {
 
     /// Failing if any rule says so, whatever the quorum: each counts failures of its own, and the last that one of them was
     /// waiting for may be none for the others. Else healthy if any says so.
-    public func evidence(of end: CallEnd) -> Evidence {
+    public func evidence(of end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(of: end) }
         return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
     }
 
     /// Failing if the circuit would be open by such calls alone: with ``Quorum/any`` if any rule says so, with
     /// ``Quorum/all`` if any says so and none says healthy.
-    public func evidence(ofProbe end: CallEnd) -> Evidence {
+    public func evidence(ofProbe end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(ofProbe: end) }
         if quorum == .all, evidence.contains(.healthy) { return .healthy }
         return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
     }
 
-    public mutating func began(at now: Instant) {
+    public mutating func began(at now: MonotonicInstant) {
         for index in rules.indices where rules[index].needs.contains(.calls) { rules[index].began(at: now) }
     }
 
@@ -49,31 +49,31 @@ public struct CombinedRule: TripRule {
         return rules.indices.allSatisfy { rules[$0].takeCalls(from: other.rules[$0]) }
     }
 
-    public func isMet(at now: Instant) -> Bool {
+    public func isMet(at now: MonotonicInstant) -> Bool {
         quorum == .any ? rules.contains { $0.isMet(at: now) } : rules.allSatisfy { $0.isMet(at: now) }
     }
 
     public mutating func reset() { for index in rules.indices { rules[index].reset() } }
 
     /// Those of the first rule that counts any failures, else of the first.
-    public func counts(at now: Instant) -> TripCounts {
+    public func counts(at now: MonotonicInstant) -> TripCounts {
         let all = rules.map { $0.counts(at: now) }
         return all.first { $0.failures > 0 } ?? all[0]
     }
 
-    public func tallyEnds(after now: Instant) -> Instant {
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
         // A rule that a success does not change says nothing.
         rules.filter { $0.needs.contains(.successes) }.map { $0.tallyEnds(after: now) }.min() ?? .distantFuture
     }
 
-    public mutating func succeeded(_ count: Int, at now: Instant) {
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
         for index in rules.indices { rules[index].succeeded(count, at: now) }
     }
 
     public var needs: TripRuleNeeds { rules.reduce(into: []) { $0.formUnion($1.needs) } }
 
     /// Each rule's, after its length.
-    public func memory(at now: Instant) -> [Int] {
+    public func memory(at now: MonotonicInstant) -> [Int] {
         MemoryKind.combined.memory(
             rules.flatMap { rule in
                 let memory = rule.memory(at: now)
@@ -81,7 +81,7 @@ public struct CombinedRule: TripRule {
             })
     }
 
-    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
+    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
         guard var rest = MemoryKind.combined.content(of: memory)?[...] else { return false }
         var restored = rules
         for index in restored.indices {

@@ -16,7 +16,7 @@ public struct ConsecutiveFailures: TripRule, Hashable {
         self.healthy = healthy
     }
 
-    public func evidence(of end: CallEnd) -> Evidence { end.verdict.evidence(failing: failing, healthy: healthy) }
+    public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
 
     public mutating func ended(_ end: CallEnd) {
         switch evidence(of: end) {
@@ -26,16 +26,18 @@ public struct ConsecutiveFailures: TripRule, Hashable {
         }
     }
 
-    public func isMet(at now: Instant) -> Bool { failureCount >= limit }
+    public func isMet(at now: MonotonicInstant) -> Bool { failureCount >= limit }
     public mutating func reset() { failureCount = 0 }
-    public func counts(at now: Instant) -> TripCounts { TripCounts(failures: failureCount, failureLimit: limit) }
+    public func counts(at now: MonotonicInstant) -> TripCounts {
+        TripCounts(failures: failureCount, failureLimit: limit)
+    }
     public var needs: TripRuleNeeds { failureCount == 0 ? [] : .successes }
 
-    public mutating func succeeded(_ count: Int, at now: Instant) { ended(CallEnd(.success, at: now)) }
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { ended(CallEnd(.success, at: now)) }
 
-    public func memory(at now: Instant) -> [Int] { [MemoryKind.consecutive.rawValue, failureCount] }
+    public func memory(at now: MonotonicInstant) -> [Int] { [MemoryKind.consecutive.rawValue, failureCount] }
 
-    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
+    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
         guard let content = MemoryKind.consecutive.content(of: memory), content.count == 1, content[0] >= 0 else {
             return false
         }
@@ -56,7 +58,7 @@ extension SettingChecks {
 }
 
 extension Verdict {
-    func evidence(failing: VerdictSet, healthy: VerdictSet) -> Evidence {
+    func evidence(failing: VerdictSet, healthy: VerdictSet) -> TripEvidence {
         failing.contains(self) ? .failing : healthy.contains(self) ? .healthy : .none
     }
 }

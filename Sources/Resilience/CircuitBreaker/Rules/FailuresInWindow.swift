@@ -37,31 +37,31 @@ public struct FailuresInWindow: TripRule, Hashable {
         outcomes = OutcomeWindow(window)
     }
 
-    public func evidence(of end: CallEnd) -> Evidence { end.verdict.evidence(failing: failing, healthy: healthy) }
+    public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
 
     public mutating func ended(_ end: CallEnd) {
         if let failing = evidence(of: end).isFailing { outcomes.add(1, failing: failing, at: end.time) }
     }
 
-    public func isMet(at now: Instant) -> Bool {
+    public func isMet(at now: MonotonicInstant) -> Bool {
         limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
     }
 
     public mutating func reset() { outcomes.reset() }
 
-    public func counts(at now: Instant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
+    public func counts(at now: MonotonicInstant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
 
-    public func tallyEnds(after now: Instant) -> Instant { outcomes.stretchEnds(after: now) }
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { outcomes.stretchEnds(after: now) }
 
-    public mutating func succeeded(_ count: Int, at now: Instant) {
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
         if let failing = evidence(of: CallEnd(.success, at: now)).isFailing {
             outcomes.add(count, failing: failing, at: now)
         }
     }
 
-    public func memory(at now: Instant) -> [Int] { outcomes.memory(at: now) }
+    public func memory(at now: MonotonicInstant) -> [Int] { outcomes.memory(at: now) }
 
-    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
+    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
         outcomes.restore(memory, takenAt: now)
     }
 
@@ -93,7 +93,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
     }
 }
 
-extension Evidence {
+extension TripEvidence {
     /// nil if it says nothing.
     fileprivate var isFailing: Bool? {
         switch self {

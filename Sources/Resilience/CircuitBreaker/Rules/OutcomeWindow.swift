@@ -19,24 +19,26 @@ struct OutcomeWindow: Sendable, Hashable {
     }
 
     /// Up to when calls that come from `now` on are counted alike.
-    func stretchEnds(after now: Instant) -> Instant { latestTime?.stretchEnds(after: now) ?? .distantFuture }
+    func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
+        latestTime?.stretchEnds(after: now) ?? .distantFuture
+    }
 
-    mutating func add(_ count: Int, failing: Bool, at now: Instant) {
+    mutating func add(_ count: Int, failing: Bool, at now: MonotonicInstant) {
         latestCalls?.add(count, failing: failing)
         latestTime?.add(Counts(failures: failing ? count : 0, calls: count), at: now)
     }
 
-    func counts(at now: Instant) -> Counts { latestCalls?.counts ?? latestTime?.counts(at: now) ?? Counts() }
+    func counts(at now: MonotonicInstant) -> Counts { latestCalls?.counts ?? latestTime?.counts(at: now) ?? Counts() }
 
     mutating func reset() { self = OutcomeWindow(window) }
 
-    func memory(at now: Instant) -> [Int] {
+    func memory(at now: MonotonicInstant) -> [Int] {
         kind.memory(latestCalls?.memory ?? latestTime?.memory(at: now) ?? [])
     }
 
     private var kind: MemoryKind { latestCalls == nil ? .time : .calls }
 
-    mutating func restore(_ memory: [Int], takenAt instant: Instant) -> Bool {
+    mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
         var restored = OutcomeWindow(window)
         guard let content = kind.content(of: memory),
             restored.latestCalls?.restore(content) ?? restored.latestTime?.restore(content, takenAt: instant) ?? false
@@ -110,7 +112,7 @@ struct LatestTime: Sendable, Hashable {
         buckets = Array(repeating: OutcomeWindow.Counts(), count: count)
     }
 
-    mutating func add(_ more: OutcomeWindow.Counts, at now: Instant) {
+    mutating func add(_ more: OutcomeWindow.Counts, at now: MonotonicInstant) {
         advance(to: now)
         let index = place(of: newest)
         buckets[index].calls += more.calls
@@ -119,17 +121,17 @@ struct LatestTime: Sendable, Hashable {
         sum.failures += more.failures
     }
 
-    func stretchEnds(after now: Instant) -> Instant {
-        Instant(nanoseconds: (max(stretch(of: now), newest) + 1).saturatingMultiplied(by: width))
+    func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: (max(stretch(of: now), newest) + 1).saturatingMultiplied(by: width))
     }
 
-    func counts(at now: Instant) -> OutcomeWindow.Counts {
+    func counts(at now: MonotonicInstant) -> OutcomeWindow.Counts {
         var then = self
         then.advance(to: now)
         return then.sum
     }
 
-    private mutating func advance(to now: Instant) {
+    private mutating func advance(to now: MonotonicInstant) {
         let stretch = stretch(of: now)
         guard stretch > newest else { return }
         if stretch.saturatingSubtracting(newest) >= Int64(buckets.count) {
@@ -147,12 +149,14 @@ struct LatestTime: Sendable, Hashable {
         newest = stretch
     }
 
-    private func stretch(of instant: Instant) -> Int64 { instant.nanoseconds.flooredDivision(by: width).quotient }
+    private func stretch(of instant: MonotonicInstant) -> Int64 {
+        instant.nanoseconds.flooredDivision(by: width).quotient
+    }
 
     private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 
     /// Of each bucket that has any, oldest first: how many nanoseconds ago it began, its failures, its calls.
-    func memory(at now: Instant) -> [Int] {
+    func memory(at now: MonotonicInstant) -> [Int] {
         var then = self
         then.advance(to: now)
         return (0..<Int64(buckets.count)).reversed().flatMap { age -> [Int] in
@@ -163,7 +167,7 @@ struct LatestTime: Sendable, Hashable {
         }
     }
 
-    mutating func restore(_ memory: [Int], takenAt instant: Instant) -> Bool {
+    mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
         guard memory.count % 3 == 0, memory.count / 3 <= 100_000 else { return false }
         var youngest = Int.max
         for start in stride(from: 0, to: memory.count, by: 3) {

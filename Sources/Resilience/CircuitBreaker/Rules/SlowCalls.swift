@@ -31,13 +31,13 @@ public struct SlowCalls: TripRule, Hashable {
     }
 
     /// What answers too late is failing. An error that comes in time says nothing.
-    public func evidence(of end: CallEnd) -> Evidence {
+    public func evidence(of end: CallEnd) -> TripEvidence {
         isSlow(end) ? .failing : end.verdict == .success || end.verdict == .permanent ? .healthy : .none
     }
 
     private func isSlow(_ end: CallEnd) -> Bool { end.began.map { $0.duration(to: end.time) > slowness } ?? false }
 
-    public mutating func began(at now: Instant) {
+    public mutating func began(at now: MonotonicInstant) {
         noteSlow(at: now)
         underWay.began(at: now)
     }
@@ -50,11 +50,11 @@ public struct SlowCalls: TripRule, Hashable {
         if slow || !end.verdict.saysNothing { outcomes.add(1, failing: slow, at: end.time) }
     }
 
-    private mutating func noteSlow(at now: Instant) {
+    private mutating func noteSlow(at now: MonotonicInstant) {
         outcomes.add(underWay.takeSlow(at: now), failing: true, at: now)
     }
 
-    public func isMet(at now: Instant) -> Bool {
+    public func isMet(at now: MonotonicInstant) -> Bool {
         limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
     }
 
@@ -72,11 +72,11 @@ public struct SlowCalls: TripRule, Hashable {
         forgetCalls()
     }
 
-    public func counts(at now: Instant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
+    public func counts(at now: MonotonicInstant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
     public var needs: TripRuleNeeds { [.calls, .successes] }
-    public func memory(at now: Instant) -> [Int] { MemoryKind.slow.memory(outcomes.memory(at: now)) }
+    public func memory(at now: MonotonicInstant) -> [Int] { MemoryKind.slow.memory(outcomes.memory(at: now)) }
 
-    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool {
+    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
         MemoryKind.slow.content(of: memory).map { outcomes.restore($0, takenAt: now) } ?? false
     }
 
@@ -103,14 +103,14 @@ struct CallsUnderWay: Sendable, Hashable {
 
     var count: Int { buckets.reduce(0, +) }
 
-    mutating func began(at now: Instant) {
+    mutating func began(at now: MonotonicInstant) {
         let stretch = stretch(of: now.nanoseconds)
         if oldest == nil { oldest = stretch }
         buckets[place(of: stretch)] += 1
     }
 
     /// - Returns: whether it was still here; not if it was taken for slow, or began before anything was watched.
-    mutating func ended(began: Instant) -> Bool {
+    mutating func ended(began: MonotonicInstant) -> Bool {
         let stretch = stretch(of: began.nanoseconds)
         guard let oldest, stretch >= oldest, buckets[place(of: stretch)] > 0 else { return false }
         buckets[place(of: stretch)] -= 1
@@ -119,7 +119,7 @@ struct CallsUnderWay: Sendable, Hashable {
 
     /// Lets go of all that have been under way too long.
     /// - Returns: how many they were.
-    mutating func takeSlow(at now: Instant) -> Int {
+    mutating func takeSlow(at now: MonotonicInstant) -> Int {
         guard let oldest else { return 0 }
         // Of a stretch all are slow when the last that can have begun in it is.
         let limit = stretch(of: now.nanoseconds.saturatingSubtracting(slowness))

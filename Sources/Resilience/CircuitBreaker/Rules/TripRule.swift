@@ -9,34 +9,34 @@
 /// has a default, and is then merely slower.
 public protocol TripRule: Sendable, CustomStringConvertible {
     /// What the end of a call says about the endpoint. Never asked about rejections and cancellations: they say nothing.
-    func evidence(of end: CallEnd) -> Evidence
+    func evidence(of end: CallEnd) -> TripEvidence
 
     /// What the end of a probe says, for a half-open circuit to close or to open again by. By default as of any other call.
-    func evidence(ofProbe end: CallEnd) -> Evidence
+    func evidence(ofProbe end: CallEnd) -> TripEvidence
 
     /// Counts the end of a call. Cancellations and rejections come too, to a rule that needs
     /// ``TripRuleNeeds/calls``.
     mutating func ended(_ end: CallEnd)
 
     /// So many calls went well, all between `now` and the end of its ``tallyEnds(after:)``.
-    mutating func succeeded(_ count: Int, at now: Instant)
+    mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
     /// Successes from `now` until this instant may be batched; they are delivered before any other input. `now` if each must
     /// be delivered as it comes. A batched success costs no lock, and no look at the clock if this is the distant future.
-    func tallyEnds(after now: Instant) -> Instant
+    func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
     /// Whether, by what is counted, the circuit should be open. Asked when evidence is failing, and when a call begins
     /// if the rule needs ``TripRuleNeeds/calls``: so a success never opens a circuit.
-    func isMet(at now: Instant) -> Bool
+    func isMet(at now: MonotonicInstant) -> Bool
 
     /// Forgets everything counted.
     mutating func reset()
 
     /// What counts at `now`, for people to read.
-    func counts(at now: Instant) -> TripCounts
+    func counts(at now: MonotonicInstant) -> TripCounts
 
     /// A call goes in. Told only to a rule that needs ``TripRuleNeeds/calls``.
-    mutating func began(at now: Instant)
+    mutating func began(at now: MonotonicInstant)
 
     /// None of the calls in flight will be reported: forgets them, and keeps what is counted. For a rule that needs
     /// ``TripRuleNeeds/calls``.
@@ -52,28 +52,28 @@ public protocol TripRule: Sendable, CustomStringConvertible {
 
     /// What is counted, to be stored or handed to a rule that takes this one's place. It begins with a mark of its kind, so
     /// that no other kind takes it for its own; those of the package begin with 1 to 5.
-    func memory(at now: Instant) -> [Int]
+    func memory(at now: MonotonicInstant) -> [Int]
 
     /// Counts on from a memory of a rule of this kind, with settings that may differ. It may come from outside: what
     /// makes no sense is to be refused.
     /// - Returns: false if it made no sense; then nothing has changed.
-    mutating func restore(_ memory: [Int], at now: Instant) -> Bool
+    mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool
 }
 
 extension TripRule {
-    public func evidence(ofProbe end: CallEnd) -> Evidence { evidence(of: end) }
-    public mutating func began(at now: Instant) {}
+    public func evidence(ofProbe end: CallEnd) -> TripEvidence { evidence(of: end) }
+    public mutating func began(at now: MonotonicInstant) {}
     public mutating func forgetCalls() {}
     public mutating func takeCalls(from other: any TripRule) -> Bool { !needs.contains(.calls) }
     public var needs: TripRuleNeeds { .successes }
-    public func tallyEnds(after now: Instant) -> Instant { now }
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { now }
 
-    public mutating func succeeded(_ count: Int, at now: Instant) {
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
         for _ in 0..<count { ended(CallEnd(.success, at: now)) }
     }
 
-    public func memory(at now: Instant) -> [Int] { [] }
-    public mutating func restore(_ memory: [Int], at now: Instant) -> Bool { memory.isEmpty }
+    public func memory(at now: MonotonicInstant) -> [Int] { [] }
+    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { memory.isEmpty }
 }
 
 /// What a rule must be told of calls that go well. What is not in here costs such a call nothing.
@@ -105,13 +105,15 @@ enum MemoryKind: Int {
 /// How one call ended, and when.
 public struct CallEnd: Sendable, Hashable {
     public let verdict: Verdict
-    public let time: Instant
+    public let time: MonotonicInstant
     /// nil unless the rule needs ``TripRuleNeeds/calls``.
-    public let began: Instant?
+    public let began: MonotonicInstant?
     /// What is known of the endpoint, whatever a rule would say: set for a health check.
-    public let evidence: Evidence?
+    public let evidence: TripEvidence?
 
-    public init(_ verdict: Verdict, at time: Instant, began: Instant? = nil, evidence: Evidence? = nil) {
+    public init(
+        _ verdict: Verdict, at time: MonotonicInstant, began: MonotonicInstant? = nil, evidence: TripEvidence? = nil
+    ) {
         self.verdict = verdict
         self.time = time
         self.began = began
@@ -120,7 +122,7 @@ public struct CallEnd: Sendable, Hashable {
 }
 
 /// What the end of a call says about an endpoint's health.
-public enum Evidence: Sendable, Hashable {
+public enum TripEvidence: Sendable, Hashable {
     case healthy
     case failing
     /// Nothing either way.

@@ -63,7 +63,7 @@ import Testing
     func endsOfTime() {
         for start in [Int64.min, .min + 1, -25, -1, 0, .max - 1, .max] {
             var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
-            let instant = Instant(nanoseconds: start)
+            let instant = MonotonicInstant(nanoseconds: start)
             #expect(!rule.ended(.transient, at: instant) && rule.ended(.transient, at: instant))
             #expect(rule.counts(at: instant).failures == 2 && rule.tallyEnds(after: instant) >= instant)
             #expect(rule.counts(at: .distantFuture).failures == (start > .max - 10 ? 2 : 0))
@@ -118,8 +118,8 @@ import Testing
     @Test("a length that its buckets do not divide is rounded up to one that they do")
     func roundedUp() {
         let rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
-        #expect(rule.tallyEnds(after: Instant(nanoseconds: 0)) == Instant(nanoseconds: 4))
-        #expect(rule.tallyEnds(after: Instant(nanoseconds: -1)) == Instant(nanoseconds: 0))
+        #expect(rule.tallyEnds(after: MonotonicInstant(nanoseconds: 0)) == MonotonicInstant(nanoseconds: 4))
+        #expect(rule.tallyEnds(after: MonotonicInstant(nanoseconds: -1)) == MonotonicInstant(nanoseconds: 0))
     }
 
     @Test("asked with an earlier time than it was told, a window of time says when its newest bucket ends")
@@ -134,7 +134,7 @@ import Testing
         arguments: [Int64.min, -7, .max])
     func memoryAtTheEnds(start: Int64) {
         var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
-        let instant = Instant(nanoseconds: start)
+        let instant = MonotonicInstant(nanoseconds: start)
         _ = rule.ended(.transient, at: instant)
         var next = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
         #expect(next.restore(rule.memory(at: instant), at: instant) == true)
@@ -150,9 +150,9 @@ import Testing
             (.time(.nanoseconds(Int64.max), buckets: 3), -2 * (.max / 3 + 1), .max / 3),
         ] {
             var rule = FailuresInWindow.failures(2, over: window)
-            _ = rule.ended(.transient, at: Instant(nanoseconds: failed))
+            _ = rule.ended(.transient, at: MonotonicInstant(nanoseconds: failed))
             var next = FailuresInWindow.failures(2, over: window)
-            let now = Instant(nanoseconds: now)
+            let now = MonotonicInstant(nanoseconds: now)
             #expect(next.restore(rule.memory(at: now), at: now) == true)
             #expect(next.counts(at: now).failures == 1)
         }

@@ -19,7 +19,7 @@ import Testing
 
     @Test("what answers in time is healthy if it is an answer, too late is failing, and an error in time says nothing")
     func evidence() {
-        func evidence(_ verdict: Verdict, _ length: Int64) -> Evidence {
+        func evidence(_ verdict: Verdict, _ length: Int64) -> TripEvidence {
             rule.evidence(of: CallEnd(verdict, at: .second(length), began: .second(0)))
         }
         #expect(evidence(.success, 8) == .healthy && evidence(.permanent, 8) == .healthy)
@@ -74,10 +74,10 @@ import Testing
     @Test("a call is under way until it ends once; after ages nothing takes long to be found")
     func underWayOnce() {
         var calls = CallsUnderWay(.nanoseconds(100))
-        calls.began(at: Instant(nanoseconds: 0))
-        #expect(calls.ended(began: Instant(nanoseconds: 0)) == true)
-        #expect(calls.ended(began: Instant(nanoseconds: 0)) == false)
-        calls.began(at: Instant(nanoseconds: 1))
+        calls.began(at: MonotonicInstant(nanoseconds: 0))
+        #expect(calls.ended(began: MonotonicInstant(nanoseconds: 0)) == true)
+        #expect(calls.ended(began: MonotonicInstant(nanoseconds: 0)) == false)
+        calls.began(at: MonotonicInstant(nanoseconds: 1))
         #expect(calls.takeSlow(at: .distantFuture) == 1)
         #expect(calls.count == 0)
     }
@@ -85,8 +85,8 @@ import Testing
     @Test("at the beginning of time nothing is slow yet")
     func beginningOfTime() {
         var calls = CallsUnderWay(.nanoseconds(100))
-        calls.began(at: Instant(nanoseconds: .min + 5))
-        #expect(calls.takeSlow(at: Instant(nanoseconds: .min + 6)) == 0)
+        calls.began(at: MonotonicInstant(nanoseconds: .min + 5))
+        #expect(calls.takeSlow(at: MonotonicInstant(nanoseconds: .min + 6)) == 0)
         #expect(calls.count == 1)
     }
 
@@ -108,7 +108,7 @@ import Testing
         for start in [Int64.min, -3, 0, .max - 5, .max] {
             var rule = SlowCalls(
                 .count(1), longerThan: .nanoseconds(nanoseconds), over: .calls(3), minimumCalls: 1)
-            let begin = Instant(nanoseconds: start)
+            let begin = MonotonicInstant(nanoseconds: start)
             rule.began(at: begin)
             let end = begin + .nanoseconds(nanoseconds) + .nanoseconds(1)
             #expect(
@@ -225,12 +225,12 @@ import Testing
         var began = 0
         var ends: [Verdict] = []
         var description: String { "noting" }
-        func evidence(of end: CallEnd) -> Evidence { .none }
-        mutating func began(at now: Instant) { began += 1 }
+        func evidence(of end: CallEnd) -> TripEvidence { .none }
+        mutating func began(at now: MonotonicInstant) { began += 1 }
         mutating func ended(_ end: CallEnd) { ends.append(end.verdict) }
-        func isMet(at now: Instant) -> Bool { false }
+        func isMet(at now: MonotonicInstant) -> Bool { false }
         mutating func reset() {}
-        func counts(at now: Instant) -> TripCounts { TripCounts(failures: 0) }
+        func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
     }
 
     @Test(

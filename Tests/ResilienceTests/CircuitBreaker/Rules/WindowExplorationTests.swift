@@ -53,7 +53,7 @@ private struct ListedCalls: ExplorableMachine {
     }
 
     mutating func apply(_ input: Input) throws {
-        let instant = Instant(nanoseconds: now)
+        let instant = MonotonicInstant(nanoseconds: now)
         switch input {
         case .wait(let length):
             now += length
@@ -71,7 +71,7 @@ private struct ListedCalls: ExplorableMachine {
             try require(next.restore(rule.memory(at: instant), at: instant), "its own memory is refused")
             rule = next
         }
-        let then = Instant(nanoseconds: now)
+        let then = MonotonicInstant(nanoseconds: now)
         let failures = counted.count { $0.failed }
         try require(
             rule.counts(at: then), is: TripCounts(failures: failures, failureLimit: nil, calls: counted.count), "counts"
@@ -146,7 +146,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     mutating func apply(_ input: Input) throws {
-        let instant = Instant(nanoseconds: now)
+        let instant = MonotonicInstant(nanoseconds: now)
         switch input {
         case .wait(let length): now += length
         case .reset:
@@ -159,7 +159,7 @@ private struct ListedSpans: ExplorableMachine {
         case .end(let place, let verdict):
             let index = underWay[place]
             let began = spans[index].began
-            rule.ended(CallEnd(verdict, at: instant, began: Instant(nanoseconds: began)))
+            rule.ended(CallEnd(verdict, at: instant, began: MonotonicInstant(nanoseconds: began)))
             find()
             spans[index].ended = (now, verdict)
             let isSlow = now - began > slowness

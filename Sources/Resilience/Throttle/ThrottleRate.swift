@@ -1,5 +1,5 @@
 /// A number of calls in a period.
-public struct Rate: Sendable, Hashable, CustomStringConvertible {
+public struct ThrottleRate: Sendable, Hashable, CustomStringConvertible {
     public let calls: Int
     public let period: Duration
 
@@ -12,8 +12,8 @@ public struct Rate: Sendable, Hashable, CustomStringConvertible {
         self.period = checks.aboveZero(period, "period")
     }
 
-    public static func perSecond(_ calls: Int) -> Rate { Rate(calls, per: .seconds(1)) }
-    public static func perMinute(_ calls: Int) -> Rate { Rate(calls, per: .seconds(60)) }
+    public static func perSecond(_ calls: Int) -> ThrottleRate { ThrottleRate(calls, per: .seconds(1)) }
+    public static func perMinute(_ calls: Int) -> ThrottleRate { ThrottleRate(calls, per: .seconds(60)) }
 
     public var description: String { "\(calls) per \(period.text)" }
 }

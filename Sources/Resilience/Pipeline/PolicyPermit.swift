@@ -10,14 +10,14 @@
 ///
 /// It is good for one report, which consumes it. Dropped without one, it counts as cancelled. In a property or a global
 /// variable, keep a `Permit?` and take it out: `permit.take()?.complete(.success)`.
-public struct Permit: ~Copyable, Sendable {
+public struct PolicyPermit: ~Copyable, Sendable {
     private let policy: any Policy
     private let core: PipelineCore
     private let options: CallOptions
-    private let slot: Slot
+    private let slot: PolicySlot
     private var outcome = Outcome(.cancelled)
 
-    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ options: CallOptions, _ slot: Slot) {
+    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ options: CallOptions, _ slot: PolicySlot) {
         self.policy = policy
         self.core = core
         self.options = options
@@ -30,7 +30,7 @@ public struct Permit: ~Copyable, Sendable {
     }
 
     deinit {
-        var call = Call(core, options)
+        var call = PolicyCall(core, options)
         var slot = slot
         if case .again = policy.exit(&call, &slot, outcome) { policy.abandon(&call, &slot) }
     }
@@ -40,15 +40,15 @@ extension Policy {
     /// Asks for admission by hand, without waiting.
     ///
     /// - Throws: what the policy refuses with; ``WouldWait`` if it would have the call wait.
-    public func acquire(options: CallOptions = CallOptions()) throws -> Permit {
+    public func acquire(options: CallOptions = CallOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core, options)
+        var call = PolicyCall(core, options)
         call.mayWait = false
-        var slot = Slot()
+        var slot = PolicySlot()
         switch enter(&call, &slot) {
         case .proceed:
-            return Permit(self, core, options, slot)
+            return PolicyPermit(self, core, options, slot)
         case .refuse(let error):
             throw error
         case .sleep(let instant):
@@ -66,12 +66,14 @@ extension Policy {
     ///
     /// - Throws: what the policy refuses with; ``DeadlinePassed`` if the deadline comes while it waits; `CancellationError` if
     ///   the task is cancelled while it waits.
-    public nonisolated(nonsending) func acquireWaiting(options: CallOptions = CallOptions()) async throws -> Permit {
+    public nonisolated(nonsending) func acquireWaiting(options: CallOptions = CallOptions()) async throws
+        -> PolicyPermit
+    {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
-        var call = Call(core, options)
+        var call = PolicyCall(core, options)
         var frame = Frame()
         try await LoneSegment(self).enter(&call, &frame)
-        return Permit(self, core, options, frame.slots.0)
+        return PolicyPermit(self, core, options, frame.slots.0)
     }
 }

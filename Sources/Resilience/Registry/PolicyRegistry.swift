@@ -13,7 +13,7 @@
 /// Everything of yours runs outside the registry's lock, and may use the registry: `make`, policies, observers, time bases,
 /// and what they hold when it is let go of. The exceptions are a key's `==` and `hash(into:)`, and
 /// ``RegistryEntry/isUniquelyHeld(_:)``: those must not.
-public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
+public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
     /// Makes the one of a key.
     public typealias Make = @Sendable (Key) -> Value
 
@@ -89,7 +89,7 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
     /// How many are looked at, at most, for each new key: so that none of them waits long.
     private static var looks: Int { 8 }
 
-    private func makeRoom(at now: Instant) {
+    private func makeRoom(at now: MonotonicInstant) {
         var looks = Self.looks
         while let (mark, mayGo) = examineNext(&looks, at: now) {
             let evicted = table.withLock { $0.settle(mark, mayGo: mayGo) }
@@ -100,7 +100,7 @@ public final class Registry<Key: Hashable & Sendable, Value: RegistryEntry>: Sen
 
     /// Holds the value no longer than this takes: who evicts it must find that nobody holds it.
     @inline(never) private func examineNext(
-        _ looks: inout Int, at now: Instant
+        _ looks: inout Int, at now: MonotonicInstant
     ) -> (RegistryTable<Key, Value>.Mark, mayGo: Bool)? {
         let candidate = table.withLock { $0.examine(capacity: capacity, looks: &looks, at: now) }
         return candidate.map { candidate in

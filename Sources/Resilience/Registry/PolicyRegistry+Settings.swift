@@ -1,4 +1,4 @@
-extension Registry {
+extension PolicyRegistry {
     /// Makes this key's own way, or as all others again if `make` is nil, also when it was evicted in between.
     ///
     /// Within ``PolicySettings/checked(_:)`` nothing changes if what is made so has an invalid setting.

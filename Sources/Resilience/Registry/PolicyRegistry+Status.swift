@@ -1,13 +1,13 @@
 /// A circuit breaker for each key.
-public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = Registry<Key, CircuitBreaker>
+public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, CircuitBreaker>
 /// A throttle for each key.
-public typealias ThrottleRegistry<Key: Hashable & Sendable> = Registry<Key, Throttle>
+public typealias ThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Throttle>
 /// A bulkhead for each key.
-public typealias BulkheadRegistry<Key: Hashable & Sendable> = Registry<Key, Bulkhead>
+public typealias BulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Bulkhead>
 /// A pipeline for each key.
-public typealias PipelineRegistry<Key: Hashable & Sendable> = Registry<Key, Pipeline>
+public typealias PipelineRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Pipeline>
 
-extension Registry where Value == CircuitBreaker {
+extension PolicyRegistry where Value == CircuitBreaker {
     /// Whether a call to this key would be let through now. A key without a breaker is free.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }
 
@@ -15,7 +15,7 @@ extension Registry where Value == CircuitBreaker {
     public var statuses: [Key: CircuitStatus] { values.mapValues(\.status) }
 }
 
-extension Registry where Value == Throttle {
+extension PolicyRegistry where Value == Throttle {
     /// Whether a call to this key that costs 1 would go now, without a wait. A key without a throttle is free.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.status.isAllowed ?? true }
 
@@ -23,7 +23,7 @@ extension Registry where Value == Throttle {
     public var statuses: [Key: ThrottleStatus] { values.mapValues(\.status) }
 }
 
-extension Registry where Value == Bulkhead {
+extension PolicyRegistry where Value == Bulkhead {
     /// Whether a call to this key would get in now, without a wait. A key without a bulkhead is free.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.status.isAllowed ?? true }
 
@@ -31,7 +31,7 @@ extension Registry where Value == Bulkhead {
     public var statuses: [Key: BulkheadStatus] { values.mapValues(\.status) }
 }
 
-extension Registry where Value == Pipeline {
+extension PolicyRegistry where Value == Pipeline {
     /// Whether a call to this key that costs 1 would reach the other side now, without a wait. A key without a pipeline is
     /// free.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }

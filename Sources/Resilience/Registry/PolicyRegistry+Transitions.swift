@@ -9,7 +9,7 @@ public struct KeyedTransition<Key: Hashable & Sendable>: Sendable, Hashable {
     }
 }
 
-extension Registry {
+extension PolicyRegistry {
     /// The changes of state of every key's circuits from now on, of those to come too; in order for each circuit.
     /// - Parameter limit: changes kept for a reader that lags behind; the oldest are dropped first.
     public func transitions(bufferingNewest limit: Int = 1000) -> AsyncStream<KeyedTransition<Key>> {

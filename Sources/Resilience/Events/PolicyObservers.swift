@@ -3,10 +3,10 @@ import Synchronization
 /// Who listens to a policy or a pipeline. Listening can begin and end at any time, from inside a delivery too.
 ///
 /// Nobody listening costs one atomic load.
-public final class Observers: Sendable {
+public final class PolicyObservers: Sendable {
     private struct Entry: Sendable {
         let id: UInt64
-        let observer: any Observer
+        let observer: any PolicyObserver
     }
 
     private struct State {
@@ -17,7 +17,7 @@ public final class Observers: Sendable {
     private let state: Locked<State>
     private let count: Atomic<Int>
 
-    public init(_ observers: (any Observer)...) {
+    public init(_ observers: (any PolicyObserver)...) {
         let entries = observers.enumerated().map { Entry(id: UInt64($0.offset), observer: $0.element) }
         state = Locked(State(entries: entries, lastID: UInt64(entries.count)))
         count = Atomic(entries.count)
@@ -28,7 +28,7 @@ public final class Observers: Sendable {
 
     /// Adds an observer, until ``Subscription/cancel()``.
     @discardableResult
-    public func add(_ observer: some Observer) -> Subscription {
+    public func add(_ observer: some PolicyObserver) -> Subscription {
         state.withLock { state in
             state.lastID += 1
             state.entries.append(Entry(id: state.lastID, observer: observer))
@@ -39,19 +39,20 @@ public final class Observers: Sendable {
 
     /// Adds a closure, until ``Subscription/cancel()``.
     @discardableResult
-    public func add(_ body: @escaping @Sendable (Event) -> Void) -> Subscription { add(ClosureObserver(body)) }
+    public func add(_ body: @escaping @Sendable (PolicyEvent) -> Void) -> Subscription { add(ClosureObserver(body)) }
 
     /// Tells everybody who listens now.
-    public func send(_ event: Event) {
+    public func send(_ event: PolicyEvent) {
         for entry in state.withLock({ $0.entries }) { entry.observer.receive(event) }
     }
 
     /// Tells everybody of something that no call of a pipeline did. The event is made only if somebody listens.
     func send(
-        _ event: @autoclosure () -> any PolicyEvent, from policy: String, at time: @autoclosure () -> Instant
+        _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
+        at time: @autoclosure () -> MonotonicInstant
     ) {
         guard !isEmpty else { return }
-        send(Event(policy: policy, pipeline: nil, time: time(), detail: event()))
+        send(PolicyEvent(policy: policy, pipeline: nil, time: time(), detail: event()))
     }
 
     private func remove(_ id: UInt64) {
@@ -67,7 +68,7 @@ public final class Observers: Sendable {
 
     /// The receipt for having been added. Dropping it changes nothing; ``cancel()`` ends the listening.
     public struct Subscription: Sendable {
-        fileprivate weak let observers: Observers?
+        fileprivate weak let observers: PolicyObservers?
         fileprivate let id: UInt64
 
         public func cancel() { observers?.remove(id) }

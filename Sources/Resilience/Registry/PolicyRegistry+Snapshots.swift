@@ -1,4 +1,4 @@
-extension Registry where Value == CircuitBreaker {
+extension PolicyRegistry where Value == CircuitBreaker {
     /// What each key's breaker should still know after a restart. Keys whose breaker is at rest are left out, and so are those
     /// whose circuit can't be stored.
     ///
@@ -25,7 +25,7 @@ extension Registry where Value == CircuitBreaker {
     }
 }
 
-extension Registry where Value == Pipeline {
+extension PolicyRegistry where Value == Pipeline {
     /// What the breakers of each key's pipeline should still know after a restart: one for each, outermost first, nil if its
     /// circuit can't be stored. Keys whose breakers are all at rest are left out.
     /// - Parameter wallClock: milliseconds since 1970.

@@ -2,7 +2,7 @@
 ///
 /// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap.
 /// Instants of two time bases must not be compared; a ``Pipeline`` refuses to mix them.
-@frozen public struct Instant: InstantProtocol {
+@frozen public struct MonotonicInstant: InstantProtocol {
     /// Nanoseconds since the base's start.
     public let nanoseconds: Int64
 
@@ -11,23 +11,23 @@
     }
 
     /// Later than every real reading: "never".
-    @inlinable public static var distantFuture: Instant { Instant(nanoseconds: .max) }
+    @inlinable public static var distantFuture: MonotonicInstant { MonotonicInstant(nanoseconds: .max) }
     /// Earlier than every real reading.
-    @inlinable public static var distantPast: Instant { Instant(nanoseconds: .min) }
+    @inlinable public static var distantPast: MonotonicInstant { MonotonicInstant(nanoseconds: .min) }
 
     /// This instant moved by `duration`, saturating at ``distantFuture`` and ``distantPast``.
-    public func advanced(by duration: Duration) -> Instant {
-        Instant(nanoseconds: nanoseconds.saturatingAdding(duration.saturatedNanoseconds))
+    public func advanced(by duration: Duration) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: nanoseconds.saturatingAdding(duration.saturatedNanoseconds))
     }
 
     /// How long from this instant until `other`; negative if `other` is earlier.
-    public func duration(to other: Instant) -> Duration {
+    public func duration(to other: MonotonicInstant) -> Duration {
         .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
     }
 
-    public static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
+    public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
-    public static func + (lhs: Instant, rhs: Duration) -> Instant { lhs.advanced(by: rhs) }
+    public static func + (lhs: MonotonicInstant, rhs: Duration) -> MonotonicInstant { lhs.advanced(by: rhs) }
 }
 
 extension Duration {

@@ -1,12 +1,12 @@
 /// A way of one's own to find out whether an endpoint is well again, instead of a caller's call.
 ///
 /// ```swift
-/// let breaker = CircuitBreaker("search", healthCheck: HealthCheck { try await client.ping() })
+/// let breaker = CircuitBreaker("search", healthCheck: CircuitHealthCheck { try await client.ping() })
 /// ```
 ///
 /// When the break is over the breaker runs it in a task of its own: what returns is well, what throws or takes too long is
 /// not. Callers are refused until it is, and none of them is a probe.
-public struct HealthCheck: Sendable {
+public struct CircuitHealthCheck: Sendable {
     /// How long a check may take before it counts as failed, and is cancelled.
     public let timeout: Duration
     let body: @Sendable () async throws -> Void
@@ -29,7 +29,7 @@ extension CircuitBreaker {
         /// Checks begun so far.
         var begun: UInt64 = 0
         /// When that one has taken too long.
-        var timeout: Alarm?
+        var timeout: TimeBaseAlarm?
     }
 
     /// Begins a check, if the circuit wants one now.
@@ -52,7 +52,7 @@ extension CircuitBreaker {
             return plan(at: now)
         }
         if let transition { tell(Event(transition, status)) }
-        let end: @Sendable (Evidence) -> Void = { [weak self] evidence in
+        let end: @Sendable (TripEvidence) -> Void = { [weak self] evidence in
             self?.checkEnded(number, evidence, generation: generation, ticket: ticket, began: began)
         }
         let task = Task(executorPreference: ownCore.timeBase.taskExecutor) {
@@ -76,11 +76,11 @@ extension CircuitBreaker {
     }
 
     private func checkEnded(
-        _ number: UInt64, _ evidence: Evidence, generation: UInt64, ticket: UInt64, began: Instant?
+        _ number: UInt64, _ evidence: TripEvidence, generation: UInt64, ticket: UInt64, began: MonotonicInstant?
     ) {
         let now = ownCore.timeBase.now
         let verdict: Verdict = evidence == .healthy ? .success : .transient
-        let ended = change(at: now) { state -> (Circuit.Recording, CircuitStatus, timeout: Alarm?)? in
+        let ended = change(at: now) { state -> (Circuit.Recording, CircuitStatus, timeout: TimeBaseAlarm?)? in
             // The first of its end and its time's end counts.
             guard state.check.number == number else { return nil }
             state.check.number = 0
