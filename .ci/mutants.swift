@@ -123,7 +123,7 @@ let shells = [
     ("Sources/Resilience/Pipeline/Node.swift", "PipelineCompositionTests|DriverTests", shipped),
     ("Sources/Resilience/Pipeline/PolicyTraits.swift", "PipelineDescriptionTests", ""),
     (
-        "Sources/Resilience/Pipeline/PipelineSegment.swift", "PipelineCompositionTests|IsolationTests|CallOptionsTests",
+        "Sources/Resilience/Pipeline/PipelineSegment.swift", "PipelineCompositionTests|IsolationTests|RunOptionsTests",
         ""
     ),
     ("Sources/Resilience/Pipeline/PipelineCore.swift", "DeadlineTests|CallEventTests|PipelineCompositionTests", ""),
@@ -191,7 +191,7 @@ let shells = [
     ("Sources/Resilience/Fallback/LastGood.swift", "LastGoodTests", ""),
     ("Sources/Resilience/Time/SystemTimeBase.swift", "SystemTimeBaseTests|TimeBaseSleepTests", ""),
     ("Sources/Resilience/Time/DueActions.swift", "DueActionsTests", ""),
-    ("Sources/Resilience/Waiting/Waiter.swift", "WaiterTests", "DriverTests"),
+    ("Sources/Resilience/Waiting/PolicyWaiter.swift", "WaiterTests", "DriverTests"),
     ("Sources/ResilienceHTTP/FieldCursor.swift", "RetryAfterTests|RequestSemanticsTests", "WalkTests"),
     ("Sources/ResilienceHTTP/HTTPDate.swift", "RetryAfterTests", "WalkTests"),
     ("Sources/ResilienceHTTP/HTTPVerdict.swift", "HTTPVerdictTests", ""),

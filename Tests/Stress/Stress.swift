@@ -51,7 +51,7 @@ final class Gauge: Policy {
         return .proceed
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         left.add(1, ordering: .relaxed)
         return .pass
     }
@@ -138,7 +138,7 @@ final class World: Sendable {
         var random = SeededGenerator(seed: seed)
         do {
             let priorities: [CallPriority] = [.low, .normal, .high]
-            let options = CallOptions(
+            let options = RunOptions(
                 cost: Int.random(in: 0...3, using: &random), priority: priorities[Int.random(in: 0..<3, using: &random)]
             )
             try await pipeline(key).run(options: options) { try await operate(key, &random) }
@@ -168,7 +168,7 @@ final class World: Sendable {
     }
 
     private func wait(_ duration: Duration) async throws {
-        _ = await Waiter().wait(until: SystemTimeBase.shared.now + duration, on: .system)
+        _ = await PolicyWaiter().wait(until: SystemTimeBase.shared.now + duration, on: .system)
         try Task.checkCancellation()
     }
 
@@ -177,7 +177,9 @@ final class World: Sendable {
         let (key, seed) = (Int.random(in: 0..<64, using: &random), random.next())
         let delay = Duration.microseconds(Int.random(in: 0...3_000, using: &random))
         let task = Task { await call(key, seed) }
-        if delay > .milliseconds(1) { _ = await Waiter().wait(until: SystemTimeBase.shared.now + delay, on: .system) }
+        if delay > .milliseconds(1) {
+            _ = await PolicyWaiter().wait(until: SystemTimeBase.shared.now + delay, on: .system)
+        }
         task.cancel()
         await task.value
     }
@@ -222,12 +224,12 @@ final class World: Sendable {
         } catch {
             problems.append("the bulkhead gives out fewer permits than it has: \(error)")
         }
-        _ = await Waiter().wait(until: SystemTimeBase.shared.now + .milliseconds(100), on: .system)
+        _ = await PolicyWaiter().wait(until: SystemTimeBase.shared.now + .milliseconds(100), on: .system)
         for key in 0..<64 {
             // Two probes have to succeed, and a ramp may follow.
             for _ in 0..<20 where breakers[key].state != .closed {
                 try? await breakers[key].run {}
-                _ = await Waiter().wait(until: SystemTimeBase.shared.now + .milliseconds(5), on: .system)
+                _ = await PolicyWaiter().wait(until: SystemTimeBase.shared.now + .milliseconds(5), on: .system)
             }
             require(breakers[key].state == .closed, "breaker \(key) is \(breakers[key].state) after successes")
             do { try await breakers[key].run {} } catch {

@@ -14,7 +14,7 @@ public final class Bulkhead: Policy {
         /// The newest first, for overload: its caller is the likeliest to be there still (Maurer, "Fail at Scale", ACM
         /// Queue 2015). The older ones wait longer, some until they give up. A full queue refuses the oldest.
         case lastInFirstOut
-        /// By ``CallOptions/priority``, first come, first served within one. A full queue refuses the youngest of the
+        /// By ``RunOptions/priority``, first come, first served within one. A full queue refuses the youngest of the
         /// least important, if it is less important than the newcomer. As long as more important calls keep coming, the
         /// less important get no turn: nothing here raises them for having waited.
         case byPriority
@@ -32,7 +32,7 @@ public final class Bulkhead: Policy {
         /// What it was made with, or given by a registry since.
         var made: (limit: Int, queue: Int)
         /// The parked calls' waiters, by their tickets.
-        var waiters: [UInt64: Waiter] = [:]
+        var waiters: [UInt64: PolicyWaiter] = [:]
 
         var hasLimitsAsMade: Bool { (machine.limit, machine.queueLimit) == made }
     }
@@ -87,7 +87,7 @@ public final class Bulkhead: Policy {
         return enterOrWait(&call, &slot)
     }
 
-    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { leave(&call, slot) }
         BulkheadSlot.outside.write(to: &slot)
         return .pass
@@ -122,12 +122,12 @@ public final class Bulkhead: Policy {
         let patience =
             waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
         let (answer, waiter, loser, estimate) = ask {
-            state -> (BulkheadStateMachine.Answer, Waiter?, Waiter?, Int64?) in
+            state -> (BulkheadStateMachine.Answer, PolicyWaiter?, PolicyWaiter?, Int64?) in
             let answer = state.machine.arrive(priority: priority, patience: patience, mayDisplace: mayDisplace)
             guard case .queue(let ticket, let displaced) = answer else {
                 return (answer, nil, nil, state.machine.estimatedWait)
             }
-            let waiter = Waiter()
+            let waiter = PolicyWaiter()
             state.waiters[ticket] = waiter
             return (answer, waiter, displaced.flatMap { state.waiters.removeValue(forKey: $0) }, nil)
         }
@@ -178,7 +178,7 @@ public final class Bulkhead: Policy {
         if case .measured(let since) = own {
             serviceTime = call.now.nanoseconds.saturatingSubtracting(since.nanoseconds)
         }
-        let next = ask { state -> Waiter? in
+        let next = ask { state -> PolicyWaiter? in
             if case .queued(let ticket) = own {
                 if state.machine.leaveQueue(ticket) {
                     state.waiters[ticket] = nil

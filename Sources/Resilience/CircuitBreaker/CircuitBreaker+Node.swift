@@ -7,7 +7,7 @@ private final class CircuitBreakerNode: PolicyNode<CircuitBreaker>, @unchecked S
         policy.enter(&call, &slot)
     }
 
-    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         policy.exit(&call, &slot, outcome)
     }
 }

@@ -28,7 +28,7 @@ public final class CircuitBreaker: Policy {
     struct State {
         var circuit: Circuit
         /// Calls that wait for the probes' end.
-        var line = TicketLine<Waiter>()
+        var line = TicketLine<PolicyWaiter>()
         var watchers = Watchers()
         var plan = Plan()
         var check = Check()
@@ -89,7 +89,7 @@ public final class CircuitBreaker: Policy {
     ///
     /// As for any policy, and half the price: it need not look for the time base.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: ownCore, options, judging: { _ in .success }, operation)
     }
@@ -97,7 +97,7 @@ public final class CircuitBreaker: Policy {
     /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: ownCore, options, judging: judge, operation)
@@ -136,9 +136,9 @@ public final class CircuitBreaker: Policy {
             }
             patience.waiting = state.line.count
             let admission = state.circuit.admit(at: now, patience)
-            var parked: (ticket: UInt64, waiter: Waiter)?
+            var parked: (ticket: UInt64, waiter: PolicyWaiter)?
             if case .wait = admission {
-                let waiter = Waiter()
+                let waiter = PolicyWaiter()
                 parked = (state.line.join(waiter), waiter)
             }
             return Answer(
@@ -173,7 +173,7 @@ public final class CircuitBreaker: Policy {
     private struct Answer {
         let admission: Circuit.Admission
         let error: (any Error)?
-        let parked: (ticket: UInt64, waiter: Waiter)?
+        let parked: (ticket: UInt64, waiter: PolicyWaiter)?
         /// If somebody listens.
         let status: CircuitStatus?
     }
@@ -203,7 +203,7 @@ public final class CircuitBreaker: Policy {
         return error
     }
 
-    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         if case .success = outcome.verdict, freePass.succeeded(CircuitBreakerSlot.generation(of: slot), &call) {
             return .pass
         }

@@ -56,23 +56,23 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     /// - Returns: what the operation returned, or the substitute.
     /// - Throws: what the pipeline threw, if there is no substitute; else what the substitute threw.
     @inlinable public nonisolated(nonsending) func run(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> Value
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
     /// As the plain `run`, for an operation that wants to know its attempt or deadline.
     @inlinable public nonisolated(nonsending) func run(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) (Attempt) async throws -> Value
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
     ) async throws -> Value {
-        try await run(options, judging: { _ in .success }, { try await operation(Attempt($0)) })
+        try await run(options, judging: { _ in .success }, { try await operation(CallAttempt($0)) })
     }
 
     /// As the plain `run`, for results that may mean failure, such as a response with status 503. The last of them has
     /// a substitute like an error, and is returned if there is none.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run(
-        options: CallOptions = CallOptions(), judging judge: (Value) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: judge, { _ in try await operation() })
@@ -81,14 +81,14 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     /// As the other, for an operation that wants to know its attempt or deadline.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run(
-        options: CallOptions = CallOptions(), judging judge: (Value) -> Verdict,
-        _ operation: nonisolated(nonsending) (Attempt) async throws -> Value
+        options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict,
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
     ) async throws -> Value {
-        try await run(options, judging: judge, { try await operation(Attempt($0)) })
+        try await run(options, judging: judge, { try await operation(CallAttempt($0)) })
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run(
-        _ options: CallOptions, judging judge: (Value) -> Verdict,
+        _ options: RunOptions, judging judge: (Value) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> Value
     ) async throws -> Value {
         let core = pipeline.core

@@ -9,7 +9,7 @@ extension Segment {
                 index += 1
             case .refuse(let error):
                 frame.open = index
-                let refusal = Outcome(.rejected, error: error)
+                let refusal = PolicyOutcome(.rejected, error: error)
                 return walkOut(&call, &frame, frame.rounds == 0 ? refusal : frame.leave(index, with: refusal))
             case .sleep(let deadline):
                 return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.last)
@@ -22,7 +22,7 @@ extension Segment {
     }
 
     /// Walks out of every policy that is owed an exit, or to the first that wants another round.
-    @inlinable func walkOut(_ call: inout PolicyCall, _ frame: inout Frame, _ outcome: Outcome) -> Step {
+    @inlinable func walkOut(_ call: inout PolicyCall, _ frame: inout Frame, _ outcome: PolicyOutcome) -> Step {
         var index = frame.open
         while index > 0 {
             index -= 1
@@ -36,7 +36,7 @@ extension Segment {
             case .replace(let error, let verdict):
                 frame.open = index
                 _ = frame.leave(index, with: outcome)
-                return walkOut(&call, &frame, Outcome(verdict, error: error))
+                return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
             }
         }
         frame.open = 0
@@ -50,14 +50,14 @@ extension Segment {
         call.reading = nil
         if case .success = verdict { return walkOut(&call, &frame, .success) }
         // Nobody waits for a better result: what there is goes back as it is.
-        return walkOut(&call, &frame, Outcome(Task.isCancelled ? .cancelled : verdict))
+        return walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
     }
 
     @usableFromInline func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         call.reading = nil
         let settled = call.settled.take()
         let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
-        return walkOut(&call, &frame, Outcome(verdict, error: error))
+        return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
 
     /// Suspends as the frame says, then walks in again; or, if the task was cancelled meanwhile, walks out.
@@ -69,11 +69,11 @@ extension Segment {
             let step = walkIn(&call, &frame)
             // The wake, or what came before it, may have been late: no attempt begins after the deadline.
             guard step == .operation, call.isOver else { return step }
-            return walkOut(&call, &frame, Outcome(.rejected, error: DeadlinePassed()))
+            return walkOut(&call, &frame, PolicyOutcome(.rejected, error: DeadlinePassed()))
         }
         let error: any Error =
             wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) } ?? CancellationError()
-        let outcome = Outcome(.cancelled, error: error)
+        let outcome = PolicyOutcome(.cancelled, error: error)
         // The policy to be asked next is owed no exit: the wait was between two rounds of its own.
         let next = frame.next
         guard next == frame.open else { return walkOut(&call, &frame, outcome) }

@@ -37,16 +37,16 @@
     }
 
     @usableFromInline mutating func wait(
-        _ waiter: Waiter?, until deadline: MonotonicInstant, next: Int, open: Int, after last: Outcome?
+        _ waiter: PolicyWaiter?, until deadline: MonotonicInstant, next: Int, open: Int, after last: PolicyOutcome?
     ) -> Step {
-        trouble = .wait(Wait(waiter ?? Waiter(), until: deadline, last: last))
+        trouble = .wait(Wait(waiter ?? PolicyWaiter(), until: deadline, last: last))
         self.next = next
         self.open = open
         return .wait
     }
 
     /// The policy at this index wants another round after `outcome`.
-    @usableFromInline mutating func goRound(at instant: MonotonicInstant, from index: Int, after outcome: Outcome)
+    @usableFromInline mutating func goRound(at instant: MonotonicInstant, from index: Int, after outcome: PolicyOutcome)
         -> Step
     {
         rounds |= 1 << UInt8(index)
@@ -60,7 +60,7 @@
     ///
     /// A call that was refused after an attempt has failed all the same, and not because it was refused: it ends as that
     /// attempt did.
-    @usableFromInline mutating func leave(_ index: Int, with outcome: Outcome) -> Outcome {
+    @usableFromInline mutating func leave(_ index: Int, with outcome: PolicyOutcome) -> PolicyOutcome {
         let wentRound = rounds & 1 << UInt8(index) != 0
         rounds &= ~(1 << UInt8(index))
         guard wentRound, outcome.verdict == .rejected, outcome.error != nil, let last, !last.verdict.saysNothing else {
@@ -70,7 +70,7 @@
     }
 
     /// How the last attempt ended, for a call that goes round again.
-    @inlinable var last: Outcome? {
+    @inlinable var last: PolicyOutcome? {
         guard case .wait(let wait) = trouble else { return nil }
         return wait.last
     }
@@ -86,12 +86,12 @@
 }
 
 @usableFromInline final class Wait {
-    let waiter: Waiter
+    let waiter: PolicyWaiter
     let ends: MonotonicInstant
     /// How the attempt before it ended; nil before the first.
-    @usableFromInline let last: Outcome?
+    @usableFromInline let last: PolicyOutcome?
 
-    init(_ waiter: Waiter, until ends: MonotonicInstant, last: Outcome?) {
+    init(_ waiter: PolicyWaiter, until ends: MonotonicInstant, last: PolicyOutcome?) {
         self.waiter = waiter
         self.ends = ends
         self.last = last

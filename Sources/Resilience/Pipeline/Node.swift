@@ -3,7 +3,9 @@
 /// Unchecked for the compiler's sake alone, here and below: a node has no state but one constant that is `Sendable`.
 @usableFromInline class Node: @unchecked Sendable {
     @usableFromInline func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
-    @usableFromInline func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    @usableFromInline func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)
+        -> PolicyExit
+    {
         .pass
     }
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
@@ -23,7 +25,7 @@ class PolicyNode<P: Policy>: Node, @unchecked Sendable {
         policy.enter(&call, &slot)
     }
 
-    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         policy.exit(&call, &slot, outcome)
     }
 

@@ -85,16 +85,16 @@ public struct Pipeline: Sendable {
     ///   attempt, or ``CancelledWhileWaiting`` before a further one. ``CallFailure`` tells them apart; <doc:ErrorsGuide> has
     ///   them all.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
     /// Runs `operation` in the same way, and tells it its attempt and deadline.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) (Attempt) async throws -> R
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
-        try await core.run(options, judging: { _ in .success }, { try await operation(Attempt($0)) })
+        try await core.run(options, judging: { _ in .success }, { try await operation(CallAttempt($0)) })
     }
 
     /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
@@ -103,7 +103,7 @@ public struct Pipeline: Sendable {
     /// it.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: judge, { _ in try await operation() })
@@ -111,17 +111,17 @@ public struct Pipeline: Sendable {
 
     /// Runs `operation` in the same way, for results that may mean failure, and tells it its attempt and deadline.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
-        _ operation: nonisolated(nonsending) (Attempt) async throws -> R
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
-        try await core.run(options, judging: judge, { try await operation(Attempt($0)) })
+        try await core.run(options, judging: judge, { try await operation(CallAttempt($0)) })
     }
 }
 
 extension Policy {
     /// Runs `operation` guarded by this policy alone: a pipeline of one.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: PipelineCore.bare(on: timeBase), options, judging: { _ in .success }, operation)
     }
@@ -129,14 +129,14 @@ extension Policy {
     /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
     /// - Parameter judge: what a result means.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: PipelineCore.bare(on: timeBase), options, judging: judge, operation)
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
-        on core: PipelineCore, _ options: CallOptions, judging judge: (R) -> Verdict,
+        on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         defer { withExtendedLifetime(core) {} }
@@ -149,7 +149,7 @@ extension Policy {
 
     /// Apart from the plain call, whose frame it would make larger.
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
-        on core: PipelineCore, _ options: CallOptions, judging judge: (R) -> Verdict,
+        on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await core.of(self).run(options, judging: judge, { _ in try await operation() })
@@ -159,7 +159,7 @@ extension Policy {
 extension AroundPolicy {
     /// Runs `operation` guarded by this policy alone: a pipeline of one, on the system's time base.
     public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), _ operation: nonisolated(nonsending) () async throws -> R
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, operation)
     }
@@ -167,7 +167,7 @@ extension AroundPolicy {
     /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
     /// - Parameter judge: what a result means.
     public nonisolated(nonsending) func run<R>(
-        options: CallOptions = CallOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, judging: judge, operation)

@@ -34,7 +34,7 @@
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
-        _ options: CallOptions, judging judge: (R) -> Verdict,
+        _ options: RunOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         // The call does not count its reference.

@@ -39,7 +39,7 @@
         nodes[index]._withUnsafeGuaranteedRef { $0.enter(&call, &slot) }
     }
 
-    @inlinable func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome)
+    @inlinable func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)
         -> PolicyExit
     {
         nodes[index]._withUnsafeGuaranteedRef { $0.exit(&call, &slot, outcome) }

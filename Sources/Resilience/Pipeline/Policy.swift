@@ -41,7 +41,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
     /// Coming out.
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
     /// The round that an `.again` of this policy asked for does not come: the call was cancelled in the wait before it, or
     /// a ``PolicyPermit`` was reported by hand. For a policy whose slot holds on to something; the default does nothing.
@@ -56,7 +56,9 @@ extension Policy {
     public func reset() {}
     public var description: String { name }
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
-    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit { .pass }
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        .pass
+    }
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 }
 
@@ -78,7 +80,7 @@ public enum PolicyEntry {
     /// Ask again at this instant.
     case sleep(until: MonotonicInstant)
     /// Ask again when the policy resumes the waiter, and at this instant at the latest.
-    case park(Waiter, until: MonotonicInstant)
+    case park(PolicyWaiter, until: MonotonicInstant)
 }
 
 /// A policy's answer to a call coming out.
@@ -92,7 +94,7 @@ public enum PolicyExit {
 }
 
 /// How the inside of a policy ended.
-@frozen public struct Outcome: Sendable {
+@frozen public struct PolicyOutcome: Sendable {
     public let verdict: Verdict
     /// The error it threw; nil if it returned.
     public let error: (any Error)?
@@ -102,7 +104,7 @@ public enum PolicyExit {
         self.error = error
     }
 
-    @inlinable public static var success: Outcome { Outcome(.success) }
+    @inlinable public static var success: PolicyOutcome { PolicyOutcome(.success) }
 }
 
 /// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.

@@ -8,7 +8,7 @@
     public var deadline: MonotonicInstant
 
     /// What the caller said of it.
-    public let options: CallOptions
+    public let options: RunOptions
 
     /// Not counted. Safe: whoever makes a call holds the core until the call is over, and nobody can copy it meanwhile.
     @usableFromInline unowned(unsafe) let core: PipelineCore
@@ -18,11 +18,11 @@
     /// What the failure of the inner segment means; the segment around it takes this instead of classifying the error again.
     @usableFromInline var settled: Verdict?
 
-    @inlinable init(_ core: PipelineCore, _ options: CallOptions = CallOptions()) {
+    @inlinable init(_ core: PipelineCore, _ options: RunOptions = RunOptions()) {
         self.init(core, options, attempt: options.firstAttempt, deadline: options.deadline)
     }
 
-    @inlinable init(_ core: PipelineCore, _ options: CallOptions, attempt: Int, deadline: MonotonicInstant) {
+    @inlinable init(_ core: PipelineCore, _ options: RunOptions, attempt: Int, deadline: MonotonicInstant) {
         self.core = core
         self.options = options
         self.attempt = attempt
@@ -70,7 +70,7 @@
 }
 
 /// What an operation may know of the attempt that it is.
-@frozen public struct Attempt: Sendable, Hashable {
+@frozen public struct CallAttempt: Sendable, Hashable {
     /// From 1, as the innermost retry counts.
     public let number: Int
     /// When it must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor the caller says.

@@ -13,11 +13,11 @@
 public struct PolicyPermit: ~Copyable, Sendable {
     private let policy: any Policy
     private let core: PipelineCore
-    private let options: CallOptions
+    private let options: RunOptions
     private let slot: PolicySlot
-    private var outcome = Outcome(.cancelled)
+    private var outcome = PolicyOutcome(.cancelled)
 
-    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ options: CallOptions, _ slot: PolicySlot) {
+    fileprivate init(_ policy: any Policy, _ core: PipelineCore, _ options: RunOptions, _ slot: PolicySlot) {
         self.policy = policy
         self.core = core
         self.options = options
@@ -26,7 +26,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
 
     /// Reports how the work ended.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
-        outcome = Outcome(verdict, error: error)
+        outcome = PolicyOutcome(verdict, error: error)
     }
 
     deinit {
@@ -40,7 +40,7 @@ extension Policy {
     /// Asks for admission by hand, without waiting.
     ///
     /// - Throws: what the policy refuses with; ``WouldWait`` if it would have the call wait.
-    public func acquire(options: CallOptions = CallOptions()) throws -> PolicyPermit {
+    public func acquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core, options)
@@ -53,11 +53,11 @@ extension Policy {
             throw error
         case .sleep(let instant):
             let retryAfter = call.now.duration(to: instant)
-            _ = exit(&call, &slot, Outcome(.cancelled))
+            _ = exit(&call, &slot, PolicyOutcome(.cancelled))
             throw WouldWait(policy: name, retryAfter: retryAfter)
         case .park(let waiter, _):
             let retryAfter = waiter.turn.map { call.now.duration(to: $0) }
-            _ = exit(&call, &slot, Outcome(.cancelled))
+            _ = exit(&call, &slot, PolicyOutcome(.cancelled))
             throw WouldWait(policy: name, retryAfter: retryAfter)
         }
     }
@@ -66,7 +66,7 @@ extension Policy {
     ///
     /// - Throws: what the policy refuses with; ``DeadlinePassed`` if the deadline comes while it waits; `CancellationError` if
     ///   the task is cancelled while it waits.
-    public nonisolated(nonsending) func acquireWaiting(options: CallOptions = CallOptions()) async throws
+    public nonisolated(nonsending) func acquireWaiting(options: RunOptions = RunOptions()) async throws
         -> PolicyPermit
     {
         let core = PipelineCore.bare(on: timeBase)

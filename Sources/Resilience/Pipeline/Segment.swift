@@ -2,7 +2,7 @@
 @usableFromInline protocol Segment {
     var count: Int { get }
     func enter(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
-    func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit
+    func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
     func abandon(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot)
 }
 
@@ -18,7 +18,7 @@
         policy.enter(&call, &slot)
     }
 
-    @inlinable func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome)
+    @inlinable func exit(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)
         -> PolicyExit
     {
         policy.exit(&call, &slot, outcome)

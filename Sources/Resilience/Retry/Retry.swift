@@ -16,8 +16,8 @@
 /// the longer of the two, so that jitter never makes it shorter. One beyond `retryAfterCeiling` is not waited for. It never
 /// waits past the call's deadline: it gives up at once with the error it has.
 ///
-/// ``CallOptions/isIdempotent`` changes what is retried: if true, ``Verdict/uncertain`` is as transient; if false, neither of
-/// the two is retried, whatever the rules say. Attempts before ``CallOptions/firstAttempt`` count for `maxRetries` and for
+/// ``RunOptions/isIdempotent`` changes what is retried: if true, ``Verdict/uncertain`` is as transient; if false, neither of
+/// the two is retried, whatever the rules say. Attempts before ``RunOptions/firstAttempt`` count for `maxRetries` and for
 /// the backoff's growth, in each of several retries around one another.
 ///
 /// When retries run out the last error is thrown, or the last result returned, as it is. So they are if a policy of ours
@@ -102,7 +102,7 @@ public struct Retry: Policy {
         if RetrySlot.isFirstRound(slot) { slot.retry.began = call.now }
     }
 
-    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
         if !RetrySlot.isFirstRound(slot) || configuration.budget != nil { succeeded(&call, &slot) }
         slot = PolicySlot()
@@ -114,7 +114,7 @@ public struct Retry: Policy {
         configuration.budget?.succeeded(after: slot.retry.withdrawal, &call)
     }
 
-    @inline(never) private func failed(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome)
+    @inline(never) private func failed(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)
         -> PolicyExit
     {
         var own = slot.retry

@@ -1,6 +1,6 @@
 /// A failed attempt, as a ``Retry`` saw it.
 public struct RetryFailure: Sendable {
-    /// From 1, or from the call's ``CallOptions/firstAttempt``.
+    /// From 1, or from the call's ``RunOptions/firstAttempt``.
     public let attempt: Int
     public let verdict: Verdict
     /// What the attempt threw; nil if it returned something that means failure.

@@ -24,7 +24,7 @@ struct RetrySlot {
 
     var rounds: Int { Int(slot.first % Self.refusal / Self.round) }
 
-    func attempt(_ options: CallOptions) -> Int { options.firstAttempt.saturatingAdding(rounds - 1) }
+    func attempt(_ options: RunOptions) -> Int { options.firstAttempt.saturatingAdding(rounds - 1) }
 
     var refusals: Int { Int(slot.first / Self.refusal) }
 

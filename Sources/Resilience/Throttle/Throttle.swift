@@ -8,7 +8,7 @@
 /// Throttle.gate(maxWait: .seconds(60))                             // no rate of its own; a 429 holds everybody
 /// ```
 ///
-/// A call takes its ``CallOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A call whose
+/// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A call whose
 /// cost exceeds the burst or the window's limit is rejected, and so is one whose turn can't come within `maxWait` or before
 /// its deadline. Waiting calls are served in order of arrival, whatever they cost; when one gives up, those behind it move up.
 public final class Throttle: Policy {
@@ -29,10 +29,10 @@ public final class Throttle: Policy {
         var made: Limit
         var machine: ThrottleStateMachine
         /// The calls that sleep in the machine's line, by their tickets.
-        var waiters: [UInt64: Waiter] = [:]
+        var waiters: [UInt64: PolicyWaiter] = [:]
 
         /// Those that the machine has ask again, to be resumed when the lock is free.
-        mutating func woken() -> (Waiter?, Waiter?) {
+        mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
             let (first, second) = machine.wakes()
             return (
                 first.flatMap { waiters.removeValue(forKey: $0) }, second.flatMap { waiters.removeValue(forKey: $0) }
@@ -176,12 +176,12 @@ public final class Throttle: Policy {
         let (deadline, cost) = (call.deadline, call.options.cost)
         let own = ThrottleSlot(slot)
         let (admission, waiter, woken) = state.withLock {
-            state -> (ThrottleStateMachine.Admission, Waiter?, (Waiter?, Waiter?)) in
+            state -> (ThrottleStateMachine.Admission, PolicyWaiter?, (PolicyWaiter?, PolicyWaiter?)) in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
             let admission = state.machine.admit(own, cost: cost, deadline: deadline, configuration, at: now)
-            var waiter: Waiter?
+            var waiter: PolicyWaiter?
             if case .wait(let own, let turn, _) = admission {
-                waiter = Waiter(turn: turn)
+                waiter = PolicyWaiter(turn: turn)
                 state.waiters[own.ticket] = waiter
             }
             return (admission, waiter, state.woken())
@@ -202,12 +202,12 @@ public final class Throttle: Policy {
         }
     }
 
-    private func resume(_ woken: (Waiter?, Waiter?)) {
+    private func resume(_ woken: (PolicyWaiter?, PolicyWaiter?)) {
         woken.0?.resume()
         woken.1?.resume()
     }
 
-    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         if ThrottleSlot.isAdmitted(slot) {
             switch outcome.verdict {
             case .rejected: break

@@ -11,7 +11,7 @@ extension TimeBase {
     public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
         // Also if the deadline has passed: a loop that sleeps for no time has to let others go on.
-        let wake = await Waiter().wait(until: deadline, on: self)
+        let wake = await PolicyWaiter().wait(until: deadline, on: self)
         if wake == .cancelled { throw CancellationError() }
     }
 

@@ -62,7 +62,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         try await run { _ in try await operation() }
     }
 
-    /// As ``run(_:)``, for an operation that wants to know its deadline: to hand it to a pipeline by ``CallOptions``.
+    /// As ``run(_:)``, for an operation that wants to know its deadline: to hand it to a pipeline by ``RunOptions``.
     public nonisolated(nonsending) func run<R: Sendable>(
         _ operation: @escaping @Sendable (_ deadline: MonotonicInstant) async throws -> R
     ) async throws -> R {
@@ -137,7 +137,7 @@ private final class AbandonableCall<R: Sendable>: Sendable {
         var abandonedAt = MonotonicInstant.distantFuture
     }
 
-    let waiter = Waiter()
+    let waiter = PolicyWaiter()
     private let state = Locked(State())
 
     /// - Returns: since when nobody waits for it; nil if somebody does.

@@ -53,7 +53,7 @@ public final class SyncPass: Sendable {
         var pass: Task<Report, any Error>?
         var stage = Stage.checking
         /// Who waits for its end.
-        var waiters: [Waiter] = []
+        var waiters: [PolicyWaiter] = []
         var resets = 0
     }
 
@@ -137,7 +137,7 @@ public final class SyncPass: Sendable {
 
     /// - Returns: false if the task was cancelled.
     private func waitForEnd(of pass: Task<Report, any Error>) async -> Bool {
-        let waiter = Waiter()
+        let waiter = PolicyWaiter()
         let waits = state.withLock { state in
             guard state.pass == pass else { return false }
             state.waiters.append(waiter)

@@ -113,9 +113,9 @@ extension SyncQueue {
     }
 
     /// - Returns: also what to wait on, if it is a wait.
-    private func nextAction() -> (SyncStateMachine.Action, Waiter) {
+    private func nextAction() -> (SyncStateMachine.Action, PolicyWaiter) {
         let oldest = configuration.maxAge.map { wallClock().earlier(by: $0) }
-        let waker = Waiter()
+        let waker = PolicyWaiter()
         let action = change { state, now in
             state.waker = waker
             if Task.isCancelled { state.machine.cancelled() }
@@ -124,7 +124,7 @@ extension SyncQueue {
         return (action, waker)
     }
 
-    private func wait(_ waker: Waiter, until instant: MonotonicInstant) async {
+    private func wait(_ waker: PolicyWaiter, until instant: MonotonicInstant) async {
         guard Task.isCancelled else {
             _ = await waker.wait(until: instant, on: pipeline.timeBase)
             return

@@ -36,7 +36,7 @@ public final class SyncQueue: Sendable {
         /// How often this queue has begun to store one, or has done so: what is read meanwhile may be older.
         var pauseWrites = 0
         /// What the flight waits on.
-        var waker: Waiter?
+        var waker: PolicyWaiter?
         /// The last error of this round.
         var lastError: (any Error)?
         /// Why the last flight failed; nil if it did not.
@@ -46,7 +46,7 @@ public final class SyncQueue: Sendable {
         /// What each drain under way has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Who waits for a flight, or a clearing, to end.
-        var watchers: [Waiter] = []
+        var watchers: [PolicyWaiter] = []
         /// Who is told of each change, by number.
         var statusReaders: [Int: AsyncStream<Void>.Continuation] = [:]
         private var lastStatusReader = 0
@@ -93,7 +93,7 @@ public final class SyncQueue: Sendable {
             return machine.lastEnd
         }
 
-        mutating func takeWatchers() -> [Waiter] {
+        mutating func takeWatchers() -> [PolicyWaiter] {
             defer { watchers = [] }
             return watchers
         }
@@ -253,7 +253,7 @@ public final class SyncQueue: Sendable {
     /// - Returns: what became of the queue meanwhile, whoever began the flushes.
     /// - Throws: the store's error; ``SyncQueueError/stopped``.
     public func drain() async throws -> FlushReport {
-        let key = Waiter()
+        let key = PolicyWaiter()
         state.withLock { $0.drains[ObjectIdentifier(key)] = FlushReport() }
         defer { _ = state.withLock { $0.drains.removeValue(forKey: ObjectIdentifier(key)) } }
         var end = try await flush().end
@@ -276,7 +276,7 @@ public final class SyncQueue: Sendable {
         until deadline: MonotonicInstant = .distantFuture, while condition: (borrowing State) -> Bool
     ) async -> Bool {
         while true {
-            let waiter = Waiter()
+            let waiter = PolicyWaiter()
             let waits = state.withLock { state in
                 guard condition(state) else { return false }
                 state.watchers.append(waiter)

@@ -29,7 +29,7 @@ public final class ManualClock: TimeBase, Clock {
         var count: Int { alarms.count }
 
         /// - Returns: whom to resume, outside the lock.
-        mutating func change() -> [Waiter] {
+        mutating func change() -> [PolicyWaiter] {
             changes += 1
             return takeReached() + changeWatchers.remove(reached: changes)
         }
@@ -75,7 +75,7 @@ public final class ManualClock: TimeBase, Clock {
     private func advance(to target: (MonotonicInstant) -> MonotonicInstant) {
         var end: MonotonicInstant?
         while true {
-            let (action, watchers) = state.withLock { state -> (AlarmQueue.Action?, [Waiter]) in
+            let (action, watchers) = state.withLock { state -> (AlarmQueue.Action?, [PolicyWaiter]) in
                 let target = end ?? target(state.now)
                 end = target
                 guard let next = state.alarms.earliest, next <= max(target, state.now) else {

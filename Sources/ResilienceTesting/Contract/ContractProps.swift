@@ -52,15 +52,15 @@ enum ContractMark {
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
-        var waiters: [Waiter] = []
+        var waiters: [PolicyWaiter] = []
     }
 
     private let state = Locked(State())
 
     nonisolated(nonsending) func pass() async {
-        let waiter: Waiter? = state.withLock { state in
+        let waiter: PolicyWaiter? = state.withLock { state in
             if state.isOpen { return nil }
-            let waiter = Waiter()
+            let waiter = PolicyWaiter()
             state.waiters.append(waiter)
             return waiter
         }
@@ -154,7 +154,7 @@ struct Rounds: Policy {
 
     init(_ limit: UInt64) { self.limit = limit }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard outcome.error != nil, outcome.verdict != .cancelled, slot.first < limit else { return .pass }
         slot.first += 1
         return .again(at: call.now + .seconds(1))

@@ -67,7 +67,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
     /// what the operation returned.
     nonisolated(nonsending) func call(
         through pipeline: Pipeline? = nil, returning verdict: Verdict = .success,
-        _ operation: nonisolated(nonsending) (Attempt) async throws -> Void = { _ in }
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Void = { _ in }
     ) async -> End {
         let number = state.withLock { tally in
             tally.calls += 1
@@ -111,7 +111,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
     }
 
     nonisolated(nonsending) func sleep(_ duration: Duration) async {
-        _ = await Waiter().wait(until: clock.now + duration, on: clock)
+        _ = await PolicyWaiter().wait(until: clock.now + duration, on: clock)
     }
 
     /// Runs `body` in a task of its own, which it may cancel.

@@ -88,7 +88,7 @@ extension PolicyContract {
                 await stage.inTask { task in
                     _ = await stage.call { _ in
                         task.cancel(after: .milliseconds(1))
-                        let wake = await Waiter().wait(until: stage.clock.now + .seconds(1), on: stage.clock)
+                        let wake = await PolicyWaiter().wait(until: stage.clock.now + .seconds(1), on: stage.clock)
                         stage.require(wake == .cancelled, "the operation does not see its caller's cancellation")
                         throw CancellationError()
                     }

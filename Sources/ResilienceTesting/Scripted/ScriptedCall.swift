@@ -25,7 +25,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         var running = 0
         var mostRunning = 0
         var holds = false
-        var held: [Waiter] = []
+        var held: [PolicyWaiter] = []
         var watchers = CountWaiters()
 
         var count: Int { inputs.count }
@@ -119,12 +119,12 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     /// - Returns: also what to wait for, if it is held: from here on, so that who has waited for the call may let it go.
     private func begin(
         _ input: Input, canBeHeld: Bool = false, otherwise: @autoclosure () -> Output? = nil
-    ) -> (result: Result<Output, Failure>, held: Waiter?) {
+    ) -> (result: Result<Output, Failure>, held: PolicyWaiter?) {
         let (result, number, held, watchers) = state.withLock { state in
             state.inputs.append(input)
             state.running += 1
             state.mostRunning = max(state.mostRunning, state.running)
-            let held = canBeHeld && state.holds ? Waiter() : nil
+            let held = canBeHeld && state.holds ? PolicyWaiter() : nil
             if let held { state.held.append(held) }
             return (state.results.popFirst() ?? state.fallback, state.count, held, state.takeReached())
         }
@@ -137,7 +137,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     private func end() { state.withLock { $0.running -= 1 } }
 
-    private nonisolated(nonsending) func wait(_ waiter: Waiter) async throws(Failure) {
+    private nonisolated(nonsending) func wait(_ waiter: PolicyWaiter) async throws(Failure) {
         let wake = await withTaskCancellationHandler {
             await waiter.wait(until: .distantFuture, on: .system)
         } onCancel: {

@@ -39,7 +39,7 @@
             do {
                 return try await script(request) { answer in
                     guard answer.delay > .zero else { return }
-                    let waiter = Waiter()
+                    let waiter = PolicyWaiter()
                     if await waiter.wait(until: timeBase.now + answer.delay, on: timeBase) == .cancelled {
                         throw CancellationError()
                     }

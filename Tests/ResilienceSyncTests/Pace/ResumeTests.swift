@@ -29,7 +29,7 @@ import Testing
     private func queue() -> SyncQueue {
         let start = clock.now
         return SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {}) { [clock, server] _ in
-            _ = await Waiter().wait(until: clock.now + .milliseconds(20), on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + .milliseconds(20), on: clock)
             let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: clock.now)
             guard server.admits(at: now) else { throw Refusal.throttled(retryAfter: Self.length) }
         }
@@ -43,11 +43,11 @@ import Testing
         try clock.run {
             try await queue.enqueue(Mutation.many(100))
             queue.trigger()
-            _ = await Waiter().wait(until: clock.now + .seconds(7300), on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + .seconds(7300), on: clock)
             let before = server.admitted
             #expect(before < 10 && queue.rate != nil)
             try await queue.resume(keepingGrowth: keepingGrowth)
-            _ = await Waiter().wait(until: clock.now + .seconds(10), on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + .seconds(10), on: clock)
             // Who keeps what was found sends one, all the same.
             #expect(server.admitted == (keepingGrowth ? before + 1 : 100))
             #expect((queue.rate == nil) == !keepingGrowth)

@@ -96,7 +96,7 @@ import Testing
             let queue = SyncQueue(
                 store: store, pipeline: pipeline, configuration: SyncQueueConfiguration(failureCounting: counting)
             ) { mutation in
-                _ = await Waiter().wait(until: clock.now + .milliseconds(50), on: clock)
+                _ = await PolicyWaiter().wait(until: clock.now + .milliseconds(50), on: clock)
                 let isLucky = random.withLock { Double.random(in: 0..<1, using: &$0) } >= chance
                 if poison.contains(mutation.id) || !isLucky || !isWell(start.duration(to: clock.now) / .seconds(1)) {
                     throw Judgement(verdict: verdict)
@@ -107,14 +107,14 @@ import Testing
             var number = pending
             if let arriving {
                 while start.duration(to: clock.now) < .seconds(seconds) {
-                    _ = await Waiter().wait(until: clock.now + .seconds(arriving), on: clock)
+                    _ = await PolicyWaiter().wait(until: clock.now + .seconds(arriving), on: clock)
                     number += 1
                     try await queue.enqueue(
                         Mutation(id: "late\(number)", entity: "late\(number)", kind: "create", payload: Data()))
                     queue.trigger()
                 }
             } else {
-                _ = await Waiter().wait(until: start + .seconds(seconds), on: clock)
+                _ = await PolicyWaiter().wait(until: start + .seconds(seconds), on: clock)
             }
             await queue.stop()
             return (try await queue.dead().map(\.mutation.id), try await queue.pendingCount())
@@ -179,10 +179,10 @@ import Testing
             }
             try await queue.enqueue(Mutation("p1"))
             queue.trigger()
-            _ = await Waiter().wait(until: clock.now + .seconds(seconds), on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + .seconds(seconds), on: clock)
             try await queue.enqueue(Mutation("g1"))
             queue.trigger()
-            _ = await Waiter().wait(until: clock.now + .seconds(300), on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + .seconds(300), on: clock)
             await queue.stop()
         }
         #expect(delivered.inputs.map(\.id) == ["g1"])

@@ -52,9 +52,9 @@ import Testing
             configuration: SyncQueueConfiguration(maxInFlight: test.maxInFlight)
         ) { _ in
             let latency = server.latency()
-            _ = await Waiter().wait(until: clock.now + latency / 2, on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + latency / 2, on: clock)
             let wait = server.answer(at: origin + start.duration(to: clock.now))
-            _ = await Waiter().wait(until: clock.now + latency / 2, on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + latency / 2, on: clock)
             if let wait { throw Refusal.throttled(retryAfter: test.retryAfter.named(for: wait)) }
         }
         let report = try clock.run {

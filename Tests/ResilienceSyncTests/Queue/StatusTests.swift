@@ -111,7 +111,7 @@ import Testing
             try await queue.enqueue(Mutation.many(1000 * batch))
             async let drain = queue.drain()
             while clock.now < start + .seconds(50) {
-                _ = await Waiter().wait(until: clock.now + .seconds(1), on: clock)
+                _ = await PolicyWaiter().wait(until: clock.now + .seconds(1), on: clock)
             }
             let status = try await queue.status()
             _ = try await drain

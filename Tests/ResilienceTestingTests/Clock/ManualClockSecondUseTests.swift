@@ -30,9 +30,9 @@ import Testing
 
     @Test("tasks of a run that is given up and heed their cancellation are over when it returns")
     func heeding() {
-        let ended = Notes<Waiter.Wake>()
+        let ended = Notes<PolicyWaiter.Wake>()
         #expect(throws: ManualClock.RunFailure.everybodyWaits) {
-            try clock.run { [clock] in ended.note(await Waiter().wait(until: .distantFuture, on: clock)) }
+            try clock.run { [clock] in ended.note(await PolicyWaiter().wait(until: .distantFuture, on: clock)) }
         }
         #expect(ended.all == [.cancelled])
     }

@@ -89,7 +89,7 @@ import Testing
         await clock.waitForSleepers(0)
         async let waited: Void = clock.waitForSleepers(3)
         let sleepers = (1...3).map { seconds in
-            Task { await Waiter().wait(until: clock.now + .seconds(seconds), on: clock) }
+            Task { await PolicyWaiter().wait(until: clock.now + .seconds(seconds), on: clock) }
         }
         await waited
         await clock.waitForSleepers(3)

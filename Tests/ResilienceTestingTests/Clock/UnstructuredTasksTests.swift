@@ -181,7 +181,7 @@ import Testing
 }
 
 private func pause(_ duration: Duration, on clock: ManualClock) async -> MonotonicInstant {
-    _ = await Waiter().wait(until: clock.now + duration, on: clock)
+    _ = await PolicyWaiter().wait(until: clock.now + duration, on: clock)
     return clock.now
 }
 

@@ -23,7 +23,7 @@ import Testing
         struct TwoFaced: Policy {
             let looks: Bool
 
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 guard outcome.verdict == .transient, slot.first == 0 else { return .pass }
                 if looks, call.isObserved() { return .pass }
                 slot.first = 1
@@ -41,7 +41,7 @@ import Testing
     @Test("a policy that draws chance of its own is not taken for one that minds observers", arguments: 1...5)
     func chance(seed: UInt64) async {
         struct Dice: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 guard outcome.verdict == .transient, slot.first == 0 else { return .pass }
                 slot.first = 1
                 return .again(at: call.now + .nanoseconds(Int64.random(in: 0...1_000_000)))
@@ -101,10 +101,10 @@ private final class Punctual: Policy {
             return .sleep(until: turn)
         }
         let turn = MonotonicInstant(nanoseconds: Int64(slot.first))
-        return minds && now > turn + .seconds(60) ? .park(Waiter(), until: call.deadline) : .proceed
+        return minds && now > turn + .seconds(60) ? .park(PolicyWaiter(), until: call.deadline) : .proceed
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         slot.first = 0
         return .pass
     }
@@ -121,7 +121,7 @@ private struct Hoarder: Policy {
     /// Whether it lets go of the error if the round does not come.
     let letsGo: Bool
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         let isFirst = slot.first == 0
         letGo(&slot)
         let next = call.now + .milliseconds(1)

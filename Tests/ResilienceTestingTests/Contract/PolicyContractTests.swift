@@ -29,7 +29,7 @@ import Testing
     func forgotten() async {
         struct Forgetful: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-                .park(Waiter(), until: .distantFuture)
+                .park(PolicyWaiter(), until: .distantFuture)
             }
         }
         let report = await PolicyContract { _ in Forgetful() }.check(calls: 0)
@@ -39,7 +39,7 @@ import Testing
     @Test("a policy that goes round for ever is found, not waited for")
     func endless() async {
         struct Endless: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 outcome.verdict == .transient ? .again(at: call.now) : .pass
             }
         }
@@ -62,7 +62,7 @@ import Testing
     @Test("a wait past the call's deadline after a failure is found")
     func deadlineAfterFailure() async {
         struct Stubborn: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 guard outcome.verdict == .uncertain, slot.first == 0 else { return .pass }
                 slot.first = 1
                 return .again(at: call.now + .seconds(10))
@@ -111,7 +111,7 @@ import Testing
                 blown.withLock { $0 } ? .refuse(Blown()) : .proceed
             }
 
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 if outcome.verdict == .transient { blown.withLock { $0 = true } }
                 return .pass
             }
@@ -221,7 +221,7 @@ import Testing
     @Test("a policy that makes a failure of a success is found")
     func spoiled() async {
         struct Spoiler: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 outcome.error == nil ? .replace(Failure(verdict: .permanent), as: .permanent) : .pass
             }
         }
@@ -240,7 +240,7 @@ import Testing
                 refusals.withLock { $0 } > 5 ? .refuse(Failure(verdict: .rejected)) : .proceed
             }
 
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 if outcome.verdict == .rejected { refusals.withLock { $0 += 1 } }
                 return .pass
             }
@@ -281,7 +281,7 @@ import Testing
     @Test("a result that is thrown away is found")
     func thrownAway() async {
         struct Ungrateful: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 Task.isCancelled && outcome.error == nil ? .replace(CancellationError(), as: .cancelled) : .pass
             }
         }
@@ -338,13 +338,13 @@ final class Leak: Policy {
         slot.first = 1
         if way == .parked, slot.second == 0 {
             slot.second = 1
-            return .park(Waiter(), until: min(call.now + .seconds(1), call.deadline))
+            return .park(PolicyWaiter(), until: min(call.now + .seconds(1), call.deadline))
         }
         slot.third += 1
         return .proceed
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         let leaks =
             switch way {
             case .cancelled: outcome.verdict == .cancelled

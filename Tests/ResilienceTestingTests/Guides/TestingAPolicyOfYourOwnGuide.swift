@@ -62,7 +62,7 @@ final class Quota: Policy {
         }
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         if outcome.verdict == .rejected { machine.withLock { $0.giveBack(windowNumber: slot.first) } }
         return .pass
     }

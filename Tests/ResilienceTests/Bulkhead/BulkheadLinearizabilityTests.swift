@@ -110,7 +110,7 @@ extension Linearizability {
         private struct Queued: Sendable {
             let bulkhead: Bulkhead
             /// The waiters of the calls that were handed a permit in the queue, or lost their place in it.
-            let woken = Box<[Waiter]>([])
+            let woken = Box<[PolicyWaiter]>([])
         }
 
         @Test(
@@ -124,11 +124,11 @@ extension Linearizability {
                 let bulkhead = subject.bulkhead
                 let core = PipelineCore.bare(on: bulkhead.timeBase)
                 var slot = PolicySlot()
-                var parked: Waiter?
+                var parked: PolicyWaiter?
                 var isInside = false
                 @discardableResult func enter() -> Answer {
                     history.record(.enter(thread: thread), onThread: thread) {
-                        var call = PolicyCall(core, CallOptions(priority: Self.priority(ofThread: thread)))
+                        var call = PolicyCall(core, RunOptions(priority: Self.priority(ofThread: thread)))
                         switch bulkhead.enter(&call, &slot) {
                         case .proceed:
                             isInside = true

@@ -21,7 +21,7 @@ import Testing
         var tasks: [Task<Void, any Error>] = []
         for (number, priority) in [(1, CallPriority.low), (2, .high), (3, .normal), (4, .high)] {
             tasks.append(
-                Task { try await bulkhead.run(options: CallOptions(priority: priority)) { journal.note("\(number)") } })
+                Task { try await bulkhead.run(options: RunOptions(priority: priority)) { journal.note("\(number)") } })
             await recorder.waitForEvents(number)
         }
         inside.complete(.success)
@@ -47,9 +47,9 @@ import Testing
     func byPriority() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)
         let inside = try bulkhead.acquire()
-        let low = Task { try await bulkhead.run(options: CallOptions(priority: .low)) { try await operation(1) } }
+        let low = Task { try await bulkhead.run(options: RunOptions(priority: .low)) { try await operation(1) } }
         await recorder.waitForEvents(1)
-        let high = Task { try await bulkhead.run(options: CallOptions(priority: .high)) { try await operation(2) } }
+        let high = Task { try await bulkhead.run(options: RunOptions(priority: .high)) { try await operation(2) } }
         await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .displaced)) { try await low.value }
         await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .full)) { try await bulkhead.run {} }
         inside.complete(.success)
@@ -65,7 +65,7 @@ import Testing
         let waiting = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .full)) {
-            _ = try bulkhead.acquire(options: CallOptions(priority: .high))
+            _ = try bulkhead.acquire(options: RunOptions(priority: .high))
         }
         inside.complete(.success)
         try await waiting.value
@@ -95,7 +95,7 @@ import Testing
         _ = bulkhead.enter(&call, &first)
         _ = bulkhead.enter(&call, &second)
         _ = bulkhead.enter(&call, &third)
-        _ = bulkhead.exit(&call, &second, Outcome(.cancelled))
+        _ = bulkhead.exit(&call, &second, PolicyOutcome(.cancelled))
         #expect(bulkhead.inUse == 1 && bulkhead.queued == 1)
         _ = bulkhead.exit(&call, &first, .success)
         guard case .proceed = bulkhead.enter(&call, &third) else {

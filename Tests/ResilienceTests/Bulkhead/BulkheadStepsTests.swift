@@ -17,7 +17,7 @@ import Testing
     private func enter(
         _ bulkhead: Bulkhead, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> Bool {
-        var call = PolicyCall(core, CallOptions(deadline: deadline))
+        var call = PolicyCall(core, RunOptions(deadline: deadline))
         switch bulkhead.enter(&call, &slot) {
         case .proceed: return true
         case .park: return false
@@ -28,7 +28,7 @@ import Testing
 
     private func exit(_ bulkhead: Bulkhead, _ slot: inout PolicySlot, _ verdict: Verdict = .success) {
         var call = PolicyCall(core)
-        _ = bulkhead.exit(&call, &slot, Outcome(verdict))
+        _ = bulkhead.exit(&call, &slot, PolicyOutcome(verdict))
     }
 
     @Test("who waited too long and comes again waits again, and does not get in without a permit (P4)")

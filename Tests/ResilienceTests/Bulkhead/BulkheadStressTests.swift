@@ -64,7 +64,7 @@ import Testing
         for _ in 0..<3_000 {
             let priority = CallPriority(rawValue: Int8.random(in: -1...1, using: &random))
             tasks.append(
-                Task { try await bulkhead.run(options: CallOptions(priority: priority)) { await room.visit() } })
+                Task { try await bulkhead.run(options: RunOptions(priority: priority)) { await room.visit() } })
             if Int.random(in: 0..<4, using: &random) == 0 {
                 tasks.suffix(20).randomElement(using: &random)?.cancel()
             }

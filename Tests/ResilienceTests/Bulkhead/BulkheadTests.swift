@@ -92,7 +92,7 @@ import Testing
         _ = bulkhead.enter(&call, &second)
         _ = bulkhead.enter(&call, &third)
         _ = bulkhead.exit(&call, &first, .success)
-        _ = bulkhead.exit(&call, &second, Outcome(.cancelled))
+        _ = bulkhead.exit(&call, &second, PolicyOutcome(.cancelled))
         guard case .proceed = bulkhead.enter(&call, &third) else {
             Issue.record("not passed on")
             return

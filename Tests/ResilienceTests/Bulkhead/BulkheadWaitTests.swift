@@ -16,7 +16,7 @@ import Testing
         let bulkhead = bulkhead()
         var stays = Stays(bulkhead, clock)
         stays.serviceTime(for: .seconds(10), thenQueue: 2)
-        let late = CallOptions(deadline: clock.now + .seconds(19))
+        let late = RunOptions(deadline: clock.now + .seconds(19))
         await #expect(
             throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate, retryAfter: .seconds(30))
         ) {
@@ -24,7 +24,7 @@ import Testing
         }
         #expect(operation.callCount == 0 && bulkhead.queued == 2 && clock.sleepers.isEmpty)
         #expect(recorder.events(of: Bulkhead.Event.self).last == .refused(.turnTooLate))
-        let queues = stays.queues(CallOptions(deadline: clock.now + .seconds(20)))
+        let queues = stays.queues(RunOptions(deadline: clock.now + .seconds(20)))
         #expect(queues)
         #expect(bulkhead.status.estimatedWait == .seconds(40))
     }
@@ -34,8 +34,8 @@ import Testing
         let bulkhead = bulkhead(maxWait: .seconds(11))
         var stays = Stays(bulkhead, clock)
         stays.serviceTime(for: .seconds(10), thenQueue: 1)
-        let first = stays.queues(CallOptions())
-        let second = stays.queues(CallOptions())
+        let first = stays.queues(RunOptions())
+        let second = stays.queues(RunOptions())
         #expect(first && !second)
         #expect(stays.refusal?.reason == .turnTooLate)
     }
@@ -57,7 +57,7 @@ import Testing
         let parked = try park(&call, &slot)
         #expect(parked.waiter != nil)
         if isCancelled {
-            _ = bulkhead.exit(&call, &slot, Outcome(.cancelled))
+            _ = bulkhead.exit(&call, &slot, PolicyOutcome(.cancelled))
         } else {
             guard case .refuse = bulkhead.enter(&call, &slot) else { throw Outage() }
         }
@@ -72,7 +72,7 @@ import Testing
         var stays = Stays(bulkhead, clock)
         stays.serviceTime(for: .seconds(10), thenQueue: 5)
         #expect(bulkhead.status.estimatedWait == nil)
-        let queues = stays.queues(CallOptions(deadline: clock.now + .nanoseconds(1)))
+        let queues = stays.queues(RunOptions(deadline: clock.now + .nanoseconds(1)))
         #expect(queues)
     }
 
@@ -85,7 +85,7 @@ import Testing
         stays.leave(1)
         #expect(bulkhead.status.estimatedWait == nil)
         let permit = try bulkhead.acquire()
-        let queues = stays.queues(CallOptions())
+        let queues = stays.queues(RunOptions())
         #expect(queues)
         clock.advance(by: .seconds(7))
         permit.complete(.success)
@@ -105,7 +105,7 @@ import Testing
     @Test("a call whose deadline has passed is neither queued nor let in (P23)")
     func passed() async throws {
         let bulkhead = bulkhead()
-        let passed = CallOptions(deadline: clock.now)
+        let passed = RunOptions(deadline: clock.now)
         await #expect(throws: DeadlinePassed.self) { try await bulkhead.run(options: passed) {} }
         let inside = try bulkhead.acquire()
         await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate)) {
@@ -164,7 +164,7 @@ private struct Stays {
     /// One call waits, is handed the permit, holds it for so long, and hands it on to another that waited. So many wait
     /// then.
     mutating func serviceTime(for duration: Duration, thenQueue queued: Int) {
-        for _ in 0...2 + queued { _ = queues(CallOptions()) }
+        for _ in 0...2 + queued { _ = queues(RunOptions()) }
         leave(0)
         comeInside(1)
         clock.advance(by: duration)
@@ -174,7 +174,7 @@ private struct Stays {
     }
 
     /// Whether a new call queues.
-    mutating func queues(_ options: CallOptions) -> Bool {
+    mutating func queues(_ options: RunOptions) -> Bool {
         var call = PolicyCall(core, options)
         var slot = PolicySlot()
         switch bulkhead.enter(&call, &slot) {
@@ -203,9 +203,9 @@ private struct Stays {
 }
 
 private struct WeakWaiter {
-    weak var waiter: Waiter?
+    weak var waiter: PolicyWaiter?
 
-    init(_ waiter: Waiter) { self.waiter = waiter }
+    init(_ waiter: PolicyWaiter) { self.waiter = waiter }
 }
 
 /// Counts how often the time is asked for.

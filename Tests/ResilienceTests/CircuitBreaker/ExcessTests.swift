@@ -25,7 +25,7 @@ import Testing
         for number in 0..<count {
             callers.append(
                 Task { [breaker] in
-                    try await breaker.run(options: CallOptions(deadline: deadline)) { number }
+                    try await breaker.run(options: RunOptions(deadline: deadline)) { number }
                 })
             await clock.waitForSleepers(before + number + 1)
         }
@@ -56,7 +56,7 @@ import Testing
             return
         }
         #expect((error as? CircuitOpen)?.reason == .probing && (error as? CircuitOpen)?.retryAfter == .seconds(20))
-        _ = breaker.exit(&call, &slots[7], Outcome(.cancelled))
+        _ = breaker.exit(&call, &slots[7], PolicyOutcome(.cancelled))
         #expect(waits(10_000) && !waits(7))
         probe.complete(.success)
     }
@@ -100,7 +100,7 @@ import Testing
         clock.advance(by: .seconds(2))
         await #expect(throws: DeadlinePassed.self) { try await callers[0].value }
         await #expect(throws: DeadlinePassed.self) {
-            try await breaker.run(options: CallOptions(deadline: clock.now)) {}
+            try await breaker.run(options: RunOptions(deadline: clock.now)) {}
         }
         probe.complete(.success)
     }

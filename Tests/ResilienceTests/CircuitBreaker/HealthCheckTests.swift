@@ -15,7 +15,9 @@ import Testing
             healthCheck: CircuitHealthCheck(timeout: .seconds(10)) { [check] in try await check() }, timeBase: clock)
     }
 
-    private func sleep(_ duration: Duration) async { _ = await Waiter().wait(until: clock.now + duration, on: clock) }
+    private func sleep(_ duration: Duration) async {
+        _ = await PolicyWaiter().wait(until: clock.now + duration, on: clock)
+    }
 
     @Test("when the break is over the check finds out, in the callers' place, and closes the circuit")
     func success() throws {
@@ -301,7 +303,7 @@ import Testing
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1),
                 healthCheck: CircuitHealthCheck { [clock] in
-                    let wake = await Waiter().wait(until: .distantFuture, on: clock)
+                    let wake = await PolicyWaiter().wait(until: .distantFuture, on: clock)
                     wasCancelled.withLock { $0 = wake == .cancelled }
                 }, timeBase: clock)
             try breaker.acquire().complete(.transient)

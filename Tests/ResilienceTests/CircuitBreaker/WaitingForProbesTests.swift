@@ -23,7 +23,7 @@ import Testing
     private func enter(
         _ breaker: CircuitBreaker, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> MonotonicInstant? {
-        var call = PolicyCall(breaker.ownCore, CallOptions(deadline: deadline))
+        var call = PolicyCall(breaker.ownCore, RunOptions(deadline: deadline))
         switch breaker.enter(&call, &slot) {
         case .proceed: return nil
         case .park(_, let until): return until
@@ -105,7 +105,7 @@ import Testing
         var call = PolicyCall(breaker.ownCore)
         for index in slots.indices {
             #expect(try enter(breaker, &slots[index]) == nil)
-            _ = breaker.exit(&call, &slots[index], Outcome(index == 2 ? .transient : .success))
+            _ = breaker.exit(&call, &slots[index], PolicyOutcome(index == 2 ? .transient : .success))
             #expect(breaker.state == (index == 2 ? .open : .closed))
         }
     }
@@ -116,7 +116,7 @@ import Testing
         let breaker = try halfOpen()
         try clock.run { [clock] in
             let probe = try breaker.acquire()
-            let hold = Waiter()
+            let hold = PolicyWaiter()
             for number in 0..<3 {
                 Task { [clock] in
                     try await breaker.run {

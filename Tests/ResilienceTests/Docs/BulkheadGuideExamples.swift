@@ -22,7 +22,7 @@ import Testing
     func orders() async throws {
         let search = Bulkhead("search", limit: 8, queue: 32, order: .lastInFirstOut)
         let database = Bulkhead("database", limit: 8, queue: 32, order: .byPriority)
-        try await database.run(options: CallOptions(priority: .low)) { try await client.cleanUp() }
+        try await database.run(options: RunOptions(priority: .low)) { try await client.cleanUp() }
         if database.status.queued > 16 { database.setLimit(12) }
         #expect(search.order == .lastInFirstOut && database.status.limit == 8)
     }

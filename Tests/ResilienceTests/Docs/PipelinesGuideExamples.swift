@@ -43,7 +43,7 @@ private let breaker = CircuitBreaker()
     func usual() async throws {
         let pipeline = stack()
         let page = try await pipeline.run { try await client.activities() }
-        let options = CallOptions(cost: 5, priority: .low, isIdempotent: true)
+        let options = RunOptions(cost: 5, priority: .low, isIdempotent: true)
         try await pipeline.run(options: options) { try await client.export() }
         #expect(page == "activities" && pipeline.warnings.isEmpty)
     }

@@ -32,7 +32,7 @@ import Testing
             Timeout(.seconds(5))
         }
         let page = try await pipeline.run { try await client.activities() }
-        try await pipeline.run(options: CallOptions(firstAttempt: 2, isIdempotent: true)) { try await client.rename() }
+        try await pipeline.run(options: RunOptions(firstAttempt: 2, isIdempotent: true)) { try await client.rename() }
         #expect(page == "activities" && client.operation.callCount == 3 && !budget.isExhausted)
     }
 

@@ -16,7 +16,7 @@ import Testing
         let throttle = Throttle(
             .perSecond(10), burst: 20, maxWait: .seconds(5), holdOnThrottled: true, ramp: .seconds(30))
         try await throttle.run { try await client.activities() }
-        try await throttle.run(options: CallOptions(cost: 5)) { try await client.export() }
+        try await throttle.run(options: RunOptions(cost: 5)) { try await client.export() }
         #expect(throttle.status.available >= 14)
 
         let others = [

@@ -33,7 +33,7 @@ final class Maintenance: Policy {
         return .proceed
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         inside.subtract(1, ordering: .relaxed)
         return .pass
     }

@@ -149,10 +149,10 @@ import Testing
 
     @Test("the operation may know its attempt and deadline, and the policies the options")
     func attempt() async throws {
-        let fallback = pipeline().withFallback(to: Attempt(number: 99))
-        let options = CallOptions(deadline: clock.now + .seconds(9), firstAttempt: 3)
+        let fallback = pipeline().withFallback(to: CallAttempt(number: 99))
+        let options = RunOptions(deadline: clock.now + .seconds(9), firstAttempt: 3)
         let attempt = try await fallback.run(options: options) { attempt in attempt }
-        #expect(attempt == Attempt(number: 3, deadline: clock.now + .seconds(9)))
+        #expect(attempt == CallAttempt(number: 3, deadline: clock.now + .seconds(9)))
     }
 
     @Test(

@@ -11,7 +11,9 @@ import Testing
         Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder), elements)
     }
 
-    private func work(_ seconds: Int) async { _ = await Waiter().wait(until: clock.now + .seconds(seconds), on: clock) }
+    private func work(_ seconds: Int) async {
+        _ = await PolicyWaiter().wait(until: clock.now + .seconds(seconds), on: clock)
+    }
 
     private var told: [Pipeline.Event] { recorder.events() }
 
@@ -112,7 +114,7 @@ import Testing
     @Test("the verdict of a policy's own error is that which the policy gave")
     func replaced() async {
         struct Replacing: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 .replace(Outage(number: 9), as: .permanent)
             }
         }
@@ -137,7 +139,7 @@ import Testing
     @Test("what ends a call is told as what it means, whatever a classifier of one's own says of such errors")
     func ownClassifier() throws {
         struct Replacing: Policy {
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 .replace(Outage(number: 9), as: .throttled)
             }
         }
@@ -148,7 +150,7 @@ import Testing
         }
         let (plain, replacing) = (pipeline { Retry(maxRetries: 0) }, pipeline { Replacing() })
         let sleepy = pipeline { ScriptedPolicy("sleepy", in: [.sleep(.seconds(10))]) }
-        @Sendable func deadline(_ seconds: Int) -> CallOptions { CallOptions(deadline: clock.now + .seconds(seconds)) }
+        @Sendable func deadline(_ seconds: Int) -> RunOptions { RunOptions(deadline: clock.now + .seconds(seconds)) }
         try clock.run { [self] in
             _ = try? await plain.run(options: deadline(0)) {}
             #expect(told.last == .rejected(took: .zero, attempts: 0))

@@ -7,14 +7,14 @@ import Testing
     let clock = ManualClock()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 
-    private func near(_ seconds: Int) -> CallOptions { CallOptions(deadline: clock.now + .seconds(seconds)) }
+    private func near(_ seconds: Int) -> RunOptions { RunOptions(deadline: clock.now + .seconds(seconds)) }
 
     @Test(
         "what runs when the deadline comes is cancelled, with no timeout in the pipeline or without a pipeline at all")
     func enforced() throws {
         let breaker = CircuitBreaker(timeBase: clock)
         let bulkhead = Bulkhead(limit: 3, timeBase: clock)
-        let calls: [@Sendable (CallOptions) async throws -> Int] = [
+        let calls: [@Sendable (RunOptions) async throws -> Int] = [
             { [clock, operation] in try await Pipeline(timeBase: clock) {}.run(options: $0) { try await operation(1) }
             },
             { [clock, operation] in
@@ -99,7 +99,7 @@ import Testing
                 if let limit { limit }
                 Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
             }
-            let options = CallOptions(deadline: clock.now + .milliseconds(limit == nil ? 1_500 : 60_000))
+            let options = RunOptions(deadline: clock.now + .milliseconds(limit == nil ? 1_500 : 60_000))
             let task = Task { [operation] in try await pipeline.run(options: options) { try await operation(1) } }
             await clock.waitForSleepers(limit == nil ? 2 : 3)
             // As after a stop of the process: everything that was due comes at once, and late.
@@ -160,7 +160,7 @@ import Testing
 private actor Visited {
     var visits = 0
 
-    func visit(_ pipeline: Pipeline, _ options: CallOptions) async throws {
+    func visit(_ pipeline: Pipeline, _ options: RunOptions) async throws {
         try await pipeline.run(options: options) {
             visits += 1
             assertIsolated()

@@ -146,7 +146,7 @@ import Testing
 
     @Test("a parked call goes on when its waiter is resumed, even if that comes before it waits")
     func parked() async throws {
-        let waiter = Waiter()
+        let waiter = PolicyWaiter()
         waiter.resume()
         let pipeline = Pipeline { policy("a", in: [.park(waiter), .proceed]) }
         try await pipeline.run {}
@@ -157,7 +157,7 @@ import Testing
     func cancelledParked() async {
         let clock = ManualClock()
         let pipeline = Pipeline(timeBase: clock) {
-            policy("a", in: [.park(Waiter(), until: clock.now + .seconds(9))]); policy("b")
+            policy("a", in: [.park(PolicyWaiter(), until: clock.now + .seconds(9))]); policy("b")
         }
         let task = Task { try await pipeline.run { journal.note("operation") } }
         await clock.waitForSleepers(1)
@@ -259,7 +259,7 @@ private struct AskingAgain: Policy {
         (self.journal, self.timeBase) = (journal, timeBase)
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         journal.note(outcome.verdict == .transient ? "again" : "passed")
         return outcome.verdict == .transient ? .again(at: call.now + .seconds(1)) : .pass
     }
@@ -279,7 +279,7 @@ private struct Timing: Policy {
         return .proceed
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         let began = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.first))
         journal.note("\(began.duration(to: call.now).components.seconds) s")
         return .pass

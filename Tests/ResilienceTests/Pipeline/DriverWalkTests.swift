@@ -36,7 +36,7 @@ import Testing
             case 0: return .refuse(Outage())
             case 1, 2: return .sleep(.seconds(1))
             case 3, 4:
-                let waiter = Waiter()
+                let waiter = PolicyWaiter()
                 waiter.resume()
                 return .park(waiter)
             default: return .proceed

@@ -18,7 +18,7 @@ import Testing
     func completedWithAnError() throws {
         final class Listening: Policy {
             let errors = Box<[(any Error)?]>([])
-            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
                 errors.value.append(outcome.error)
                 return .pass
             }
@@ -142,7 +142,7 @@ import Testing
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         let first = try bulkhead.acquire()
         let error = try clock.run {
-            let options = CallOptions(deadline: clock.now + .seconds(5))
+            let options = RunOptions(deadline: clock.now + .seconds(5))
             return await #expect(throws: BulkheadFull.self) { _ = try await bulkhead.acquireWaiting(options: options) }
         }
         #expect(error?.reason == .waitedTooLong && bulkhead.queued == 0)

@@ -210,7 +210,7 @@ import Testing
     func call() async throws {
         let clock = ManualClock()
         let pipeline = Pipeline("named", timeBase: clock) { Timeout(.seconds(5)) }
-        let attempt = try await pipeline.run { (attempt: Attempt) in attempt }
+        let attempt = try await pipeline.run { (attempt: CallAttempt) in attempt }
         #expect(attempt.number == 1 && attempt.deadline == clock.now + .seconds(5))
     }
 }

@@ -25,7 +25,7 @@ final class ScriptedPolicy: Policy {
         case proceed
         case refuse(any Error)
         case sleep(Duration)
-        case park(Waiter, until: MonotonicInstant = .distantFuture)
+        case park(PolicyWaiter, until: MonotonicInstant = .distantFuture)
     }
 
     enum Outward: Sendable {
@@ -85,7 +85,7 @@ final class ScriptedPolicy: Policy {
         }
     }
 
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         let answer: Outward = state.withLock { state in
             if slot.first == 0 { state.mistakes.append("\(name) left without being inside") }
             state.owed -= 1

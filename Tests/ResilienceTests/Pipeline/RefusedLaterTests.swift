@@ -24,7 +24,7 @@ import Testing
         let error = #expect(throws: TimedOut.self) {
             try clock.run {
                 try await pipeline.run {
-                    _ = await Waiter().wait(until: clock.now + .seconds(60), on: clock)
+                    _ = await PolicyWaiter().wait(until: clock.now + .seconds(60), on: clock)
                     try Task.checkCancellation()
                 }
             }
@@ -242,7 +242,7 @@ import Testing
         let error = try #require(
             #expect(throws: RetriesExhausted.self) {
                 try clock.run {
-                    try await pipeline.run(options: CallOptions(isIdempotent: true)) { try await operation() }
+                    try await pipeline.run(options: RunOptions(isIdempotent: true)) { try await operation() }
                 }
             })
         #expect(error.reason == .refused && (error.lastError as? Outage)?.number == 2)
@@ -345,7 +345,7 @@ import Testing
 
 /// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for refusals.
 private struct OwnRetry: Policy {
-    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: Outcome) -> PolicyExit {
+    func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard outcome.verdict != .success, outcome.verdict != .cancelled, slot.first < 3 else { return .pass }
         slot.first += 1
         return .again(at: call.now + .seconds(1))

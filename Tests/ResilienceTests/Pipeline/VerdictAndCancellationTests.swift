@@ -27,7 +27,7 @@ import Testing
                     }
                     var judged: [Int] = []
                     let last = try await pipeline.run(
-                        options: CallOptions(deadline: deadline),
+                        options: RunOptions(deadline: deadline),
                         judging: { (number: Int) in
                             judged.append(number)
                             return .transient
@@ -122,7 +122,7 @@ import Testing
     @Test("cancelled after it was woken, but before it has gone on, a call runs no more")
     func cancelledAfterWake() throws {
         let clock = ManualClock()
-        let waiter = Waiter()
+        let waiter = PolicyWaiter()
         let parking = ScriptedPolicy("parking", in: [.park(waiter)])
         let pipeline = Pipeline(timeBase: clock) { parking }
         let operation = ScriptedOperation<Void, Int>(fallback: .success(7))
@@ -188,7 +188,7 @@ import Testing
             { journal in try await timeout.run { journal.note("ran") } },
             { journal in try await patience.run { journal.note("ran") } },
             { journal in
-                try await pipeline.run(options: CallOptions(deadline: .distantFuture)) { journal.note("ran") }
+                try await pipeline.run(options: RunOptions(deadline: .distantFuture)) { journal.note("ran") }
             },
         ]
         let journal = Journal()

@@ -85,7 +85,7 @@ import Testing
     @Test("cancelled in its wait, a retry that stands alone gives back what it took from its budget")
     func alone() async {
         let budget = RetryBudget.tokens(capacity: 14)
-        let waits = Waiter()
+        let waits = PolicyWaiter()
         let retry = Retry(backoff: .constant(.seconds(5)), budget: budget, beforeRetry: { _, _ in waits.resume() })
         let task = Task { try await retry.run { throw Outage() } }
         #expect(await waits.wait(until: .distantFuture, on: clock) == .resumed)

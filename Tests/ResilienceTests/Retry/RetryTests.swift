@@ -197,7 +197,7 @@ import Testing
         let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) { retry }
         var attempts: [Int] = []
         await #expect(throws: Outage()) {
-            try await pipeline.run(options: CallOptions(firstAttempt: 3)) { attempt in
+            try await pipeline.run(options: RunOptions(firstAttempt: 3)) { attempt in
                 attempts.append(attempt.number)
                 throw Outage()
             }
@@ -214,7 +214,7 @@ import Testing
         }
         var attempts: [Int] = []
         await #expect(throws: Outage()) {
-            try await pipeline.run(options: CallOptions(firstAttempt: 2)) { attempt in
+            try await pipeline.run(options: RunOptions(firstAttempt: 2)) { attempt in
                 attempts.append(attempt.number)
                 throw Outage()
             }
@@ -228,7 +228,7 @@ import Testing
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: firstAttempt == .max ? .max : 3) }
         var left = 3
         await #expect(throws: Outage()) {
-            try await pipeline.run(options: CallOptions(firstAttempt: firstAttempt)) { attempt in
+            try await pipeline.run(options: RunOptions(firstAttempt: firstAttempt)) { attempt in
                 #expect(attempt.number == firstAttempt)
                 left -= 1
                 if left == 0 { cancelCurrentTask() }
@@ -244,7 +244,7 @@ import Testing
     func notIdempotent(verdict: Verdict, calls: Int) async {
         let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: verdict)), .success(7)])
         let pipeline = Pipeline(timeBase: RushingClock(), observers: PolicyObservers(recorder)) { Retry() }
-        _ = try? await pipeline.run(options: CallOptions(isIdempotent: false)) { try await operation() }
+        _ = try? await pipeline.run(options: RunOptions(isIdempotent: false)) { try await operation() }
         #expect(operation.callCount == calls)
         #expect(
             recorder.events(of: Retry.Event.self).first == .gaveUp(attempt: 1, .notIdempotent) || calls == 2)
@@ -254,7 +254,7 @@ import Testing
     func idempotent() async throws {
         let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: .uncertain)), .success(7)])
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }
-        #expect(try await pipeline.run(options: CallOptions(isIdempotent: true)) { try await operation() } == 7)
+        #expect(try await pipeline.run(options: RunOptions(isIdempotent: true)) { try await operation() } == 7)
     }
 
     @Test("a sequence that stops ends the retries")

@@ -76,8 +76,8 @@ import Testing
         ),
         ({ _ = ThreeStateCircuit(probes: 2) }, "ThreeStateCircuit: probes is 2, and must lie in 1...1"),
         ({ _ = CircuitHealthCheck(timeout: .zero) {} }, "HealthCheck: timeout is 0 s, and must be above zero"),
-        ({ _ = CallOptions(cost: -1) }, "CallOptions: cost is -1, and must not be negative"),
-        ({ _ = CallOptions(firstAttempt: 0) }, "CallOptions: firstAttempt is 0, and must be at least 1"),
+        ({ _ = RunOptions(cost: -1) }, "RunOptions: cost is -1, and must not be negative"),
+        ({ _ = RunOptions(firstAttempt: 0) }, "RunOptions: firstAttempt is 0, and must be at least 1"),
         ({ _ = LastGood<Int>(maxAge: .zero) }, "LastGood: maxAge is 0 s, and must be above zero"),
         ({ _ = EventCounter(limit: -1) }, "EventCounter: limit is -1, and must not be negative"),
         (

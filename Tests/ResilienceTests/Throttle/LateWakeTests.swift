@@ -83,7 +83,7 @@ private final class Departures: Sendable {
                     group.addTask {
                         try? await clock.sleep(for: .milliseconds(plan.begin))
                         let call = Task {
-                            try await pipeline.run(options: CallOptions(cost: plan.cost)) {
+                            try await pipeline.run(options: RunOptions(cost: plan.cost)) {
                                 departures.note(plan.cost, at: clock.now)
                             }
                         }

@@ -15,9 +15,9 @@ import Testing
             Throttle(.slidingWindow(3, per: .seconds(1)), timeBase: clock),
             Throttle(.fixedWindow(3, per: .seconds(1)), timeBase: clock),
         ] {
-            try throttle.acquire(options: CallOptions(cost: 0)).complete(.rejected)
-            try throttle.acquire(options: CallOptions(cost: 2)).complete(.success)
-            try throttle.acquire(options: CallOptions(cost: 0)).complete(.rejected)
+            try throttle.acquire(options: RunOptions(cost: 0)).complete(.rejected)
+            try throttle.acquire(options: RunOptions(cost: 2)).complete(.success)
+            try throttle.acquire(options: RunOptions(cost: 0)).complete(.rejected)
             #expect(throttle.status.available == 1)
         }
     }
@@ -26,7 +26,7 @@ import Testing
     func optionsLater() throws {
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
-                var options = CallOptions()
+                var options = RunOptions()
                 options.cost = -5
                 options.firstAttempt = 0
                 #expect(options.cost == 0 && options.firstAttempt == 1)
@@ -34,8 +34,8 @@ import Testing
         }
         #expect(
             error?.problems.map(\.description) == [
-                "CallOptions: cost is -5, and must not be negative",
-                "CallOptions: firstAttempt is 0, and must be at least 1",
+                "RunOptions: cost is -5, and must not be negative",
+                "RunOptions: firstAttempt is 0, and must be at least 1",
             ])
     }
 
@@ -71,7 +71,7 @@ import Testing
     func hugeBurst(rate: ThrottleRate, burst: Int) throws {
         let throttle = Throttle(rate, burst: burst, timeBase: clock)
         #expect(throttle.status.available == burst)
-        try throttle.acquire(options: CallOptions(cost: burst)).complete(.success)
+        try throttle.acquire(options: RunOptions(cost: burst)).complete(.success)
         #expect(throttle.status.available == 0)
         clock.advance(by: .seconds(86_400 * 3))
         // A step of the longest of these clocks is some seconds.
@@ -109,8 +109,8 @@ import Testing
     @Test("a share comes back late, as if the call had not been there")
     func lateReturn() throws {
         let throttle = Throttle(.perSecond(1), burst: 10, timeBase: clock)
-        let early = try throttle.acquire(options: CallOptions(cost: 5))
-        try throttle.acquire(options: CallOptions(cost: 5)).complete(.success)
+        let early = try throttle.acquire(options: RunOptions(cost: 5))
+        try throttle.acquire(options: RunOptions(cost: 5)).complete(.success)
         clock.advance(by: .seconds(5))
         early.complete(.rejected)
         #expect(throttle.status.available == 10)
@@ -137,7 +137,7 @@ import Testing
     @Test("what the absent would cost is in nobody's way once they are passed")
     func absentCost() throws {
         let throttle = Throttle(.perSecond(10), burst: 100, maxWait: .seconds(5), timeBase: clock)
-        try throttle.acquire(options: CallOptions(cost: 100)).complete(.success)
+        try throttle.acquire(options: RunOptions(cost: 100)).complete(.success)
         var (first, second, large, small) = (PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, cost: 20, on: clock), throttle.enter(&second, cost: 20, on: clock))
         clock.advance(by: .seconds(11))
@@ -166,7 +166,7 @@ import Testing
     @Test("the one behind a head that does not come asks once a moment")
     func noSpinBehindAbsent() throws {
         let throttle = Throttle(.perSecond(1), burst: 50, maxWait: .seconds(60), timeBase: clock)
-        try throttle.acquire(options: CallOptions(cost: 50)).complete(.success)
+        try throttle.acquire(options: RunOptions(cost: 50)).complete(.success)
         var slots = Array(repeating: PolicySlot(), count: 5)
         for index in slots.indices { _ = throttle.enter(&slots[index], on: clock) }
         clock.jump(by: .seconds(50))

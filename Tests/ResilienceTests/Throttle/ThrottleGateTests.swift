@@ -267,10 +267,10 @@ import Testing
         var call = PolicyCall(core)
         let probe = try gate.acquire()
         var slot = PolicySlot()
-        weak var parked: Waiter?
+        weak var parked: PolicyWaiter?
         if case .park(let waiter, _) = gate.enter(&call, &slot) { parked = waiter }
         #expect(parked != nil && gate.waiting == 1)
-        _ = gate.exit(&call, &slot, Outcome(.cancelled))
+        _ = gate.exit(&call, &slot, PolicyOutcome(.cancelled))
         #expect(parked == nil && gate.waiting == 0)
         probe.complete(.success)
     }

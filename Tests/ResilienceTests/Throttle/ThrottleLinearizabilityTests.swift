@@ -181,8 +181,8 @@ extension Linearizability {
             var cost = 1
             func exit(_ verdict: Verdict) {
                 history.record(.exit(thread: thread, verdict, at: ToldTime.seconds), onThread: thread) {
-                    var call = PolicyCall(core, CallOptions(cost: cost))
-                    _ = throttle.exit(&call, &slot, Outcome(verdict))
+                    var call = PolicyCall(core, RunOptions(cost: cost))
+                    _ = throttle.exit(&call, &slot, PolicyOutcome(verdict))
                     return .done
                 }
                 (isInside, waits) = (false, false)
@@ -191,7 +191,7 @@ extension Linearizability {
                 // Of a call that waits the cost is known.
                 if !waits { cost = random.below(4) }
                 history.record(.enter(thread: thread, cost: cost, at: ToldTime.seconds), onThread: thread) {
-                    var call = PolicyCall(core, CallOptions(cost: cost))
+                    var call = PolicyCall(core, RunOptions(cost: cost))
                     switch throttle.enter(&call, &slot) {
                     case .proceed:
                         (isInside, waits) = (true, false)

@@ -8,7 +8,7 @@ extension Throttle {
     func enter(_ slot: inout PolicySlot, cost: Int = 1, on clock: ManualClock) -> MonotonicInstant? {
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
-        var call = PolicyCall(core, CallOptions(cost: cost))
+        var call = PolicyCall(core, RunOptions(cost: cost))
         guard case .park(_, let until) = enter(&call, &slot) else { return nil }
         return until
     }

@@ -10,13 +10,13 @@ import Testing
     @Test("a call takes what it costs, and one that costs nothing goes at once")
     func costs() async throws {
         let throttle = Throttle(.perSecond(1), burst: 5, timeBase: clock)
-        try await throttle.run(options: CallOptions(cost: 4)) {}
-        try await throttle.run(options: CallOptions(cost: 0)) {}
+        try await throttle.run(options: RunOptions(cost: 4)) {}
+        try await throttle.run(options: RunOptions(cost: 0)) {}
         await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
-            try await throttle.run(options: CallOptions(cost: 2)) {}
+            try await throttle.run(options: RunOptions(cost: 2)) {}
         }
         try await throttle.run {}
-        try await throttle.run(options: CallOptions(cost: 0)) {}
+        try await throttle.run(options: RunOptions(cost: 0)) {}
     }
 
     @Test("a call that costs more than there ever is is refused for good, however long it may wait")
@@ -26,7 +26,7 @@ import Testing
             Throttle(.slidingWindow(5, per: .seconds(1)), maxWait: .seconds(60), timeBase: clock),
         ] {
             let error = await #expect(throws: Throttled.self) {
-                try await throttle.run(options: CallOptions(cost: 6)) {}
+                try await throttle.run(options: RunOptions(cost: 6)) {}
             }
             #expect(error?.retryAfter == nil && throttle.waiting == 0)
         }
@@ -35,8 +35,8 @@ import Testing
     @Test("a cancelled call gives back all it cost (P20)")
     func givesBackCost() async throws {
         let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
-        try await throttle.run(options: CallOptions(cost: 5)) {}
-        let task = Task { try await throttle.run(options: CallOptions(cost: 4)) {} }
+        try await throttle.run(options: RunOptions(cost: 5)) {}
+        let task = Task { try await throttle.run(options: RunOptions(cost: 4)) {} }
         await clock.waitForSleepers(1)
         task.cancel()
         _ = await task.result
@@ -46,8 +46,8 @@ import Testing
     @Test("a large call in front is not overtaken by small ones that come later (P21)")
     func noStarvation() async throws {
         let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
-        try await throttle.run(options: CallOptions(cost: 5)) {}
-        async let large: Void = throttle.run(options: CallOptions(cost: 5)) { try await operation(5) }
+        try await throttle.run(options: RunOptions(cost: 5)) {}
+        async let large: Void = throttle.run(options: RunOptions(cost: 5)) { try await operation(5) }
         await clock.waitForSleepers(1)
         async let small: Void = throttle.run { try await operation(1) }
         await clock.waitForSleepers(2)
@@ -110,7 +110,7 @@ import Testing
             await withTaskGroup(of: (Int, Duration?).self) { group in
                 for (number, cost) in costs.enumerated() {
                     group.addTask {
-                        let turn = try? await throttle.run(options: CallOptions(cost: cost)) {
+                        let turn = try? await throttle.run(options: RunOptions(cost: cost)) {
                             start.duration(to: clock.now)
                         }
                         return (number, turn)
@@ -202,7 +202,7 @@ import Testing
             return
         }
         #expect(end == turn + .seconds(5) && throttle.waiting == 1)
-        _ = throttle.exit(&later, &slot, Outcome(.cancelled))
+        _ = throttle.exit(&later, &slot, PolicyOutcome(.cancelled))
         #expect(throttle.waiting == 0)
     }
 
@@ -219,7 +219,7 @@ import Testing
         gate.endHold()
         #expect(!gate.status.isProbing && gate.waiting == 1)
         var later = PolicyCall(core)
-        _ = gate.exit(&later, &slot, Outcome(.cancelled))
+        _ = gate.exit(&later, &slot, PolicyOutcome(.cancelled))
         #expect(gate.waiting == 0 && gate.status.available == 1)
         try gate.acquire().complete(.success)
         #expect(gate.isAtRest)
@@ -229,7 +229,7 @@ import Testing
     func status() async throws {
         let throttle = Throttle(.perSecond(2), burst: 3, timeBase: clock)
         #expect(throttle.status.available == 3)
-        try await throttle.run(options: CallOptions(cost: 3)) {}
+        try await throttle.run(options: RunOptions(cost: 3)) {}
         #expect(
             throttle.status
                 == ThrottleStatus(

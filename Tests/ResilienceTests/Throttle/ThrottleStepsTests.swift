@@ -52,7 +52,7 @@ import Testing
         throttle.hold(for: .seconds(1))
         clock.advance(by: .seconds(1))
         let probe = try throttle.acquire()
-        #expect(throws: Throttled.self) { _ = try throttle.acquire(options: CallOptions(deadline: clock.now)) }
+        #expect(throws: Throttled.self) { _ = try throttle.acquire(options: RunOptions(deadline: clock.now)) }
         #expect(throws: WouldWait.self) { _ = try throttle.acquire() }
         probe.complete(.success)
     }

@@ -68,7 +68,7 @@ import Testing
 
     @Test("an earlier alarm is not held up by one that is set after it, for much later", .timeLimit(.minutes(5)))
     func laterAfterEarlier() async {
-        let (deadline, fired) = (base.now + .milliseconds(5), Waiter())
+        let (deadline, fired) = (base.now + .milliseconds(5), PolicyWaiter())
         _ = base.schedule(at: deadline) { fired.resume() }
         let later = base.schedule(at: deadline + .seconds(3600)) {}
         #expect(await fired.wait(until: .distantFuture, on: base) == .resumed)
@@ -80,7 +80,7 @@ import Testing
         .timeLimit(.minutes(5)))
     func oneTimer() async {
         let sleeps = Locked<[Duration]>([])
-        let hasSlept = (0..<3).map { _ in Waiter() }
+        let hasSlept = (0..<3).map { _ in PolicyWaiter() }
         let base = SystemTimeBase(sleep: { duration in
             // Timers that were replaced begin at the same time.
             let count = sleeps.withLock { sleeps in
@@ -90,7 +90,7 @@ import Testing
             guard count <= 3 else { return }
             hasSlept[count - 1].resume()
             // As long as the test takes, unless it is replaced.
-            _ = await Waiter().wait(until: .distantFuture, on: SystemTimeBase.shared)
+            _ = await PolicyWaiter().wait(until: .distantFuture, on: SystemTimeBase.shared)
         })
         let start = base.now
         let alarms = [500, 100, 700, 100, 60].map { base.schedule(at: start + .seconds($0)) {} }
@@ -107,7 +107,7 @@ import Testing
 
     @Test("what is to run elsewhere does", .timeLimit(.minutes(5)))
     func elsewhere() async {
-        let ran = Waiter()
+        let ran = PolicyWaiter()
         base.elsewhere { ran.resume() }
         #expect(await ran.wait(until: .distantFuture, on: base) == .resumed)
     }
@@ -115,7 +115,7 @@ import Testing
     @Test("after the last alarm has fired a later one fires too", .timeLimit(.minutes(5)))
     func again() async {
         for _ in 0..<3 {
-            let fired = Waiter()
+            let fired = PolicyWaiter()
             _ = base.schedule(at: base.now + .milliseconds(1)) { fired.resume() }
             #expect(await fired.wait(until: .distantFuture, on: base) == .resumed)
         }
@@ -125,10 +125,12 @@ import Testing
     func blocking() async {
         let base = SystemTimeBase(elsewhere: { body in Thread.detachNewThread(body) })
         var distance = Duration.milliseconds(10)
-        var ends: [Waiter.Wake] = []
+        var ends: [PolicyWaiter.Wake] = []
         // Until both were set in time, and so are due in one wake.
         while ends.isEmpty {
-            let (areSet, other, blocked, unblocked) = (Box(false), DispatchSemaphore(value: 0), Box(false), Waiter())
+            let (areSet, other, blocked, unblocked) = (
+                Box(false), DispatchSemaphore(value: 0), Box(false), PolicyWaiter()
+            )
             let deadline = base.now + distance
             _ = base.schedule(at: deadline) {
                 blocked.value = areSet.value

@@ -78,7 +78,7 @@ private final class OwnThreads: TimeBase {
     func endsLate() throws {
         try clock.run {
             await #expect(throws: TimedOut.self) { try await patience.run { await stubborn() } }
-            _ = await Waiter().wait(until: clock.now + .seconds(3), on: clock)
+            _ = await PolicyWaiter().wait(until: clock.now + .seconds(3), on: clock)
             #expect(patience.abandoned == 1)
             stubborn.release()
             await clock.runUntilIdle()
@@ -104,7 +104,7 @@ private final class OwnThreads: TimeBase {
         // With one processor, the thread that it holds would be the only one.
         let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock))
         let released = Locked(false)
-        let began = Waiter()
+        let began = PolicyWaiter()
         let task = Task {
             try await patience.run {
                 began.resume()
@@ -122,7 +122,7 @@ private final class OwnThreads: TimeBase {
     @Test("an onCancel that blocks holds up nobody", arguments: [true, false])
     func blockingHandler(isCancelled: Bool) async throws {
         let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock))
-        let (began, mayGoOn, wasCancelled) = (Waiter(), DispatchSemaphore(value: 0), Waiter())
+        let (began, mayGoOn, wasCancelled) = (PolicyWaiter(), DispatchSemaphore(value: 0), PolicyWaiter())
         let task = Task {
             try await patience.run {
                 began.resume()
@@ -303,7 +303,7 @@ private final class OwnThreads: TimeBase {
             // A third attempt would begin past the deadline.
             await #expect(throws: Outage()) {
                 try await patience.run { deadline in
-                    try await pipeline.run(options: CallOptions(deadline: deadline)) { try await operation(1) }
+                    try await pipeline.run(options: RunOptions(deadline: deadline)) { try await operation(1) }
                 }
             }
             #expect(clock.now == start + .seconds(4) && operation.callCount == 2)

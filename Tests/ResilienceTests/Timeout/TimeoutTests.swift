@@ -38,7 +38,7 @@ import Testing
     func busyAndCancelled() async throws {
         let pipeline = pipeline(.seconds(5))
         let caller = Locked<Task<Void, any Error>?>(nil)
-        let start = Waiter()
+        let start = PolicyWaiter()
         let task = Task {
             _ = await start.wait(until: .distantFuture, on: clock)
             try await pipeline.run {
@@ -105,14 +105,14 @@ import Testing
         let inner = Pipeline(timeBase: clock) {
             Timeout("near", .seconds(5)); Timeout("far", .seconds(9))
         }
-        #expect(try await outer.run { (attempt: Attempt) in attempt.deadline } == start + .seconds(5))
-        #expect(try await inner.run { (attempt: Attempt) in attempt.deadline } == start + .seconds(5))
-        #expect(try await Pipeline {}.run { (attempt: Attempt) in attempt.deadline } == .distantFuture)
+        #expect(try await outer.run { (attempt: CallAttempt) in attempt.deadline } == start + .seconds(5))
+        #expect(try await inner.run { (attempt: CallAttempt) in attempt.deadline } == start + .seconds(5))
+        #expect(try await Pipeline {}.run { (attempt: CallAttempt) in attempt.deadline } == .distantFuture)
     }
 
     @Test("a limit too long to reckon with is no limit")
     func endless() async throws {
-        let deadline = try await pipeline(.seconds(Int64.max)).run { (attempt: Attempt) in attempt.deadline }
+        let deadline = try await pipeline(.seconds(Int64.max)).run { (attempt: CallAttempt) in attempt.deadline }
         #expect(deadline == .distantFuture)
     }
 
@@ -138,7 +138,7 @@ import Testing
         }
         var seen: [Int] = []
         await #expect(throws: Outage()) {
-            try await pipeline.run { (attempt: Attempt) in
+            try await pipeline.run { (attempt: CallAttempt) in
                 seen.append(attempt.number)
                 throw Outage()
             }
@@ -174,9 +174,9 @@ import Testing
         let start = clock.now
         let error = try clock.run {
             await #expect(throws: TimedOut.self) {
-                try await pipeline.run { (attempt: Attempt) in
+                try await pipeline.run { (attempt: CallAttempt) in
                     seen.withLock { $0.append(clock.now.duration(to: attempt.deadline)) }
-                    _ = await Waiter().wait(until: .distantFuture, on: clock)
+                    _ = await PolicyWaiter().wait(until: .distantFuture, on: clock)
                     try Task.checkCancellation()
                 }
             }
@@ -211,7 +211,7 @@ import Testing
             Retry(maxRetries: 1, backoff: .none)
             Timeout { attempt in .seconds(attempt - 1) }
         }
-        let ran = try clock.run { try await pipeline.run { (attempt: Attempt) in attempt.number } }
+        let ran = try clock.run { try await pipeline.run { (attempt: CallAttempt) in attempt.number } }
         #expect(ran == 2)
     }
 
@@ -262,7 +262,7 @@ import Testing
     func threwInTime() async {
         let clock = ManualClock()
         let executor = InterruptedExecutor()
-        let waiter = Waiter()
+        let waiter = PolicyWaiter()
         let task = Task(executorPreference: executor) {
             try await Pipeline(timeBase: clock) { Timeout(.seconds(5)) }.run {
                 _ = await waiter.wait(until: .distantFuture, on: clock)

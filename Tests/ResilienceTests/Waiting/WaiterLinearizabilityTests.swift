@@ -6,14 +6,14 @@ import Testing
 extension Linearizability {
     @Suite struct WaiterLinearizabilityTests {
         private enum Input: Sendable {
-            case end(Int, Waiter.Wake)
+            case end(Int, PolicyWaiter.Wake)
             case wait(Int)
         }
 
         private struct Model: SequentialModel {
-            var wakes: [Int: Waiter.Wake] = [:]
+            var wakes: [Int: PolicyWaiter.Wake] = [:]
 
-            mutating func apply(_ input: Input) -> Waiter.Wake? {
+            mutating func apply(_ input: Input) -> PolicyWaiter.Wake? {
                 switch input {
                 case .end(let number, let wake):
                     if wakes[number] == nil { wakes[number] = wake }
@@ -24,12 +24,12 @@ extension Linearizability {
         }
 
         private struct Waits: Sendable {
-            let waiters: OneAfterAnother<Waiter>
+            let waiters: OneAfterAnother<PolicyWaiter>
             /// Every other one is waited for from the start; the rest only when all is over.
-            let tasks: [Int: Task<Waiter.Wake, Never>]
+            let tasks: [Int: Task<PolicyWaiter.Wake, Never>]
 
             init() {
-                let waiters = OneAfterAnother(12) { Waiter() }
+                let waiters = OneAfterAnother(12) { PolicyWaiter() }
                 self.waiters = waiters
                 tasks = Dictionary(
                     uniqueKeysWithValues: stride(from: 0, to: 12, by: 2).map { number in
@@ -37,12 +37,12 @@ extension Linearizability {
                     })
             }
 
-            func wake(of number: Int) async -> Waiter.Wake {
+            func wake(of number: Int) async -> PolicyWaiter.Wake {
                 if let task = tasks[number] { return await task.value }
                 return await Self.wait(for: waiters.all[number])
             }
 
-            private static func wait(for waiter: Waiter) async -> Waiter.Wake {
+            private static func wait(for waiter: PolicyWaiter) async -> PolicyWaiter.Wake {
                 await waiter.wait(until: .distantFuture, on: .system)
             }
         }
@@ -55,7 +55,7 @@ extension Linearizability {
             } play: { waits, thread, random, history in
                 for _ in 0..<10 {
                     let (number, waiter) = waits.waiters.present(movingOn: random.below(3) == 0)
-                    let wake = random.pick([Waiter.Wake.resumed, .expired, .cancelled])
+                    let wake = random.pick([PolicyWaiter.Wake.resumed, .expired, .cancelled])
                     history.record(.end(number, wake), onThread: thread) {
                         waiter.end(wake)
                         return nil

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct WaiterTests {
     let clock = ManualClock()
-    let waiter = Waiter()
+    let waiter = PolicyWaiter()
 
     @Test("a wait ends when it is resumed, and takes its alarm back")
     func resumed() async {
@@ -37,7 +37,7 @@ import Testing
         #expect(await waiter.wait(until: .distantPast, on: clock) == .expired)
         let cancelled = Task {
             cancelCurrentTask()
-            return await Waiter().wait(until: .distantFuture, on: clock)
+            return await PolicyWaiter().wait(until: .distantFuture, on: clock)
         }
         #expect(await cancelled.value == .cancelled)
         #expect(clock.sleepers.isEmpty)
@@ -49,8 +49,10 @@ import Testing
         #expect(await waiter.wait(until: .distantFuture, on: clock) == .resumed)
     }
 
-    @Test("the first of several ends is the one that counts", arguments: [Waiter.Wake.resumed, .expired, .cancelled])
-    func firstWins(wake: Waiter.Wake) async {
+    @Test(
+        "the first of several ends is the one that counts",
+        arguments: [PolicyWaiter.Wake.resumed, .expired, .cancelled])
+    func firstWins(wake: PolicyWaiter.Wake) async {
         waiter.end(wake)
         waiter.resume()
         waiter.end(.cancelled)
@@ -59,8 +61,8 @@ import Testing
 
     @Test("a wait ended by many at once ends once")
     func race() async {
-        let waiters = (0..<500).map { _ in Waiter() }
-        let ended = await withTaskGroup(of: Waiter.Wake.self) { group in
+        let waiters = (0..<500).map { _ in PolicyWaiter() }
+        let ended = await withTaskGroup(of: PolicyWaiter.Wake.self) { group in
             for waiter in waiters {
                 group.addTask { await waiter.wait(until: .distantFuture, on: clock) }
                 group.addTask {

@@ -5,7 +5,7 @@ import Testing
 
 /// Notes what it is told of each call.
 private final class Listening: Policy {
-    let seen = Locked<[CallOptions]>([])
+    let seen = Locked<[RunOptions]>([])
 
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let options = call.options
@@ -14,8 +14,8 @@ private final class Listening: Policy {
     }
 }
 
-@Suite struct CallOptionsTests {
-    private let options = CallOptions(
+@Suite struct RunOptionsTests {
+    private let options = RunOptions(
         deadline: MonotonicInstant(nanoseconds: .max - 1), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
 
     @Test("what a caller says of a call reaches every policy, inside of a timeout too")
@@ -27,7 +27,7 @@ private final class Listening: Policy {
             inner
         }
         let attempt = try await pipeline.run(options: options) { $0 }
-        #expect(attempt == Attempt(number: 3, deadline: MonotonicInstant(nanoseconds: .max - 1)))
+        #expect(attempt == CallAttempt(number: 3, deadline: MonotonicInstant(nanoseconds: .max - 1)))
         #expect([outer, inner].map { $0.seen.withLock { $0 } } == [[options], [options]])
     }
 
@@ -45,7 +45,7 @@ private final class Listening: Policy {
         let clock = ManualClock()
         let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
         gate.hold(for: .seconds(10))
-        let near = CallOptions(deadline: clock.now + .seconds(9))
+        let near = RunOptions(deadline: clock.now + .seconds(9))
         await #expect(throws: Throttled.self) { try await gate.run(options: near) {} }
         let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(1)) }
         let seen = try await pipeline.run(options: near) { $0.deadline }
@@ -59,7 +59,7 @@ private final class Listening: Policy {
 
     @Test("nonsense is refused when it is written down")
     func nonsense() async {
-        await #expect(processExitsWith: .failure) { _ = CallOptions(firstAttempt: 0) }
-        await #expect(processExitsWith: .failure) { _ = CallOptions(cost: -1) }
+        await #expect(processExitsWith: .failure) { _ = RunOptions(firstAttempt: 0) }
+        await #expect(processExitsWith: .failure) { _ = RunOptions(cost: -1) }
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// A policy that parks a call hands out a waiter and keeps it; ``resume()`` lets the call go on. Resuming before the
 /// task has begun to wait is fine, and so is resuming twice.
-public final class Waiter: Sendable {
+public final class PolicyWaiter: Sendable {
     /// How a wait ended.
     package enum Wake: Sendable, Equatable {
         /// The policy resumed it.

@@ -1,9 +1,9 @@
 /// What a caller says of one call, for whichever policies mind it.
 ///
 /// ```swift
-/// try await pipeline.run(options: CallOptions(cost: 5, priority: .low)) { try await client.export() }
+/// try await pipeline.run(options: RunOptions(cost: 5, priority: .low)) { try await client.export() }
 /// ```
-@frozen public struct CallOptions: Sendable, Hashable {
+@frozen public struct RunOptions: Sendable, Hashable {
     /// When the call must have ended, on the pipeline's time base: waits, attempts and all. No policy waits longer, no
     /// attempt begins then or later, and what runs then is cancelled, as by a ``Timeout`` around the whole pipeline; the call
     /// throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun. As with a timeout, an operation that ignores
@@ -42,9 +42,9 @@
     }
 }
 
-extension CallOptions {
+extension RunOptions {
     @usableFromInline static func refused(_ value: Int, _ parameter: String, atLeast least: Int) -> Int {
-        SettingChecks("CallOptions").atLeast(least, value, parameter)
+        SettingChecks("RunOptions").atLeast(least, value, parameter)
     }
 }
 
