@@ -91,7 +91,7 @@ extension Calls {
     }
 
     private static var refusals: [Calls] {
-        let open = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .constant(.seconds(100_000)))
+        let open = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(100_000))
         try? open.acquire().complete(.transient)
         let shut = Throttle.gate()
         shut.hold(for: .seconds(100_000))

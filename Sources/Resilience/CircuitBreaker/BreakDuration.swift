@@ -129,10 +129,25 @@ extension BreakDuration {
 }
 
 extension BreakDuration where Self == ConstantBreak {
+    /// What a circuit has if not told otherwise: 60 s.
+    public static var standard: Self { .seconds(60) }
+
     /// - Parameter length: zero or more.
     public static func constant(_ length: Duration) -> Self {
         ConstantBreak(length: breakChecks.notNegative(length, "length"))
     }
+
+    /// - Parameter seconds: zero or more.
+    public static func seconds(_ seconds: Int) -> Self { .constant(.seconds(seconds)) }
+
+    /// - Parameter seconds: zero or more; above 10¹⁸ it is that.
+    public static func seconds(_ seconds: Double) -> Self {
+        let valid = breakChecks.require(seconds >= 0, seconds, "seconds", "must not be negative", else: 60)
+        return .constant(.seconds(min(valid, 1e18)))
+    }
+
+    /// - Parameter milliseconds: zero or more.
+    public static func milliseconds(_ milliseconds: Int) -> Self { .constant(.milliseconds(milliseconds)) }
 }
 
 extension BreakDuration where Self == GrowingBreak {

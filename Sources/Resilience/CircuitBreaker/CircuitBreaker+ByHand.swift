@@ -85,10 +85,13 @@ extension CircuitBreaker {
     }
 
     /// As the other, for a circuit with three states.
+    /// - Parameters:
+    ///   - rule: when to open; at the 5th failure in a row if not told otherwise.
+    ///   - openFor: for how long; 60 s if not told otherwise.
     @discardableResult
     public func reconfigure(
-        tripping rule: some TripRule = .consecutiveFailures(5),
-        openFor: some BreakDuration = .constant(.seconds(60))
+        tripping rule: some TripRule = .standard,
+        openFor: some BreakDuration = .standard
     ) -> Bool {
         reconfigure(circuit: ThreeStateCircuit(tripping: rule, openFor: openFor))
     }

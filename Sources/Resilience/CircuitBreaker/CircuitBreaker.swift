@@ -3,7 +3,7 @@ import Synchronization
 /// Stops calling an endpoint that keeps failing, and finds out when it is well again.
 ///
 /// ```swift
-/// let breaker = CircuitBreaker("activities", tripping: .consecutiveFailures(5), openFor: .constant(.seconds(60)))
+/// let breaker = CircuitBreaker("activities", tripping: .consecutiveFailures(5), openFor: .seconds(60))
 /// let page = try await breaker.run { try await client.activities() }
 /// ```
 ///
@@ -73,11 +73,17 @@ public final class CircuitBreaker: Policy {
         inner = Locked(State(circuit: circuit))
     }
 
-    /// A breaker with three states; see ``ThreeStateCircuit``. Opens on the 5th failure in a row, for 60 s, unless told
-    /// otherwise.
+    /// A breaker with three states; see ``ThreeStateCircuit``.
+    /// - Parameters:
+    ///   - name: in events and errors.
+    ///   - rule: when to open; at the 5th failure in a row if not told otherwise.
+    ///   - openFor: for how long; 60 s if not told otherwise.
+    ///   - healthCheck: finds out whether the endpoint is well, instead of a caller's call.
+    ///   - timeBase: where it lives.
+    ///   - observers: who is told what it does.
     public convenience init(
-        _ name: String = "breaker", tripping rule: some TripRule = .consecutiveFailures(5),
-        openFor: some BreakDuration = .constant(.seconds(60)), healthCheck: CircuitHealthCheck? = nil,
+        _ name: String = "breaker", tripping rule: some TripRule = .standard,
+        openFor: some BreakDuration = .standard, healthCheck: CircuitHealthCheck? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
     ) {
         self.init(

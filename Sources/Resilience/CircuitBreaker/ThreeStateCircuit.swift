@@ -59,16 +59,16 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private var lastTicket: UInt64 = 0
 
     /// - Parameters:
-    ///   - rule: when to open.
-    ///   - openFor: for how long.
+    ///   - rule: when to open; at the 5th failure in a row if not told otherwise.
+    ///   - openFor: for how long; 60 s if not told otherwise.
     ///   - probes: calls let through at the same time while half-open; 1 to the probes of a round.
     ///   - closing: which ends of the probes close the circuit, and which open it again.
     ///   - probeLease: how long a probe may take before its place is given to another; above zero.
     ///   - excess: what becomes of calls beyond the probes.
     ///   - ramp: how long a growing share is let in before all are; zero for all at once.
     public init(
-        tripping rule: some TripRule = .consecutiveFailures(5),
-        openFor: some BreakDuration = .constant(.seconds(60)),
+        tripping rule: some TripRule = .standard,
+        openFor: some BreakDuration = .standard,
         probes: Int = 1, closing: ProbeRule = .successes(1), probeLease: Duration = .seconds(60),
         excess: Excess = .refused, ramp: Duration = .zero
     ) {

@@ -30,7 +30,7 @@
         init(client: MutationClient, store: some MutationStore, timeBase: any TimeBase = .system) {
             self.client = client
             let outage = CircuitBreaker(
-                "outage", tripping: .consecutiveFailures(5), openFor: .constant(.seconds(5)), timeBase: timeBase)
+                "outage", tripping: .consecutiveFailures(5), openFor: .seconds(5), timeBase: timeBase)
             // The rate limit's gate is the outer one: a call that it refuses must not be the outage breaker's probe.
             let pipeline = Pipeline("storm", timeBase: timeBase) {
                 CircuitBreaker("rate limit", circuit: BackoffGate(), timeBase: timeBase)

@@ -64,7 +64,7 @@ import Testing
 
     @Test("an open circuit is never counted against a mutation, whatever opened it")
     func openCircuit() async throws {
-        let breaker = CircuitBreaker(openFor: .constant(.seconds(1)), timeBase: fixture.clock)
+        let breaker = CircuitBreaker(openFor: .seconds(1), timeBase: fixture.clock)
         for _ in 0..<5 { try? await breaker.run { throw Refusal.unavailable } }
         let store = MemoryStore()
         let queue = fixture.queue(store, Pipeline(timeBase: fixture.clock) { breaker })

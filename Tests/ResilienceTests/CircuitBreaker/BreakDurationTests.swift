@@ -13,6 +13,26 @@ import Testing
         #expect(GrowingBreak.exponential().duration(afterTrips: trips) == .seconds(seconds))
     }
 
+    @Test("a break of so many seconds can be said as a duration is")
+    func asADuration() {
+        func length(_ breakDuration: some BreakDuration) -> Duration? { breakDuration.longest }
+        #expect(length(.seconds(90)) == .seconds(90))
+        #expect(length(.seconds(1.5)) == .milliseconds(1500))
+        #expect(length(.milliseconds(20)) == .milliseconds(20))
+        #expect(length(.standard) == .seconds(60))
+        #expect(length(.seconds(.infinity)) == .seconds(1_000_000_000_000_000_000))
+        let limit = 2.5
+        #expect(CircuitBreaker(openFor: .seconds(limit)).status.isAllowed)
+    }
+
+    @Test("a negative number of seconds, or none, is refused", arguments: [-1.0, -.infinity, .nan])
+    func noDuration(seconds: Double) {
+        #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { CircuitBreaker(openFor: .seconds(seconds)) }
+        }
+        #expect(throws: InvalidSettings.self) { try PolicySettings.checked { CircuitBreaker(openFor: .seconds(-1)) } }
+    }
+
     @Test("the multiplier is limited apart from the cap")
     func multiplier() {
         let length = GrowingBreak.exponential(from: .seconds(10), maxMultiplier: 10, cap: .seconds(300))

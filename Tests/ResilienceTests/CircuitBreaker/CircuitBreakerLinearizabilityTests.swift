@@ -120,7 +120,7 @@ extension Linearizability {
         @Test("calls, probes, resets and looks at a circuit of three states, all at once, come in one order")
         func threeStates() async {
             await expectLinearizable(
-                ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(30))),
+                ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .seconds(30)),
                 failure: .transient)
         }
 
@@ -139,7 +139,7 @@ extension Linearizability {
             for window in windows {
                 await expectLinearizable(
                     ThreeStateCircuit(
-                        tripping: .failureRatio(0.5, over: window, minimumCalls: 3), openFor: .constant(.seconds(30))),
+                        tripping: .failureRatio(0.5, over: window, minimumCalls: 3), openFor: .seconds(30)),
                     failure: .transient)
             }
         }
@@ -149,7 +149,7 @@ extension Linearizability {
             await expectLinearizable(
                 ThreeStateCircuit(
                     tripping: .slowCalls(0.5, longerThan: .seconds(20), over: .calls(4), minimumCalls: 2),
-                    openFor: .constant(.seconds(30)), ramp: .seconds(60)),
+                    openFor: .seconds(30), ramp: .seconds(60)),
                 failure: .transient)
         }
 

@@ -95,14 +95,14 @@ import Testing
     @Test(
         "a break longer than any that the circuit takes by itself is cut to the longest of those",
         arguments: [
-            (ThreeStateCircuit(openFor: .constant(.seconds(60))), 60),
+            (ThreeStateCircuit(openFor: .seconds(60)), 60),
             (ThreeStateCircuit(openFor: .exponential()), 300),
             (ThreeStateCircuit(openFor: .exponential(from: .seconds(5), cap: .seconds(300))), 50),
             (ThreeStateCircuit(openFor: .linear(from: .seconds(5), cap: .seconds(20))), 20),
-            (ThreeStateCircuit(openFor: .constant(.seconds(60)).jittered(by: 0.5)), 90),
+            (ThreeStateCircuit(openFor: .seconds(60).jittered(by: 0.5)), 90),
             (ThreeStateCircuit(openFor: .retryAfter(otherwise: .constant(.seconds(60)), cap: .seconds(900))), 900),
             (ThreeStateCircuit(openFor: .retryAfter(otherwise: .constant(.seconds(60)), cap: .seconds(9))), 60),
-            (BackoffGate(openFor: .constant(.seconds(7))), 7),
+            (BackoffGate(openFor: .seconds(7)), 7),
         ] as [(any CircuitStateMachine, Int)])
     func longest(machine: any CircuitStateMachine, seconds: Int) throws {
         for remaining in [Duration.seconds(seconds), .seconds(seconds) + .nanoseconds(1), .nanoseconds(Int64.max)] {

@@ -239,7 +239,7 @@ import Testing
     @Test("a gate, which wants no probe, is never checked, and plans nothing when its break is over")
     func gate() throws {
         let breaker = CircuitBreaker(
-            circuit: BackoffGate(tripping: .consecutiveThrottles(1), openFor: .constant(.seconds(30))),
+            circuit: BackoffGate(tripping: .consecutiveThrottles(1), openFor: .seconds(30)),
             healthCheck: CircuitHealthCheck { [check] in try await check() }, timeBase: clock)
         try breaker.acquire().complete(.throttled)
         #expect(clock.sleepers == [clock.now + .seconds(30)])

@@ -10,7 +10,7 @@ import Testing
 
     init() {
         breaker = CircuitBreaker(
-            tripping: .consecutiveFailures(2), openFor: .constant(.seconds(60)), timeBase: clock,
+            tripping: .consecutiveFailures(2), openFor: .seconds(60), timeBase: clock,
             observers: PolicyObservers(recorder))
     }
 

@@ -6,7 +6,7 @@ private func halfOpen(
     probes: Int = 1, closing: ProbeRule? = nil, probeLease: Duration = .seconds(60)
 ) -> ThreeStateCircuit {
     var circuit = ThreeStateCircuit(
-        tripping: .consecutiveFailures(1), openFor: .constant(.seconds(60)), probes: probes,
+        tripping: .consecutiveFailures(1), openFor: .seconds(60), probes: probes,
         closing: closing ?? .successes(probes), probeLease: probeLease)
     circuit.record(.transient, ticket: 0, at: .second(0))
     _ = circuit.admit(at: .second(60))

@@ -6,7 +6,7 @@ enum CircuitStart: CaseIterable {
     case closed, oneShort, open, breakOver, halfOpen
 
     var circuit: ThreeStateCircuit {
-        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(60)))
+        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .seconds(60))
         func fail(_ times: Int, at second: Int64) {
             for _ in 0..<times { circuit.record(.transient, ticket: 0, at: .second(second)) }
         }

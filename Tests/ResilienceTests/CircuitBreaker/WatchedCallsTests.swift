@@ -82,7 +82,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
                 tripping: .anyOf(
                     .consecutiveFailures(1),
                     .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3)),
-                openFor: .constant(.seconds(5)), ramp: .seconds(10)),
+                openFor: .seconds(5), ramp: .seconds(10)),
             timeBase: clock)
         try breaker.acquire().complete(.transient)
         clock.advance(by: .seconds(5))

@@ -48,7 +48,7 @@ import Testing
             .allOf(.consecutiveFailures(2), .failureRatio(0.1), .slowCalls(0.1, longerThan: .milliseconds(5))),
         ] as [CombinedRule] {
             await expect(
-                PolicyContract { CircuitBreaker(tripping: rule, openFor: .constant(.seconds(1)), timeBase: $0) })
+                PolicyContract { CircuitBreaker(tripping: rule, openFor: .seconds(1), timeBase: $0) })
         }
         await expect(
             PolicyContract { clock in

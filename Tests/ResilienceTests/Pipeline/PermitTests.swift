@@ -38,7 +38,7 @@ import Testing
     @Test("a permit held across a wait is reported at the time of its end")
     func reportTime() throws {
         let breaker = CircuitBreaker(
-            tripping: .consecutiveFailures(1), openFor: .constant(.seconds(60)), timeBase: clock)
+            tripping: .consecutiveFailures(1), openFor: .seconds(60), timeBase: clock)
         let permit = try breaker.acquire()
         clock.advance(by: .seconds(30))
         permit.complete(.transient)

@@ -232,7 +232,7 @@ import Testing
     @Test("asked for all errors, a call gives the last real one, its meaning, and the refusal with its wait")
     func wrapped() throws {
         let breaker = CircuitBreaker(
-            tripping: .consecutiveFailures(2), openFor: .constant(.seconds(30)), timeBase: clock)
+            tripping: .consecutiveFailures(2), openFor: .seconds(30), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 5, backoff: .constant(.seconds(1)), wrapsLastError: true); breaker
         }

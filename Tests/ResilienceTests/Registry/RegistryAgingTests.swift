@@ -93,7 +93,7 @@ import Testing
     @Test("an open circuit stays however long its break is; when that is over it stays for as long again")
     func open() {
         let breakers = CircuitBreakerRegistry<Int>(capacity: 10, timeBase: clock) { [clock] key in
-            CircuitBreaker(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(3600)), timeBase: clock)
+            CircuitBreaker(tripping: .consecutiveFailures(2), openFor: .seconds(3600), timeBase: clock)
         }
         fail([-1], in: breakers, times: 2)
         for seconds in [3599, 600] {

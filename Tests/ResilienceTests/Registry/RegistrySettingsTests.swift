@@ -42,7 +42,7 @@ import Testing
         clock.advance(by: .seconds(10))
         let kept = breakers.reconfigure { [clock] key in
             CircuitBreaker(
-                key, tripping: .consecutiveFailures(3), openFor: .constant(.seconds(5)), timeBase: clock)
+                key, tripping: .consecutiveFailures(3), openFor: .seconds(5), timeBase: clock)
         }
         #expect(kept == [])
         #expect(breakers["/open"] === open && open.timeRemaining == .seconds(50))

@@ -112,7 +112,7 @@ import Testing
             PipelineRegistry { key in
                 Pipeline {
                     CircuitBreaker(
-                        tripping: .consecutiveFailures(1), openFor: .constant(.seconds(300)), timeBase: clock)
+                        tripping: .consecutiveFailures(1), openFor: .seconds(300), timeBase: clock)
                     Retry()
                     if breakers == 2 { CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock) }
                 }

@@ -162,7 +162,7 @@ import Testing
     func rejectionFloor() async {
         let clock = RecordingClock(clock)
         let breaker = CircuitBreaker(
-            tripping: .consecutiveFailures(1), openFor: .constant(.seconds(60)), timeBase: clock)
+            tripping: .consecutiveFailures(1), openFor: .seconds(60), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 2, backoff: .none, on: [.transient, .rejected])
             breaker

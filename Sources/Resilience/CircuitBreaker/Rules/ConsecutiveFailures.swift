@@ -64,6 +64,9 @@ extension Verdict {
 }
 
 extension TripRule where Self == ConsecutiveFailures {
+    /// What a circuit with three states has if not told otherwise: it opens on the 5th failure in a row.
+    public static var standard: Self { .consecutiveFailures(5) }
+
     /// Opens on the nth transient or uncertain failure in a row. An endpoint that answers is healthy, even if it answers
     /// "not found"; 429 neither trips nor heals.
     public static func consecutiveFailures(_ limit: Int) -> Self {
