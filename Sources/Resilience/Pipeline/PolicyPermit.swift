@@ -9,7 +9,7 @@
 /// ```
 ///
 /// It is good for one report, which consumes it. Dropped without one, it counts as cancelled. In a property or a global
-/// variable, keep a `Permit?` and take it out: `permit.take()?.complete(.success)`.
+/// variable, keep a `PolicyPermit?` and take it out: `permit.take()?.complete(.success)`.
 public struct PolicyPermit: ~Copyable, Sendable {
     private let policy: any Policy
     private let core: PipelineCore
