@@ -318,7 +318,9 @@ let operators: [String: (precedence: String, signatures: [String], forms: [Strin
     "!=": ("Comparison", [equality], ["a != b", "a == b"]),
     "&&": ("LogicalConjunction", [logic], ["a && b()", "a || b()", "a", "b()"]),
     "||": ("LogicalDisjunction", [logic], ["a || b()", "a && b()", "a", "b()"]),
-    "+": ("Addition", [sum, "(a: Instant, b: Duration) -> Instant"], ["a + b", "a + (.zero - b)", "a"]),
+    "+": (
+        "Addition", [sum, "(a: MonotonicInstant, b: Duration) -> MonotonicInstant"], ["a + b", "a + (.zero - b)", "a"]
+    ),
     "-": ("Addition", [sum], ["a - b", "a + b", "a"]),
     "*": ("Multiplication", ["<T: Numeric>(a: T, b: T) -> T"], ["a * b", "a + b", "a"]),
     "/": ("Multiplication", [integers], ["a / b", "a * b", "a"]),
