@@ -521,16 +521,17 @@ extension Line {
             guard let number = Int(self[range]) else { continue }
             sites.append(Site(range, "mutantNumber(#, ", ")", from: "\(number)", to: ["\(number + 1)"]))
         }
-        for range in matches(#"(?<![\w.])(?<!while )(true|false)\b"#) {
+        // What stands before the colon or the equals sign of a case is a pattern.
+        let patterns = matches(#"\bcase "#).map { word in
+            word.upperBound..<(find(":", after: word.upperBound) ?? find(" = ", after: word.upperBound) ?? text.count)
+        }
+        for range in matches(#"(?<![\w.])(?<!while )(true|false)\b"#)
+        where !patterns.contains(where: { $0.overlaps(range) }) {
             sites.append(Site(range, "mutantNot(#, ", ")", from: self[range], to: ["!\(self[range])"]))
         }
         for range in matches(#"(?<![\w.])(min|max)\(|(?<=\.)saturating\w+\("#) {
             guard let changes = calls[self[range]] else { continue }
             sites.append(Site(range, "\(self[range].dropLast())Mutant(#, ", from: self[range], to: changes))
-        }
-        // What stands before the colon or the equals sign of a case is a pattern.
-        let patterns = matches(#"\bcase "#).map { word in
-            word.upperBound..<(find(":", after: word.upperBound) ?? find(" = ", after: word.upperBound) ?? text.count)
         }
         for range in matches(#"(?<=return |[?:=] )\.\w+(?![\w(.])"#) {
             guard let other = answers[String(self[range].dropFirst())],
