@@ -278,9 +278,9 @@ struct Circuit: Sendable {
 
 extension CircuitStateMachine {
     /// Another machine that goes on from where this one stands; nil if it can't.
-    fileprivate func replacement(_ other: any CircuitStateMachine, at now: MonotonicInstant) -> (
-        any CircuitStateMachine
-    )? {
+    fileprivate func replacement(
+        _ other: any CircuitStateMachine, at now: MonotonicInstant
+    ) -> (any CircuitStateMachine)? {
         var other = other
         guard let memory = memory(at: now), other.restore(memory, takenAt: now) else { return nil }
         return other

@@ -196,9 +196,9 @@ public final class CircuitBreaker: Policy {
     }
 
     /// The error of a refusal: the same one for as long as it is true, so that refusing allocates nothing.
-    private func refusal(of admission: Circuit.Admission, at now: MonotonicInstant, _ state: inout State) -> (
-        any Error
-    )? {
+    private func refusal(
+        of admission: Circuit.Admission, at now: MonotonicInstant, _ state: inout State
+    ) -> (any Error)? {
         guard case .refuse(let retryAfter, _) = admission else { return nil }
         let until = retryAfter.map { max(now, state.circuit.latest) + $0 }
         let reason: CircuitOpen.Reason =

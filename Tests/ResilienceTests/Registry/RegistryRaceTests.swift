@@ -237,29 +237,26 @@ import Testing
         }
     }
 
+    /// Has it twice, so that its traits are asked.
+    private static func meddling(_ meddle: @escaping @Sendable () -> Void) -> Pipeline {
+        let meddler = Meddler(meddle)
+        return Pipeline {
+            meddler
+            meddler
+        }
+    }
+
     @Test("a policy of the user's may use the registry when it is asked whether it is at rest, and when it goes (P38)")
     func restAsked() {
         let registry = Box<PipelineRegistry<Int>?>(nil)
         let meddled = Journal()
         let pipelines = PipelineRegistry<Int>(capacity: 2) { _ in
-            // Twice, so that its traits are asked.
-            let meddler = Meddler { if let count = registry.value?.count { meddled.note("\(count)") } }
-            return Pipeline {
-                meddler
-                meddler
-            }
+            Self.meddling { if let count = registry.value?.count { meddled.note("\(count)") } }
         }
         registry.value = pipelines
         for key in 0..<10 { _ = pipelines[key] }
         #expect(pipelines.count == 2 && meddled.lines.count > 20)
-        let refused = pipelines.reconfigure { _ in
-            let meddler = Meddler { _ = registry.value?.count }
-            return Pipeline {
-                meddler
-                meddler
-            }
-        }
-        #expect(refused == [])
+        #expect(pipelines.reconfigure { _ in Self.meddling { _ = registry.value?.count } } == [])
         pipelines.resetAll()
         registry.value = nil
     }

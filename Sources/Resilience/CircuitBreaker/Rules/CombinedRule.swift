@@ -12,7 +12,7 @@ public struct CombinedRule: TripRule {
     public init(_ quorum: Quorum, of rules: [any TripRule]) {
         self.quorum = quorum
         self.rules = SettingChecks("CombinedRule").require(
-            !rules.isEmpty, rules, "rules", "must be at least 1", else: [ConsecutiveFailures.consecutiveFailures(5)])
+            !rules.isEmpty, rules, "rules", "must be at least 1", else: [ConsecutiveFailures.standard])
     }
 
     /// Failing if any rule says so, whatever the quorum: each counts failures of its own, and the last that one of them was
