@@ -187,7 +187,7 @@ struct HookedStore: MutationStore {
     }
 
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended {
-        try await inner.append(mutations, under: rules, at: date)
+        try await hooked("append") { try await inner.append(mutations, under: rules, at: date) }
     }
     func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
         try await hooked("heads") { try await inner.heads(after: position, limit: limit) }

@@ -73,7 +73,7 @@ extension SyncQueue {
             return state.waker.take()
         }
         waker?.resume()
-        if grace > .zero { _ = await waitForChange(until: now + grace) { $0.flight != nil } }
+        _ = await waitForChange(until: now + grace) { $0.flight != nil }
         await cancelFlight()
         tellWatchers()
     }

@@ -260,8 +260,7 @@ public final class SyncQueue: Sendable {
         while end.goesOn {
             // The queue's own alarm starts the next flight: one more trigger would mean one more attempt.
             let changed = await waitForChange { state in
-                guard let lastEnd = try? state.lastEnd() else { return false }
-                return state.flight != nil || lastEnd.goesOn
+                (try? state.lastEnd())?.goesOn ?? false
             }
             end = changed ? try state.withLock { try $0.lastEnd() } : .cancelled
         }

@@ -117,8 +117,10 @@ private struct Bench {
             }
             if isNow { try await interfere() }
         }
+        let filling: Set<HookedStore.Step> = [.before("append"), .after("append")]
         return SyncQueue(
-            store: HookedStore(inner: store) { _ in try await hook() }, pipeline: Pipeline(timeBase: fixture.clock) {},
+            store: HookedStore(inner: store) { if !filling.contains($0) { try await hook() } },
+            pipeline: Pipeline(timeBase: fixture.clock) {},
             observers: PolicyObservers(fixture.recorder)
         ) { mutation in
             try await hook()

@@ -115,6 +115,7 @@ import Testing
         fails.value = true
         await #expect(throws: Refusal.self) { try await queue.clear() }
         #expect(server.running == 0)
+        #expect(try await !queue.status().isFlushing)
         fixture.clock.advance(by: .seconds(3600))
         await #expect(throws: Refusal.self) { try await queue.clear() }
         #expect(server.callCount == 1)
@@ -123,6 +124,73 @@ import Testing
         server.release()
         #expect(try await queue.flush().end == .drained)
         #expect(server.callCount == 1)
+    }
+
+    @Test("after a clear that the store failed the end of a pause sends nothing of what should have gone (P53)")
+    func storeFailsInAPause() async throws {
+        let (server, clock, fails) = (fixture.server, fixture.clock, Box<Bool>())
+        let store = HookedStore(inner: MemoryStore()) {
+            if $0 == .before("removePending"), fails.value == true { throw Refusal.unavailable }
+        }
+        let queue = fixture.queue(store)
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        fails.value = true
+        await #expect(throws: Refusal.self) { try await queue.clear() }
+        #expect(clock.sleepers.isEmpty)
+        clock.advance(by: .seconds(60))
+        #expect(try await !queue.status().isFlushing)
+    }
+
+    @Test("a flush that waits for a clear goes on when the store has failed the clear (P53)")
+    func storeFailsWhileAFlushWaits() throws {
+        let (clock, flush, box) = (fixture.clock, Box<Task<FlushReport, any Error>>(), Box<SyncQueue>())
+        let store = HookedStore(inner: MemoryStore()) { step in
+            guard step == .before("removePending"), let queue = box.value else { return }
+            flush.value = Task { try await queue.flush() }
+            await clock.runUntilIdle()
+            throw Refusal.unavailable
+        }
+        let queue = fixture.queue(store)
+        try clock.run {
+            try await queue.enqueue(Mutation("a1"))
+            box.value = queue
+            await #expect(throws: Refusal.self) { try await queue.clear() }
+            #expect(try await flush.value?.value.delivered == 1)
+        }
+    }
+
+    @Test(
+        "an acknowledgement that the store failed to take, and a clear removed, is not told as delivered afterwards (B9)"
+    )
+    func unsettled() async throws {
+        let fails = Box<Bool>()
+        let store = HookedStore(inner: MemoryStore()) {
+            if $0 == .before("remove"), fails.value == true { throw Refusal.unavailable }
+        }
+        let queue = fixture.queue(store)
+        try await queue.enqueue(Mutation("a1"))
+        fails.value = true
+        await #expect(throws: Refusal.self) { try await queue.flush() }
+        fails.value = false
+        #expect(try await queue.clear() == 1)
+        let report = try await queue.flush()
+        #expect(report.end == .drained && report.delivered == 0)
+        #expect(fixture.events.filter { $0.kind == "delivered" || $0.kind == "cleared" } == [.cleared(1)])
+    }
+
+    @Test("what was removed is told also if the end of the pause can't be stored (B9)")
+    func pauseIsNotStored() async throws {
+        let fails = Box<Bool>()
+        let store = HookedStore(inner: MemoryStore()) {
+            if $0 == .before("set"), fails.value == true { throw Refusal.unavailable }
+        }
+        let queue = fixture.queue(store)
+        try await queue.enqueue(Mutation("a1"))
+        fails.value = true
+        await #expect(throws: Refusal.self) { try await queue.clear() }
+        #expect(fixture.events.contains(.cleared(1)))
     }
 
     @Test("an answer for a cleared mutation removes none that was enqueued under the same id since (B9)")
@@ -156,6 +224,18 @@ import Testing
         await #expect(throws: Refusal.self) { try await queue.clear { _ in throw Refusal.gone } }
         await fixture.server.waitForCalls(1)
         #expect(try await queue.flush().end == .drained)
+    }
+
+    @Test("if telling of the failed ones fails in a pause, the end of the pause still starts a flush (B9)")
+    func markFailedThrowsInAPause() async throws {
+        let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        await #expect(throws: Refusal.self) { try await queue.clear { _ in throw Refusal.gone } }
+        #expect(clock.sleepers == [clock.now + .seconds(60)])
+        clock.advance(by: .seconds(60))
+        await server.waitForCalls(2)
     }
 
     @Test("triggers and flushes during a clear send nothing of what is cleared (B9)", arguments: 0..<50)

@@ -1,7 +1,8 @@
 import Resilience
-import ResilienceSync
 import ResilienceTesting
 import Testing
+
+@testable import ResilienceSync
 
 @Suite(.timeLimit(.minutes(5))) struct DrainTests {
     let fixture = Fixture()
@@ -73,8 +74,25 @@ import Testing
         await fixture.clock.waitForSleepers(1)
         drain.cancel()
         #expect(try await drain.value.end == .cancelled)
+        #expect(queue.state.withLock { $0.watchers.isEmpty && $0.drains.isEmpty })
         fixture.clock.advance(by: .seconds(5))
         await fixture.server.waitForCalls(2)
+    }
+
+    @Test("a drain throws the error of a store that fails while the drain waits", arguments: ["heads", "lock"])
+    func storeFails(step: String) async throws {
+        let fails = Box<Bool>()
+        let store = HookedStore(inner: MemoryStore()) {
+            if $0 == .before(step), fails.value == true { throw Refusal.unavailable }
+        }
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
+        let queue = fixture.queue(store)
+        try await queue.enqueue(Mutation("a1"))
+        let drain = Task { try await queue.drain() }
+        await fixture.clock.waitForSleepers(1)
+        fails.value = true
+        fixture.clock.advance(by: .seconds(5))
+        await #expect(throws: Refusal.self) { try await drain.value }
     }
 
     @Test("a pause ended early by hand, or a clear, lets a drain return early", arguments: [true, false])

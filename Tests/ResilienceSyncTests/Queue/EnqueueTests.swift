@@ -15,9 +15,10 @@ import Testing
         #expect(fixture.server.callCount == 0 && fixture.events == [.enqueued(1)])
     }
 
-    @Test("an empty list is nothing: no mutation, no event")
+    @Test("an empty list is nothing: no mutation, no event, and the store is not asked")
     func emptyList() async throws {
-        let queue = fixture.queue()
+        let queue = fixture.queue(
+            HookedStore(inner: MemoryStore()) { if $0 == .before("append") { throw Refusal.gone } })
         try await queue.enqueue([])
         #expect(try await queue.pendingCount() == 0)
         #expect(fixture.events.isEmpty)

@@ -48,7 +48,8 @@ import Testing
         ] as [(String, Mutation.Operation, String)] {
             try await queue.enqueue(Self.mutation(id, operation, payload))
         }
-        #expect(fixture.events.contains(.coalesced(id: "3", into: "1", cancelsOut: false)))
+        let merges = ["2", "3"].map { SyncEvent.coalesced(id: $0, into: "1", cancelsOut: false) }
+        #expect(fixture.events == [.enqueued(1)] + merges)
         _ = try await queue.flush()
         let sent = try #require(fixture.server.inputs.first)
         #expect(fixture.server.callCount == 1 && sent.id == "1" && sent.operation == .create)
