@@ -40,7 +40,7 @@ struct WidthSearch: Sendable, Hashable {
         held += 1
         guard held >= patience else { return }
         if tried > 0 { patience = Self.leastPatience }
-        tried = max(1, min(2 * tried, limit))
+        tried = max(1, 2 * tried)
         self.limit = limit + tried
         (widest, held) = (0, 0)
     }
@@ -57,15 +57,15 @@ struct WidthSearch: Sendable, Hashable {
             (self.limit, patience) = (limit - tried, min(2 * patience, Self.mostPatience))
         } else if isTooWide {
             limit = widest - 1
-        } else if limit != nil {
+        } else {
             (limit, patience) = (nil, Self.leastPatience)
         }
         tried = 0
         return isTooWide
     }
 
-    /// Whether the run ended at this limit, or among those that were tried.
-    private func isTold(at limit: Int) -> Bool { widest <= limit && widest > limit - max(1, tried) }
+    /// Whether the run ended at this limit, among those that were tried, or beyond it, as a request may that is sent by hand.
+    private func isTold(at limit: Int) -> Bool { widest > limit - max(1, tried) }
 
     /// A request that was alone was rejected: it is not the width.
     mutating func refuted() { (limit, suspect, patience, tried) = (nil, 0, Self.leastPatience, 0) }

@@ -20,6 +20,15 @@ extension WidthSearch {
         for _ in 0..<acknowledgements { acknowledgedOne() }
     }
 
+    /// The limit changes at the last of so many acknowledgements, and not before.
+    fileprivate mutating func expectMore(after acknowledgements: Int, limit expected: Int) {
+        let before = limit
+        hold(for: acknowledgements - 1)
+        #expect(limit == before)
+        acknowledgedOne()
+        #expect(limit == expected)
+    }
+
     fileprivate static func limited(to limit: Int) -> WidthSearch {
         var search = WidthSearch()
         _ = search.run(upTo: limit + 1)
@@ -77,12 +86,7 @@ extension WidthSearch {
     func success() {
         var search = WidthSearch.limited(to: 2)
         search.runBegan()
-        var limits: [Int] = []
-        for _ in 0..<5 {
-            search.hold(for: 1000)
-            limits.append(search.limit ?? 0)
-        }
-        #expect(limits == [3, 5, 9, 17, 33])
+        for limit in [3, 5, 9, 17, 33] { search.expectMore(after: 1000, limit: limit) }
     }
 
     @Test(
@@ -98,15 +102,57 @@ extension WidthSearch {
         let isTooWide = search.runEnded(isRateKnown: false)
         #expect(isTooWide && search.limit == 3)
         search.runBegan()
-        search.hold(for: 1999)
-        #expect(search.limit == 3)
-        search.acknowledgedOne()
-        #expect(search.limit == 4)
+        search.expectMore(after: 2000, limit: 4)
         // It goes well for as long: two more, and then as soon as at first.
-        search.hold(for: 2000)
-        #expect(search.limit == 6)
-        search.hold(for: 1000)
-        #expect(search.limit == 10)
+        search.expectMore(after: 2000, limit: 6)
+        search.expectMore(after: 1000, limit: 10)
+    }
+
+    @Test("a run that ends at the limit, or beyond it by the one that was sent by hand, moves it to below that")
+    func endsAtTheLimit() {
+        for (width, limit) in [(3, 2), (4, 3)] {
+            var search = WidthSearch.limited(to: 3)
+            let isTooWide = search.run(upTo: width)
+            #expect(isTooWide && search.limit == limit)
+        }
+    }
+
+    @Test("a width that is reached again and again is borne as long as since it was reached first", arguments: [3, 4])
+    func reachedAgain(inFlight: Int) {
+        var search = WidthSearch()
+        for _ in 0..<3 {
+            search.runBegan()
+            search.sent(inFlight: 4)
+            for _ in 0..<9 {
+                search.acknowledgedOne()
+                search.sent(inFlight: inFlight)
+            }
+            let isTooWide = search.runEnded(isRateKnown: false)
+            #expect(!isTooWide && search.limit == nil)
+        }
+    }
+
+    @Test("acknowledgements of a run that ended don't count in the next")
+    func runEndsMeanwhile() {
+        var search = WidthSearch.limited(to: 3)
+        search.runBegan()
+        search.hold(for: 999)
+        search.sent(inFlight: 4)
+        _ = search.runEnded(isRateKnown: false)
+        #expect(search.limit == 3)
+        search.runBegan()
+        search.expectMore(after: 1000, limit: 4)
+    }
+
+    @Test("patience ends at a million acknowledgements")
+    func mostPatience() {
+        var search = WidthSearch.limited(to: 2)
+        for doublings in 0...10 {
+            search.runBegan()
+            search.expectMore(after: min(1000 << doublings, 1_000_000), limit: 3)
+            search.sent(inFlight: 3)
+            _ = search.runEnded(isRateKnown: false)
+        }
     }
 
     @Test("a 429 at a width that went well before, while more is tried, disproves it")
