@@ -20,7 +20,6 @@ extension SyncQueue {
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
         let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: wallClock())
         if count > 0 { tell(.revived(count)) }
-        change { state, _ in state.machine.revived() }
         trigger()
         return count
     }
@@ -32,7 +31,6 @@ extension SyncQueue {
     public func discardDead(_ positions: [Int64]? = nil) async throws -> Int {
         let count = try await store.discard(positions)
         if count > 0 { tell(.discarded(count)) }
-        change { state, _ in state.machine.revived() }
         trigger()
         return count
     }

@@ -131,6 +131,9 @@ import Testing
         #expect(try await queue.flush().end == .blocked)
         #expect(fixture.server.ids == ["a1", "b1"])
         if byDiscarding { try await queue.discardDead() } else { try await queue.retryDead() }
+        // Nobody else triggers it.
+        await fixture.server.waitForCalls(3)
+        #expect(fixture.events.contains(byDiscarding ? .discarded(1) : .revived(1)))
         #expect(try await queue.flush().end == .drained)
         #expect(fixture.server.ids.dropFirst(2) == (byDiscarding ? ["a2", "a3"] : ["a1", "a2", "a3"]))
     }
