@@ -28,9 +28,11 @@ public struct Mutation: Sendable, Hashable, Codable {
 
     /// - Parameters:
     ///   - id: unique in its queue; a fresh UUID by default.
+    ///   - payload: what the handler sends; empty by default, as for a delete.
     ///   - idempotencyKey: 1 to 255 characters; a fresh UUID by default.
     public init(
-        id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil, payload: Data,
+        id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
+        payload: Data = Data(),
         idempotencyKey: String = UUID().uuidString, createdAt: Date = Date()
     ) {
         self.id = id

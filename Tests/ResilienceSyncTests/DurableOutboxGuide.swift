@@ -51,7 +51,7 @@
             let api = api
             let pipeline = Pipeline("api") {
                 CircuitBreaker("api")
-                Timeout(.seconds(30))
+                Timeout(limit: .seconds(30))
             }
             let queue = SyncQueue(
                 "outbox", store: try SQLiteStore(path: path), pipeline: pipeline,

@@ -17,7 +17,7 @@ struct TooManyRequests: Error, VerdictConvertible {
     let rename = Mutation(entity: "note-7", kind: "rename", payload: Data())
 
     func queue(_ store: some MutationStore = MemoryStore()) -> SyncQueue {
-        let pipeline = Pipeline("api", timeBase: clock) { Timeout(.seconds(30)) }
+        let pipeline = Pipeline("api", timeBase: clock) { Timeout(limit: .seconds(30)) }
         return SyncQueue("outbox", store: store, pipeline: pipeline) { [send] in try await send($0) }
     }
 

@@ -75,7 +75,7 @@ import Testing
 
     @Test("it observes policies and pipelines")
     func observing() async throws {
-        let throttle = Throttle(.perSecond(1), timeBase: ManualClock(), observers: PolicyObservers(recorder))
+        let throttle = Throttle(limit: .perSecond(1), timeBase: ManualClock(), observers: PolicyObservers(recorder))
         let ofPipeline = EventRecorder()
         let pipeline = Pipeline("p", observers: PolicyObservers(ofPipeline)) { throttle }
         try await pipeline.run {}

@@ -18,12 +18,12 @@ import Testing
         let breaker = CircuitBreaker("activities")
 
         let pipeline = Pipeline("activities") {
-            Timeout(.seconds(30))
+            Timeout(limit: .seconds(30))
             Retry(maxRetries: 3)
             breaker
-            Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
+            Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))
             Bulkhead(limit: 16, queue: 64)
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
 
         let page = try await pipeline.run { try await client.activities() }

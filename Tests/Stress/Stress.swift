@@ -84,7 +84,7 @@ final class World: Sendable {
     }
     private let budget = RetryBudget.tokens()
     private let throttle = Throttle(
-        .perSecond(20_000), burst: 200, maxWait: .milliseconds(5), holdOnThrottled: true,
+        limit: .perSecond(20_000, burst: 200), maxWait: .milliseconds(5), holdOnThrottled: true,
         holdBackoff: .constant(.milliseconds(1)), ramp: .milliseconds(5))
     private let bulkhead = Bulkhead(limit: 64, queue: 256, order: .byPriority, maxWait: .milliseconds(50))
     private let gauges = ["pipeline", "retry", "breaker", "throttle", "bulkhead", "timeout"].map(Gauge.init)
@@ -96,7 +96,7 @@ final class World: Sendable {
     private func pipeline(_ key: Int) -> Pipeline {
         Pipeline {
             gauges[0]
-            Timeout(.milliseconds(200))
+            Timeout(limit: .milliseconds(200))
             Retry(
                 maxRetries: 3, backoff: .exponential(from: .microseconds(100), cap: .milliseconds(2)), budget: budget,
                 wrapsLastError: true)
@@ -107,7 +107,7 @@ final class World: Sendable {
             gauges[3]
             bulkhead
             gauges[4]
-            Timeout(.milliseconds(20))
+            Timeout(limit: .milliseconds(20))
             gauges[5]
         }
     }

@@ -105,7 +105,7 @@ do {
             }
         ])
     let before = residentMegabytes()
-    let status = try await seconds { _ = try await queue.status() }
+    let status = try await seconds { _ = try await queue.status }
     line("status of \(count) pending", "\(format(status * 1000, 2)) ms")
     let draining = try await seconds { _ = try await queue.drain() }
     line("flushed, 100 a request, 8 at once", "\(format(Double(count) / draining)) a second")

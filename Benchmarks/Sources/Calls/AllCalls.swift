@@ -46,10 +46,10 @@ extension Calls {
             Calls("throttle, with permits", through: Pipeline { ample }),
             Calls(
                 "throttle, sliding window",
-                through: Pipeline { Throttle(.slidingWindow(1000, per: .nanoseconds(1))) }),
+                through: Pipeline { Throttle(limit: .slidingWindow(1000, per: .nanoseconds(1))) }),
             Calls(
                 "throttle, fixed window",
-                through: Pipeline { Throttle(.fixedWindow(.max, per: .seconds(100_000))) }),
+                through: Pipeline { Throttle(limit: .fixedWindow(.max, per: .seconds(100_000))) }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("fallback, not needed", through: Pipeline { breaker }.withFallback(to: 0)),
             Calls(
@@ -58,17 +58,17 @@ extension Calls {
             Calls(
                 "breaker, closed, counted",
                 through: Pipeline(observers: PolicyObservers(EventCounter())) { CircuitBreaker() }),
-            Calls("timeout, done at once", through: Pipeline { Timeout(.seconds(5)) }),
+            Calls("timeout, done at once", through: Pipeline { Timeout(limit: .seconds(5)) }),
             Calls("timeout by attempt, done at once", through: Pipeline { Timeout { .seconds(5 * $0) } }),
             Calls("abandoning timeout, done at once") { count in
-                let patience = AbandoningTimeout(.seconds(5))
+                let patience = AbandoningTimeout(limit: .seconds(5))
                 for number in 0..<count { _ = try await patience.run { number } }
             },
             Calls("race of a task group, done at once") { count in
                 for number in 0..<count { _ = try await race { number } }
             },
             Calls("timeout, suspending once") { count in
-                let pipeline = Pipeline { Timeout(.seconds(5)) }
+                let pipeline = Pipeline { Timeout(limit: .seconds(5)) }
                 for number in 0..<count { _ = try await pipeline.run { await suspended(number) } }
             },
             Calls("race of a task group, suspending once") { count in
@@ -85,7 +85,7 @@ extension Calls {
                 "five: with a timeout",
                 through: Pipeline {
                     four()
-                    Timeout(.seconds(5))
+                    Timeout(limit: .seconds(5))
                 }),
         ]
     }
@@ -93,7 +93,7 @@ extension Calls {
     private static var refusals: [Calls] {
         let open = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(100_000))
         try? open.acquire().complete(.transient)
-        let shut = Throttle.gate()
+        let shut = Throttle("gate", limit: .unlimited, holdOnThrottled: true)
         shut.hold(for: .seconds(100_000))
         return [
             Calls("breaker, open", refusedBy: Pipeline { open }),
@@ -125,7 +125,7 @@ extension Calls {
     }
 
     /// A throttle that never refuses.
-    private static var ample: Throttle { Throttle(.perSecond(1_000_000_000), burst: 1_000_000_000) }
+    private static var ample: Throttle { Throttle(limit: .perSecond(1_000_000_000, burst: 1_000_000_000)) }
 
     private static func four(_ breaker: CircuitBreaker = CircuitBreaker()) -> Pipeline {
         Pipeline("four") {

@@ -56,7 +56,7 @@ if arguments.count < 3 {
 }
 try measure("breaker, consecutive failures") { _ in CircuitBreaker() }
 try measure("breaker, window of 100 calls") { _ in CircuitBreaker(tripping: .failureRatio(0.5)) }
-try measure("throttle") { _ in Throttle(.perSecond(10), burst: 20) }
+try measure("throttle") { _ in Throttle(limit: .perSecond(10, burst: 20)) }
 try measure("bulkhead") { _ in Bulkhead(limit: 10) }
 try measure("pipeline of retry and breaker") { _ in
     Pipeline {

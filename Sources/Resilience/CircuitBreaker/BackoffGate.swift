@@ -119,9 +119,9 @@ public struct BackoffGate: CircuitStateMachine {
         return true
     }
 
-    public func status(at now: MonotonicInstant) -> CircuitStatus {
+    public func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
         let remaining: Duration? = shutUntil.flatMap { now < $0 ? now.duration(to: $0) : nil }
-        return CircuitStatus(
+        return CircuitBreakerStatus(
             state: remaining == nil ? .closed : .open, rule.counts(at: now), timeRemaining: remaining,
             isAllowed: remaining == nil)
     }

@@ -9,7 +9,7 @@ struct Circuit: Sendable {
     private let checksHealth: Bool
     /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
     var latest = MonotonicInstant.distantPast
-    /// When it came into its state, and when it was last closed: see ``CircuitStatus``.
+    /// When it came into its state, and when it was last closed: see ``CircuitBreakerStatus``.
     private(set) var since: MonotonicInstant?
     private var lastClosed: MonotonicInstant?
     /// When somebody last changed it by hand: nobody found what it would have become by itself before.
@@ -213,7 +213,7 @@ struct Circuit: Sendable {
 
     func memory(at now: MonotonicInstant) -> CircuitMemory? { machine.memory(at: max(latest, now)) }
 
-    func status(at now: MonotonicInstant) -> CircuitStatus {
+    func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
         let now = max(latest, now)
         if let changesAt, changesAt <= now {
             var then = self
@@ -224,7 +224,7 @@ struct Circuit: Sendable {
         switch mode {
         case .automatic:
             if checksHealth, machine.wantsProbe(at: now) { status = status.with(mode, isAllowed: false) }
-        case .isolated: status = CircuitStatus(state: .open, failureCount: status.failureCount, mode: mode)
+        case .isolated: status = CircuitBreakerStatus(state: .open, failureCount: status.failureCount, mode: mode)
         case .disabled, .observing: status = status.with(mode, isAllowed: true)
         }
         (status.since, status.lastClosed) = (since, lastClosed)
@@ -287,9 +287,9 @@ extension CircuitStateMachine {
     }
 }
 
-extension CircuitStatus {
-    fileprivate func with(_ mode: CircuitBreaker.Mode, isAllowed: Bool) -> CircuitStatus {
-        CircuitStatus(
+extension CircuitBreakerStatus {
+    fileprivate func with(_ mode: CircuitBreaker.Mode, isAllowed: Bool) -> CircuitBreakerStatus {
+        CircuitBreakerStatus(
             state: state, failureCount: failureCount, failureLimit: failureLimit, callCount: callCount,
             timeRemaining: timeRemaining, isAllowed: isAllowed, mode: mode)
     }

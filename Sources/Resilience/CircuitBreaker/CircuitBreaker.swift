@@ -181,7 +181,7 @@ public final class CircuitBreaker: Policy {
         let error: (any Error)?
         let parked: (ticket: UInt64, waiter: PolicyWaiter)?
         /// If somebody listens.
-        let status: CircuitStatus?
+        let status: CircuitBreakerStatus?
     }
 
     /// The last refusal, if the circuit has been open ever since and still is.
@@ -289,7 +289,7 @@ public final class CircuitBreaker: Policy {
         for waiter in waiters { waiter.resume() }
     }
 
-    private func tell(_ transition: Circuit.Transition?, _ status: CircuitStatus, _ call: inout PolicyCall) {
+    private func tell(_ transition: Circuit.Transition?, _ status: CircuitBreakerStatus, _ call: inout PolicyCall) {
         guard let transition else { return }
         call.emit(Event(transition, status), from: name, to: observers)
     }
@@ -300,22 +300,13 @@ public final class CircuitBreaker: Policy {
     }
 
     /// What a call would find now.
-    public var status: CircuitStatus {
+    public var status: CircuitBreakerStatus {
         let now = ownCore.timeBase.now
         return change(at: now) { $0.circuit.status(at: now) }
     }
 
-    /// Whether a call would be let through now.
-    public var isAllowed: Bool { status.isAllowed }
-    /// Whether calls are refused now. Turns false by itself when the break is over.
-    public var isTripped: Bool {
-        let status = status
-        return status.state == .open && !status.isAllowed
-    }
+    /// The state that a call would find now: the one of ``status``.
     public var state: CircuitState { status.state }
-    public var failureCount: Int { status.failureCount }
-    /// How long until it may be tested; nil when it is not open.
-    public var timeRemaining: Duration? { status.timeRemaining }
 
     /// Whether forgetting it would lose nothing but successes.
     public var isAtRest: Bool {

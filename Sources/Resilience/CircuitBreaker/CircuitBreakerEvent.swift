@@ -21,7 +21,7 @@ extension CircuitBreaker {
         /// Only observing, it stays closed; its rule says open.
         case wouldOpen
 
-        init(_ transition: Circuit.Transition, _ status: CircuitStatus) {
+        init(_ transition: Circuit.Transition, _ status: CircuitBreakerStatus) {
             let remaining = status.timeRemaining
             self =
                 switch (transition.from, transition.to) {

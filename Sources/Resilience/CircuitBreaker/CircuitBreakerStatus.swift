@@ -1,5 +1,5 @@
 /// A circuit as seen from outside.
-public struct CircuitStatus: Sendable, Hashable {
+public struct CircuitBreakerStatus: Sendable, Hashable {
     public let state: CircuitState
     /// The failures that count: of the rule, or, while half-open, of the probes of this round.
     public let failureCount: Int
@@ -12,6 +12,8 @@ public struct CircuitStatus: Sendable, Hashable {
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public let isAllowed: Bool
+    /// Whether calls are rejected. Turns false by itself when the break is over.
+    public var isTripped: Bool { state == .open && !isAllowed }
     /// Who decides: the circuit itself, or somebody who has set it by hand.
     public let mode: CircuitBreaker.Mode
     /// When it came into this state, on the breaker's time base; nil if it was made or restored in it.

@@ -80,7 +80,7 @@ extension CircuitBreaker {
     ) {
         let now = ownCore.timeBase.now
         let verdict: Verdict = evidence == .healthy ? .success : .transient
-        let ended = change(at: now) { state -> (Circuit.Recording, CircuitStatus, timeout: TimeBaseAlarm?)? in
+        let ended = change(at: now) { state -> (Circuit.Recording, CircuitBreakerStatus, timeout: TimeBaseAlarm?)? in
             // The first of its end and its time's end counts.
             guard state.check.number == number else { return nil }
             state.check.number = 0

@@ -38,7 +38,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     mutating func reset(keepingGrowth: Bool)
 
     /// What a call would find at `now`. Changes nothing.
-    func status(at now: MonotonicInstant) -> CircuitStatus
+    func status(at now: MonotonicInstant) -> CircuitBreakerStatus
 
     /// What it must be told in its present state.
     var needs: CircuitNeeds { get }

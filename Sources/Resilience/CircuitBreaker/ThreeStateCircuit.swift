@@ -246,18 +246,18 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         return rule.takeCalls(from: other.rule)
     }
 
-    public func status(at now: MonotonicInstant) -> CircuitStatus {
+    public func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
         var then = self
         then.timePassed(at: now)
         switch then.phase {
         case .closed, .ramp:
-            return CircuitStatus(state: then.state, rule.counts(at: now), timeRemaining: nil, isAllowed: true)
+            return CircuitBreakerStatus(state: then.state, rule.counts(at: now), timeRemaining: nil, isAllowed: true)
         case .open(let until):
-            return CircuitStatus(
+            return CircuitBreakerStatus(
                 state: .open, rule.counts(at: now), timeRemaining: now.duration(to: until), isAllowed: false)
         case .halfOpen(var round):
             round.probes.removeAll { $0.leaseEnds <= now }
-            return CircuitStatus(
+            return CircuitBreakerStatus(
                 state: .halfOpen, counts(of: round), timeRemaining: nil, isAllowed: hasRoom(for: round))
         }
     }

@@ -9,10 +9,10 @@ public typealias PipelineRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key
 
 extension PolicyRegistry where Value == CircuitBreaker {
     /// Whether a call to this key would be let through now. A key without a breaker is free.
-    public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }
+    public func isAllowed(_ key: Key) -> Bool { existing(key)?.status.isAllowed ?? true }
 
     /// What a call to each key would find now.
-    public var statuses: [Key: CircuitStatus] { values.mapValues(\.status) }
+    public var statuses: [Key: CircuitBreakerStatus] { values.mapValues(\.status) }
 }
 
 extension PolicyRegistry where Value == Throttle {
@@ -43,7 +43,7 @@ extension PolicyRegistry where Value == Pipeline {
 /// What a call would find now at one policy of a pipeline.
 public enum PolicyStatus: Sendable, Hashable {
     /// What a ``CircuitBreaker`` of this name says.
-    case circuitBreaker(name: String, CircuitStatus)
+    case circuitBreaker(name: String, CircuitBreakerStatus)
     /// What a ``Throttle`` of this name says.
     case throttle(name: String, ThrottleStatus)
     /// What a ``Bulkhead`` of this name says.

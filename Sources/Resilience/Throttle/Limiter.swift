@@ -10,19 +10,19 @@ struct Limiter: Sendable, Equatable {
     private var bucket: TokenBucket
     private var window = Window.absent
 
-    init(_ rate: ThrottleRate, burst: Int) { bucket = TokenBucket(rate, burst: burst) }
-
-    static let unlimited = Limiter(.unlimited)
-
-    private init(_ bucket: TokenBucket) { self.bucket = bucket }
-
-    init(_ window: Throttle.Window) {
-        bucket = .unlimited
-        let period = window.period.saturatedNanoseconds
-        switch window.kind {
-        case .sliding: self.window = .sliding(SlidingWindow(limit: window.calls, period: period))
-        case .fixed(let anchor):
-            self.window = .fixed(FixedWindow(limit: window.calls, period: period, anchor: anchor?.nanoseconds))
+    init(_ limit: ThrottleLimit) {
+        switch limit.kind {
+        case .unlimited:
+            bucket = .unlimited
+        case .rate(let rate, let burst):
+            bucket = TokenBucket(rate, burst: burst)
+        case .slidingWindow(let calls, let period):
+            bucket = .unlimited
+            window = .sliding(SlidingWindow(limit: calls, period: period.saturatedNanoseconds))
+        case .fixedWindow(let calls, let period, let anchor):
+            bucket = .unlimited
+            window = .fixed(
+                FixedWindow(limit: calls, period: period.saturatedNanoseconds, anchor: anchor?.nanoseconds))
         }
     }
 

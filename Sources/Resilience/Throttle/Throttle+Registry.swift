@@ -14,7 +14,7 @@ extension Throttle: RegistryEntry {
         let (own, ramp) = state.withLock { ($0.made, $0.machine.ramp) }
         let (made, otherRamp) = other.state.withLock { ($0.made, $0.machine.ramp) }
         guard configuration == other.configuration, ramp == otherRamp else { return false }
-        if case (.rate, .rate) = (own, made) { return true }
+        if case (.rate, .rate) = (own.kind, made.kind) { return true }
         return own == made
     }
 
@@ -23,7 +23,7 @@ extension Throttle: RegistryEntry {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
         let made = other.state.withLock { $0.made }
-        if case .rate(let rate, let burst) = made {
+        if case .rate(let rate, let burst) = made.kind {
             setRate(rate, burst: burst)
             state.withLock { $0.made = made }
         }

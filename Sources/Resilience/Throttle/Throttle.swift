@@ -1,11 +1,11 @@
-/// Keeps calls to a rate, and holds them all when the other side asks for silence.
+/// Keeps calls to a rate, and holds all of them when the other side answers 429.
 ///
 /// ```swift
-/// Throttle(.perSecond(10), burst: 20)                              // refuses what is too much
-/// Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))        // lets it wait its turn
-/// Throttle(.slidingWindow(100, per: .seconds(60)))                 // never more than 100 in any minute
-/// Throttle(.fixedWindow(100, per: .seconds(60)))                   // as a server counts that starts anew each minute
-/// Throttle.gate(maxWait: .seconds(60))                             // no rate of its own; a 429 holds everybody
+/// Throttle(limit: .perSecond(10, burst: 20))                                // rejects what is too much
+/// Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))          // makes it wait its turn
+/// Throttle(limit: .slidingWindow(100, per: .seconds(60)))                   // at most 100 in any minute
+/// Throttle(limit: .fixedWindow(100, per: .seconds(60)))                     // as a server counts that starts anew each minute
+/// Throttle(limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true) // no rate of its own; a 429 holds everybody
 /// ```
 ///
 /// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A call whose
@@ -17,16 +17,10 @@ public final class Throttle: Policy {
     /// Who is told what this throttle does, whichever pipeline it is in.
     public let observers: PolicyObservers
 
-    enum Limit: Equatable {
-        case none
-        case rate(ThrottleRate, burst: Int)
-        case window(Window)
-    }
-
     struct State {
-        var limit: Limit
+        var limit: ThrottleLimit
         /// What it was made with, or given by a registry since.
-        var made: Limit
+        var made: ThrottleLimit
         var machine: ThrottleStateMachine
         /// The calls that sleep in the machine's line, by their tickets.
         var waiters: [UInt64: PolicyWaiter] = [:]
@@ -47,106 +41,39 @@ public final class Throttle: Policy {
     let state: Locked<State>
 
     /// - Parameters:
-    ///   - rate: calls allowed in the long run.
-    ///   - burst: calls allowed at once after a pause; 1 or more.
-    ///   - maxWait: how long a call may wait for its turn; zero refuses what is too much.
-    ///   - maxWaiting: how many calls may wait at the same time.
-    ///   - holdOnThrottled: whether a ``Verdict/throttled(retryAfter:)`` holds everybody for as long as it says, or as
-    ///     `holdBackoff` does if it says nothing.
-    ///   - holdBackoff: how long to hold for the nth time in a row; not jittered, since one probe goes first.
-    ///   - maxHold: the longest hold, whatever the other side asks for.
-    ///   - ramp: how long after a hold the rate takes to grow from nothing to the whole, in proportion to the time; zero
-    ///     for the whole at once.
-    public convenience init(
-        _ name: String, _ rate: ThrottleRate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+    ///   - name: The name in events and errors.
+    ///   - limit: How many calls may go in which time.
+    ///   - maxWait: How long a call may wait for its turn; zero, the default, rejects what is too much.
+    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for as long as it says, or as
+    ///     `holdBackoff` does if it says nothing. Then one call goes ahead as a probe.
+    ///   - holdBackoff: How long to hold for the nth time in a row; not jittered by default, since one probe goes first. It must not
+    ///     be custom.
+    ///   - maxHold: The longest hold, whatever the other side asks for.
+    ///   - ramp: How long the way back to the whole limit takes after a hold; zero, the default, allows it immediately. A rate grows
+    ///     from nothing, in proportion to the time. Without a rate two calls go first, and two more for each one that ends.
+    ///   - timeBase: The clock that the throttle counts and waits on.
+    ///   - observers: Who is told what the throttle does, whichever pipeline it is in.
+    public init(
+        _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
         observers: PolicyObservers = PolicyObservers()
-    ) {
-        self.init(
-            name, .rate(rate, burst: burst), Limiter(rate, burst: burst), maxWait: maxWait,
-            maxWaiting: maxWaiting, holdBackoff: holdOnThrottled ? holdBackoff : nil, maxHold: maxHold, ramp: ramp,
-            timeBase: timeBase, observers: observers)
-    }
-
-    /// As the other, named "throttle".
-    public convenience init(
-        _ rate: ThrottleRate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
-        holdOnThrottled: Bool = false,
-        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
-    ) {
-        self.init(
-            "throttle", rate, burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
-            holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
-    }
-
-    /// A throttle that counts calls in windows of time.
-    /// - Parameters:
-    ///   - window: how many in which time.
-    ///   - ramp: how long after a hold calls come in slowly: two at first, and two more for each that ends; zero for all
-    ///     at once.
-    ///
-    /// The others are as for a rate.
-    public convenience init(
-        _ name: String, _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
-        holdOnThrottled: Bool = false,
-        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
-    ) {
-        self.init(
-            name, .window(window), Limiter(window), maxWait: maxWait, maxWaiting: maxWaiting,
-            holdBackoff: holdOnThrottled ? holdBackoff : nil, maxHold: maxHold, ramp: ramp, timeBase: timeBase,
-            observers: observers)
-    }
-
-    /// As the other, named "throttle".
-    public convenience init(
-        _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000, holdOnThrottled: Bool = false,
-        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
-    ) {
-        self.init(
-            "throttle", window, maxWait: maxWait, maxWaiting: maxWaiting, holdOnThrottled: holdOnThrottled,
-            holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
-    }
-
-    /// A throttle with no rate of its own: it holds everybody when the other side asks for fewer calls, or ``hold(for:)``
-    /// is called, then lets one call probe.
-    /// - Parameter ramp: how long after a hold calls come in slowly: two at first, and two more for each that ends; zero
-    ///   for all at once.
-    public static func gate(
-        _ name: String = "gate", maxWait: Duration = .zero, maxWaiting: Int = 10_000,
-        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
-    ) -> Throttle {
-        Throttle(
-            name, .none, .unlimited, maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff,
-            maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
-    }
-
-    private init(
-        _ name: String, _ limit: Limit, _ limiter: Limiter, maxWait: Duration, maxWaiting: Int, holdBackoff: Backoff?,
-        maxHold: Duration, ramp: Duration, timeBase: any TimeBase, observers: PolicyObservers
     ) {
         let checks = Self.checks
         self.name = name
         configuration = ThrottleConfiguration(
             maxWait: checks.notNegative(maxWait, "maxWait"), maxWaiting: checks.atLeast(0, maxWaiting, "maxWaiting"),
-            holdBackoff: holdBackoff.map {
-                checks.require(
-                    !$0.isCustom, $0, "holdBackoff", "must not be custom, since it is asked under the throttle's lock",
-                    else: .none)
-            }, maxHold: checks.notNegative(maxHold, "maxHold"))
+            holdBackoff: holdOnThrottled
+                ? checks.require(
+                    !holdBackoff.isCustom, holdBackoff, "holdBackoff",
+                    "must not be custom, since it is asked under the throttle's lock", else: .none) : nil,
+            maxHold: checks.notNegative(maxHold, "maxHold"))
         self.observers = observers
         base = timeBase
-        let ramp = checks.notNegative(ramp, "ramp")
-        state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
+        let machine = ThrottleStateMachine(Limiter(limit), ramp: checks.notNegative(ramp, "ramp"))
+        state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
     /// It can't nest in itself: a call that is the gate's probe would wait for its own end.
@@ -263,13 +190,13 @@ public final class Throttle: Policy {
     /// have gone or when it is the first in line.
     /// - Parameter burst: 1 or more; as it was if nil.
     public func setRate(_ rate: ThrottleRate, burst: Int? = nil) {
-        let hasRate = state.withLock { if case .rate = $0.limit { true } else { false } }
+        let hasRate = state.withLock { if case .rate = $0.limit.kind { true } else { false } }
         guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
             burst.map({ Self.checks.isAtLeast(1, $0, "burst") }) ?? true,
             SettingChecks.mayChange
         else { return }
         change { state, now in
-            guard case .rate(_, let present) = state.limit else { return }
+            guard case .rate(_, let present) = state.limit.kind else { return }
             state.limit = .rate(rate, burst: burst ?? present)
             state.machine.setRate(rate, burst: burst ?? present, at: now)
         }
@@ -299,12 +226,7 @@ public final class Throttle: Policy {
     public var waiting: Int { state.withLock { $0.machine.line.count } }
 
     public var description: String {
-        let limit =
-            switch state.withLock({ $0.limit }) {
-            case .none: "no rate of its own"
-            case .rate(let rate, let burst): "\(rate), burst \(burst)"
-            case .window(let window): "\(window)"
-            }
+        let limit = state.withLock { $0.limit }
         let maxWait = configuration.maxWait
         let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait.text)"
         return "\(name): \(limit), \(wait)\(configuration.holdBackoff == nil ? "" : ", held by 429")"

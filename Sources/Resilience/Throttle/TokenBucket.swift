@@ -70,7 +70,6 @@ struct TokenBucket: Sendable, Equatable {
     private static let longest = Int128(Int64.max / 2)
 
     init(_ rate: ThrottleRate, burst: Int) {
-        let burst = Throttle.checks.atLeast(1, burst, "burst")
         let (period, calls) = (Int128(rate.period.saturatedNanoseconds), Int128(rate.calls))
         let divisor = Self.greatestCommonDivisor(period, calls)
         let filling = (period + calls - 1) / calls * Int128(burst)

@@ -3,7 +3,7 @@ import Synchronization
 /// Ends the wait for what takes too long, even if that ignores cancellation: it is cancelled, and left to run on by itself.
 ///
 /// ```swift
-/// let patience = AbandoningTimeout("export", .seconds(5))
+/// let patience = AbandoningTimeout("export", limit: .seconds(5))
 ///
 /// let pipeline = Pipeline { Retry(maxRetries: 3) }
 /// let export = try await pipeline.run {
@@ -28,22 +28,19 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     public let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
 
-    /// - Parameter limit: above zero.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - limit: How long a call waits for its operation; above zero.
+    ///   - timeBase: The clock that the limit is measured on.
+    ///   - observers: Who is told of calls that timed out and of operations that ended late.
     public init(
-        _ name: String = "timeout", _ limit: Duration, timeBase: any TimeBase = .system,
+        _ name: String = "timeout", limit: Duration, timeBase: any TimeBase = .system,
         observers: PolicyObservers = PolicyObservers()
     ) {
         self.name = name
         self.limit = SettingChecks("AbandoningTimeout").aboveZero(limit, "limit")
         self.timeBase = timeBase
         self.observers = observers
-    }
-
-    /// - Parameter limit: above zero.
-    public convenience init(
-        _ limit: Duration, timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
-    ) {
-        self.init("timeout", limit, timeBase: timeBase, observers: observers)
     }
 
     /// How many abandoned operations still run. One that grows is a leak.

@@ -1,7 +1,7 @@
 /// Ends what takes too long, by cancelling it.
 ///
 /// ```swift
-/// Pipeline { Timeout(.seconds(30)); Retry(); Timeout(.seconds(5)) }     // the whole call, and each attempt
+/// Pipeline { Timeout(limit: .seconds(30)); Retry(); Timeout(limit: .seconds(5)) }     // the whole call, and each attempt
 /// ```
 ///
 /// Cooperative: at the limit the inside is cancelled, and the call returns when the inside does. What ignores cancellation
@@ -21,17 +21,17 @@ public struct Timeout: AroundPolicy {
     /// Worked out once: `Duration` is 128 bits wide.
     private let nanoseconds: Int64
 
-    /// - Parameter limit: above zero.
-    public init(_ name: String = "timeout", _ limit: Duration) {
+    /// Creates a timeout with one limit for every attempt.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - limit: How long the inside may take; above zero.
+    public init(_ name: String = "timeout", limit: Duration) {
         let limit = SettingChecks("Timeout").aboveZero(limit, "limit")
         self.name = name
         self.limit = limit
         limitForAttempt = nil
         nanoseconds = limit.saturatedNanoseconds
     }
-
-    /// - Parameter limit: above zero.
-    public init(_ limit: Duration) { self.init("timeout", limit) }
 
     /// A limit for each attempt of the retry around it: `Timeout { attempt in .seconds(min(attempt, 5)) }`.
     ///

@@ -217,6 +217,7 @@ public final class SyncQueue: Sendable {
     /// before its time: ``resume()`` does that. Cancelling the caller cancels the flush that it began, and ends no more than
     /// its waiting for one that it joined; nothing is lost.
     /// - Throws: the store's error; ``SyncQueueError/stopped``.
+    @discardableResult
     public func flush() async throws -> FlushReport {
         while true {
             switch begin() {
@@ -252,6 +253,7 @@ public final class SyncQueue: Sendable {
     /// by itself goes on.
     /// - Returns: what became of the queue meanwhile, whoever began the flushes.
     /// - Throws: the store's error; ``SyncQueueError/stopped``.
+    @discardableResult
     public func drain() async throws -> FlushReport {
         let key = PolicyWaiter()
         state.withLock { $0.drains[ObjectIdentifier(key)] = FlushReport() }

@@ -34,21 +34,22 @@ extension SyncQueue {
     /// Requests a second that the other side is believed to allow; nil as long as it has refused none.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
-    /// How the queue stands now.
-    /// - Throws: the store's error.
-    public func status() async throws -> SyncStatus {
-        let totals = try await store.totals()
-        let (now, pausedUntil) = (now, pausedUntil)
-        let wallNow = wallClock()
-        return state.withLock { state in
-            SyncStatus(
-                pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
-                inFlight: state.machine.inFlight, isFlushing: state.flight != nil, pausedUntil: pausedUntil,
-                rate: state.machine.pace.rate,
-                // A store may hold any date, and a duration can't be any number of seconds.
-                oldestAge: totals.oldest.map { .seconds(min(max(0, wallNow.timeIntervalSince($0)), 1e12)) },
-                estimatedTimeLeft: Self.timeLeft(
-                    for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
+    /// How the queue stands now. Throws the store's error.
+    public var status: SyncStatus {
+        get async throws {
+            let totals = try await store.totals()
+            let (now, pausedUntil) = (now, pausedUntil)
+            let wallNow = wallClock()
+            return state.withLock { state in
+                SyncStatus(
+                    pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
+                    inFlight: state.machine.inFlight, isFlushing: state.flight != nil, pausedUntil: pausedUntil,
+                    rate: state.machine.pace.rate,
+                    // A store may hold any date, and a duration can't be any number of seconds.
+                    oldestAge: totals.oldest.map { .seconds(min(max(0, wallNow.timeIntervalSince($0)), 1e12)) },
+                    estimatedTimeLeft: Self.timeLeft(
+                        for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
+            }
         }
     }
 
@@ -79,7 +80,7 @@ extension SyncQueue {
         let retry = StatusRetry()
         return AsyncStream { [self] in
             for await _ in changes {
-                if let status = try? await status() { return status }
+                if let status = try? await self.status { return status }
                 if retry.plan() { continue }
                 _ = pipeline.timeBase.schedule(at: now + .seconds(1)) {
                     retry.isPlanned.withLock { $0 = false }

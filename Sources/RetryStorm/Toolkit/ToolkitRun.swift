@@ -35,7 +35,7 @@
             let pipeline = Pipeline("storm", timeBase: timeBase) {
                 CircuitBreaker("rate limit", circuit: BackoffGate(), timeBase: timeBase)
                 outage
-                Timeout("attempt", .seconds(10))
+                Timeout("attempt", limit: .seconds(10))
             }
             let configuration = SyncQueueConfiguration(
                 maxInFlight: Self.requests, isOffline: { $0 is ServerTrouble || $0 is TimedOut })

@@ -367,7 +367,7 @@ import Testing
         let (queue, pass) = make()
         try await queue.enqueue(Mutation("a1"))
         for _ in 0..<3 { try? await queue.pipeline.run { throw Refusal.throttled(retryAfter: .seconds(30)) } }
-        #expect(fixture.breaker.isTripped)
+        #expect(fixture.breaker.status.isTripped)
         #expect(try await pass.run().end == .paused(until: fixture.clock.now + .seconds(30)))
         #expect(questions == [])
     }
@@ -377,12 +377,12 @@ import Testing
         let (_, pass) = make()
         answer("check", Refusal.throttled(retryAfter: .seconds(1)))
         for _ in 1...3 {
-            #expect(!fixture.breaker.isTripped)
+            #expect(!fixture.breaker.status.isTripped)
             _ = try await pass.run()
             fixture.clock.advance(by: .seconds(5))
         }
         #expect(questions == ["check", "check", "check"])
-        #expect(fixture.breaker.isTripped)
+        #expect(fixture.breaker.status.isTripped)
     }
 
     @Test(

@@ -15,7 +15,7 @@ import Testing
         try await queue.enqueue(Mutation.many(250))
         #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(30)))
         #expect(try await queue.clear() == 250)
-        #expect(fixture.breaker.state == .closed && fixture.breaker.failureCount == 0)
+        #expect(fixture.breaker.state == .closed && fixture.breaker.status.failureCount == 0)
         #expect(queue.pausedUntil == nil && store.pause() == nil)
         #expect(try await queue.pendingCount() == 0)
         #expect(fixture.events.contains(.cleared(250)))
@@ -115,7 +115,7 @@ import Testing
         fails.value = true
         await #expect(throws: Refusal.self) { try await queue.clear() }
         #expect(server.running == 0)
-        #expect(try await !queue.status().isFlushing)
+        #expect(try await !queue.status.isFlushing)
         fixture.clock.advance(by: .seconds(3600))
         await #expect(throws: Refusal.self) { try await queue.clear() }
         #expect(server.callCount == 1)
@@ -140,7 +140,7 @@ import Testing
         await #expect(throws: Refusal.self) { try await queue.clear() }
         #expect(clock.sleepers.isEmpty)
         clock.advance(by: .seconds(60))
-        #expect(try await !queue.status().isFlushing)
+        #expect(try await !queue.status.isFlushing)
     }
 
     @Test("a flush that waits for a clear goes on when the store has failed the clear (P53)")
@@ -296,7 +296,7 @@ import Testing
         await gate.waitForCalls(1)
         #expect(try await queue.clear() == 3)
         #expect(fixture.events.contains(.cleared(3)))
-        let status = try await queue.status()
+        let status = try await queue.status
         #expect(status.pending == 0 && status.dead == 0 && status.inFlight == 0)
         #expect(try await queue.flush().end == .drained)
         #expect(gate.inputs == [3])
@@ -334,7 +334,7 @@ import Testing
         #expect(try await queue.retryDead() == 0)
         #expect(try await queue.flush().end == .drained)
         #expect(server.callCount == calls)
-        let status = try await queue.status()
+        let status = try await queue.status
         #expect(status.pending == 0 && status.dead == 0)
     }
 }

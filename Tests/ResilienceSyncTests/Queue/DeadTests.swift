@@ -63,7 +63,7 @@ import Testing
         try await queue.enqueue((10..<110).map { Mutation("\($0)", payload: "ten bytes!") })
         #expect(try await queue.flush().died == 100)
         #expect(try await queue.dead().map(\.mutation.id) == (103..<110).map { "\($0)" })
-        let status = try await queue.status()
+        let status = try await queue.status
         #expect(status.dead == 7 && status.deadBytes == 70)
         #expect(
             fixture.events.filter { if case .dropped = $0 { true } else { false } }
@@ -255,6 +255,6 @@ import Testing
         _ = try await queue.flush()
         #expect(fixture.server.ids == (seconds < 0 ? ["a1", "b1"] : []))
         #expect(store.deadCount() + fixture.server.callCount == 2)
-        #expect(try await queue.status().oldestAge == nil)
+        #expect(try await queue.status.oldestAge == nil)
     }
 }

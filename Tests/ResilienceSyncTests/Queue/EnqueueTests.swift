@@ -15,7 +15,7 @@ import Testing
         #expect(fixture.server.callCount == 0 && fixture.events == [.enqueued(1)])
     }
 
-    @Test("an empty list is nothing: no mutation, no event, and the store is not asked")
+    @Test("an empty list is nothing: no mutation, no event")
     func emptyList() async throws {
         let queue = fixture.queue(
             HookedStore(inner: MemoryStore()) { if $0 == .before("append") { throw Refusal.gone } })

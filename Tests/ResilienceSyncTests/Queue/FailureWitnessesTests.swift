@@ -91,7 +91,7 @@ import Testing
             let start = clock.now
             let pipeline = Pipeline("outbox", timeBase: clock) {
                 CircuitBreaker("api", timeBase: clock)
-                Timeout(.seconds(30))
+                Timeout(limit: .seconds(30))
             }
             let queue = SyncQueue(
                 store: store, pipeline: pipeline, configuration: SyncQueueConfiguration(failureCounting: counting)
@@ -171,7 +171,7 @@ import Testing
         try clock.run(maxSteps: 10_000_000) {
             let pipeline = Pipeline("outbox", timeBase: clock) {
                 CircuitBreaker("api", timeBase: clock)
-                Timeout(.seconds(30))
+                Timeout(limit: .seconds(30))
             }
             let queue = SyncQueue(store: MemoryStore(), pipeline: pipeline) { mutation in
                 if mutation.id == "p1" { throw Judgement(verdict: .transient) }

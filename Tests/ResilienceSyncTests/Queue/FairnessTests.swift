@@ -144,7 +144,7 @@ import Testing
             store: MemoryStore(),
             pipeline: Pipeline(timeBase: clock) {
                 CircuitBreaker("api", timeBase: clock)
-                Timeout(.seconds(30))
+                Timeout(limit: .seconds(30))
             }
         ) { [self] mutation in
             let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: clock.now)

@@ -45,7 +45,7 @@ import Testing
         queue.trigger()
         await server.waitForCalls(34)
         #expect(server.running == 4)
-        #expect(try await queue.status().inFlight == 4)
+        #expect(try await queue.status.inFlight == 4)
         server.release()
         _ = try await queue.flush()
         #expect(server.mostRunning == 4)

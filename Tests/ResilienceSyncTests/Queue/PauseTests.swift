@@ -227,7 +227,7 @@ import Testing
         #expect(queue.pausedUntil != nil && store.pause() != nil)
         try await queue.resume()
         await fixture.server.waitForCalls(1)
-        #expect(queue.pausedUntil == nil && store.pause() == nil && !fixture.breaker.isTripped)
+        #expect(queue.pausedUntil == nil && store.pause() == nil && !fixture.breaker.status.isTripped)
     }
 
     @Test("resuming forgets how long pauses have grown, or keeps that (B6)", arguments: [true, false])
@@ -251,11 +251,11 @@ import Testing
         for _ in 0..<3 { fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(1)))) }
         try await queue.enqueue(Mutation("a1"))
         try await queue.resume(keepingGrowth: keeps)
-        while !fixture.breaker.isTripped {
+        while !fixture.breaker.status.isTripped {
             _ = try await queue.flush()
-            if !fixture.breaker.isTripped { fixture.clock.advance(by: .seconds(10)) }
+            if !fixture.breaker.status.isTripped { fixture.clock.advance(by: .seconds(10)) }
         }
-        #expect(fixture.breaker.timeRemaining == .seconds(keeps ? 60 : 30))
+        #expect(fixture.breaker.status.timeRemaining == .seconds(keeps ? 60 : 30))
     }
 
     @Test("the events say what happened, in order")

@@ -59,7 +59,7 @@ import Testing
             #expect(queue.pausedUntil != nil)
             if let until = queue.pausedUntil { fixture.clock.advance(to: until) }
         }
-        #expect(fixture.server.ids == [] && fixture.breaker.isTripped)
+        #expect(fixture.server.ids == [] && fixture.breaker.status.isTripped)
     }
 
     @Test("that it gets through makes no 429 to a mutation the first of a row")

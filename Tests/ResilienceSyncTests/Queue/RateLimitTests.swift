@@ -14,11 +14,11 @@ import Testing
         let queue = fixture.guardedQueue()
         try await queue.enqueue(Mutation.many(4))
         _ = try await queue.flush()
-        #expect(server.callCount == 4 && breaker.failureCount == 1)
+        #expect(server.callCount == 4 && breaker.status.failureCount == 1)
         try await fixture.passOneWait()
-        #expect(server.callCount == 5 && !breaker.isTripped)
+        #expect(server.callCount == 5 && !breaker.status.isTripped)
         try await fixture.passOneWait()
-        #expect(server.callCount == 6 && breaker.isTripped)
+        #expect(server.callCount == 6 && breaker.status.isTripped)
     }
 
     @Test("while the breaker is tripped a flush makes no network call at all, and says until when (B3)")
@@ -42,7 +42,7 @@ import Testing
         try await queue.enqueue(Mutation.many(3))
         _ = try await queue.flush()
         while server.callCount < 5 { try await fixture.passOneWait() }
-        #expect(!fixture.breaker.isTripped && fixture.breaker.failureCount == 2)
+        #expect(!fixture.breaker.status.isTripped && fixture.breaker.status.failureCount == 2)
         #expect(try await queue.pendingCount() == 2)
     }
 
@@ -105,6 +105,6 @@ import Testing
 
     private func trip() async {
         for _ in 0..<3 { try? await fixture.breaker.run { throw Refusal.throttled } }
-        #expect(fixture.breaker.isTripped)
+        #expect(fixture.breaker.status.isTripped)
     }
 }

@@ -22,20 +22,20 @@ import Testing
         server.enqueue(.refused(.gone), .refused(.throttled(retryAfter: .seconds(30))))
         try await queue.enqueue([Mutation("a1"), Mutation("b1", payload: "12345"), Mutation("c1", payload: "123")])
         wallClock.set(wallClock.now.addingTimeInterval(20))
-        let before = try await queue.status()
+        let before = try await queue.status
         #expect(before.pending == 3 && before.bytes == 8 && before.dead == 0 && before.inFlight == 0)
         #expect(!before.isFlushing && before.pausedUntil == nil && before.oldestAge == .seconds(20))
         _ = try await queue.flush()
-        let paused = try await queue.status()
+        let paused = try await queue.status
         #expect(paused.pending == 2 && paused.dead == 1 && paused.pausedUntil == clock.now + .seconds(30))
         server.hold()
         clock.advance(by: .seconds(30))
         await server.waitForCalls(3)
-        let flushing = try await queue.status()
+        let flushing = try await queue.status
         #expect(flushing.inFlight == 1 && flushing.isFlushing && flushing.pausedUntil == nil)
         server.release()
         _ = try await queue.flush()
-        let empty = try await queue.status()
+        let empty = try await queue.status
         #expect(empty.pending == 0 && empty.bytes == 0 && empty.oldestAge == nil && empty.estimatedTimeLeft == .zero)
         #expect(empty.inFlight == 0)
     }
@@ -46,7 +46,7 @@ import Testing
         let store = MemoryStore()
         _ = try store.append([Mutation("a1")], under: AppendRules(), at: Date(timeIntervalSince1970: seconds))
         let queue = fixture.queue(store)
-        #expect(try await queue.status().pending == 1)
+        #expect(try await queue.status.pending == 1)
     }
 
     @Test("the events of a queue are its own, though another has the same observers")
@@ -68,7 +68,7 @@ import Testing
         let queue = queue()
         try await queue.enqueue(Mutation("a1"))
         wallClock.set(wallClock.now.addingTimeInterval(-86_400))
-        #expect(try await queue.status().oldestAge == .zero)
+        #expect(try await queue.status.oldestAge == .zero)
     }
 
     @Test("the time left goes by what the flush has got through so far; before that nobody can tell")
@@ -76,7 +76,7 @@ import Testing
         let (queue, server, clock) = (queue(), fixture.server, fixture.clock)
         server.hold()
         try await queue.enqueue(Mutation.many(12))
-        #expect(try await queue.status().estimatedTimeLeft == nil)
+        #expect(try await queue.status.estimatedTimeLeft == nil)
         queue.trigger()
         for count in 1...4 {
             await server.waitForCalls(count)
@@ -84,7 +84,7 @@ import Testing
             server.release(1)
         }
         await server.waitForCalls(5)
-        #expect(try await queue.status().estimatedTimeLeft == .seconds(16))
+        #expect(try await queue.status.estimatedTimeLeft == .seconds(16))
         server.release()
         _ = try await queue.flush()
     }
@@ -113,7 +113,7 @@ import Testing
             while clock.now < start + .seconds(50) {
                 _ = await PolicyWaiter().wait(until: clock.now + .seconds(1), on: clock)
             }
-            let status = try await queue.status()
+            let status = try await queue.status
             _ = try await drain
             return (told: status.estimatedTimeLeft ?? .zero, real: start.duration(to: clock.now) - .seconds(50))
         }

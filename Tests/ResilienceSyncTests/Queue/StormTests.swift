@@ -22,7 +22,7 @@ import Testing
         await clock.waitForSleepers(1)
         while server.callCount < 3 { try await fixture.passOneWait() }
         let breakEnds = clock.now + .seconds(30)
-        #expect(breaker.timeRemaining == .seconds(30))
+        #expect(breaker.status.timeRemaining == .seconds(30))
 
         while let next = clock.sleepers.first, next < breakEnds {
             try await fixture.passOneWait()
@@ -37,7 +37,7 @@ import Testing
         clock.advance(to: breakEnds)
         await server.waitForCalls(4)
         await clock.waitForSleepers(1)
-        #expect(breaker.timeRemaining == .seconds(60))
+        #expect(breaker.status.timeRemaining == .seconds(60))
         #expect(try await queue.deadCount() == 0)
     }
 

@@ -53,7 +53,7 @@ private struct Outage: Error {}
         let never = ScriptedOperation<Void, Int>()
         never.hold()
         let start = clock.now
-        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(5)) }
+        let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(5)) }
         #expect(throws: TimedOut.self) { try clock.run { try await pipeline.run { try await never() } } }
         #expect(start.duration(to: clock.now) == .seconds(5))
         #expect(clock.sleepers.isEmpty)

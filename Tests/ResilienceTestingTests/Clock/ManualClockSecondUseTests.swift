@@ -15,7 +15,7 @@ import Testing
         never.hold()
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: .max, backoff: .constant(.seconds(1)))
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         #expect(throws: Outage.self) { try clock.run { throw Outage() } }
         #expect(throws: ManualClock.RunFailure.everybodyWaits) { try clock.run { try await never() } }

@@ -14,7 +14,7 @@ import Testing
         let fetch = ScriptedOperation<Void, Int>([.failure(Outage())], fallback: .success(7))
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         fetch.hold()
         let page = Task { try await pipeline.run { try await fetch() } }

@@ -14,7 +14,7 @@ import Testing
         let fetch = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage())], fallback: .success(7))
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 2, backoff: .constant(.seconds(30)))
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         let start = clock.now
         let result = try clock.run { try await Task { try await pipeline.run { try await fetch() } }.value }

@@ -17,7 +17,7 @@ struct Activities: Sendable {
         pipeline = Pipeline("activities", timeBase: timeBase) {
             Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
             breaker
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         self.fetch = fetch
     }
@@ -143,7 +143,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
             }
         }
         #expect(fetch.callCount == 3)
-        #expect(activities.breaker.isTripped)
+        #expect(activities.breaker.status.isTripped)
     }
 
     @Test("a cancelled page lets go of everything")

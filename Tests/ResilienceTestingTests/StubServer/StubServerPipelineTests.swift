@@ -33,13 +33,13 @@
                 await clock.waitForSleepers(1)
                 #expect(server.requests.count == requests)
                 #expect(clock.sleepers == [clock.now + .seconds(wait)])
-                #expect(breaker.failureCount == requests - 1)
+                #expect(breaker.status.failureCount == requests - 1)
                 clock.advanceToNextSleeper()
             }
             let (response, body) = try await call.value
             #expect(response.statusCode == 200 && body == Data("{}".utf8))
             #expect(server.requests.count == 4)
-            #expect(breaker.failureCount == 0)
+            #expect(breaker.status.failureCount == 0)
             await server.stop()
         }
 

@@ -73,7 +73,7 @@ import Testing
     @Test("a custom backoff is refused where it would be asked under a lock")
     func customUnderALock() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle.gate(holdBackoff: .custom { _, _ in .zero })
+            _ = Throttle("gate", limit: .unlimited, holdOnThrottled: true, holdBackoff: .custom { _, _ in .zero })
         }
         #expect(errorText(result).contains("holdBackoff is custom up to 20 s, and must not be custom"))
     }

@@ -91,16 +91,17 @@ import Testing
     func stack() async throws {
         var random = SeededGenerator(seed: 9)
         let bulkhead = Bulkhead(limit: 4, queue: 50, maxWait: .seconds(60))
-        let throttle = Throttle(.perSecond(1_000_000), burst: 1_000, maxWait: .seconds(60), holdOnThrottled: true)
+        let throttle = Throttle(
+            limit: .perSecond(1_000_000, burst: 1_000), maxWait: .seconds(60), holdOnThrottled: true)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1_000_000))
         let room = Room()
         let pipeline = Pipeline {
-            Timeout("total", .seconds(60))
+            Timeout("total", limit: .seconds(60))
             Retry(maxRetries: 2, backoff: .none)
             breaker
             throttle
             bulkhead
-            Timeout("attempt", .seconds(60))
+            Timeout("attempt", limit: .seconds(60))
         }
         var tasks: [Task<Void, any Error>] = []
         for number in 0..<4_000 {

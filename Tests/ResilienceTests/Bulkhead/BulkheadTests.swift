@@ -121,7 +121,7 @@ import Testing
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(60))
         let inside = try bulkhead.acquire()
         let pipeline = Pipeline {
-            Timeout(.seconds(3)); bulkhead
+            Timeout(limit: .seconds(3)); bulkhead
         }
         let queued = Task { try await pipeline.run { try await operation(1) } }
         await clock.waitForSleepers(2)

@@ -7,16 +7,16 @@ import Testing
     func allowed() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-        #expect(breaker.isAllowed)
+        #expect(breaker.status.isAllowed)
         try breaker.acquire().complete(.transient)
-        #expect(!breaker.isAllowed)
+        #expect(!breaker.status.isAllowed)
         clock.advance(by: .seconds(60))
-        #expect(breaker.isAllowed && breaker.state == .halfOpen)
+        #expect(breaker.status.isAllowed && breaker.state == .halfOpen)
         let probe = try breaker.acquire()
-        #expect(!breaker.isAllowed && breaker.state == .halfOpen)
+        #expect(!breaker.status.isAllowed && breaker.state == .halfOpen)
         clock.advance(by: .seconds(60))
-        #expect(breaker.isAllowed)
+        #expect(breaker.status.isAllowed)
         probe.complete(.success)
-        #expect(breaker.isAllowed && breaker.state == .closed)
+        #expect(breaker.status.isAllowed && breaker.state == .closed)
     }
 }

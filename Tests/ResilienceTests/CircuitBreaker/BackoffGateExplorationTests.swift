@@ -205,7 +205,7 @@ private struct RecordedGate: ExplorableMachine {
 
     private func check() throws {
         try require(machine.state, is: shutUntil == nil ? .closed : .open, "the state")
-        let expected = CircuitStatus(
+        let expected = CircuitBreakerStatus(
             state: isShut ? .open : .closed, failureCount: failures, failureLimit: limit,
             timeRemaining: isShut ? .nanoseconds(left(shutUntil)) : nil)
         try require(machine.status(at: now), is: expected, "the status")

@@ -21,7 +21,7 @@ import Testing
             retry
         }
         await #expect(throws: Outage()) { try await pipeline.run { try await request() } }
-        #expect(request.callCount == 3 && breaker.failureCount == 1)
+        #expect(request.callCount == 3 && breaker.status.failureCount == 1)
     }
 
     @Test("with the breaker inside the retry, every attempt counts")
@@ -31,7 +31,7 @@ import Testing
             breaker
         }
         await #expect(throws: Outage()) { try await pipeline.run { try await request() } }
-        #expect(request.callCount == 3 && breaker.failureCount == 3 && breaker.isTripped)
+        #expect(request.callCount == 3 && breaker.status.failureCount == 3 && breaker.status.isTripped)
     }
 
     @Test(
@@ -73,7 +73,7 @@ import Testing
     @Test("the breaker is asked before the throttle, the throttle before the request, and the retries are inside")
     func flow() async throws {
         let journal = Journal()
-        let throttle = Throttle(.perSecond(1), burst: 1, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
             ScriptedPolicy("before breaker", journal)
             breaker
@@ -93,12 +93,12 @@ import Testing
                 "before breaker out success round 1",
             ])
         // Two attempts, but one call: one share of the throttle, and no failure for the breaker.
-        #expect(breaker.failureCount == 0)
+        #expect(breaker.status.failureCount == 0)
     }
 
     @Test("an open circuit takes no share of the throttle behind it")
     func throttleUntouched() async throws {
-        let throttle = Throttle(.perMinute(1), burst: 1, timeBase: clock)
+        let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
             breaker
             throttle
@@ -112,19 +112,19 @@ import Testing
 
     @Test("our own refusals further in never count as the endpoint's failures")
     func ownRejections() async throws {
-        let throttle = Throttle(.perMinute(1), burst: 1, timeBase: clock)
+        let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
             breaker
             throttle
         }
         try await pipeline.run {}
         for _ in 0..<10 { await #expect(throws: Throttled.self) { try await pipeline.run {} } }
-        #expect(breaker.state == .closed && breaker.failureCount == 0)
+        #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
     @Test("our own refusal of a probe neither closes the circuit nor takes the probe's place for good")
     func rejectedProbe() async throws {
-        let throttle = Throttle(.perMinute(1), burst: 1, timeBase: clock)
+        let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
             breaker
             throttle

@@ -18,7 +18,7 @@ extension Linearizability {
             case refused(retryAfter: Duration?)
             case done
             case waits
-            case status(CircuitStatus)
+            case status(CircuitBreakerStatus)
         }
 
         private struct Model: SequentialModel {

@@ -37,12 +37,12 @@ import Testing
         end(before, .transient, .transient)
         clock.advance(by: .milliseconds(500))
         let (after, clock) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(seconds))
-        #expect(after.timeRemaining == .milliseconds(59_500 - 1000 * seconds))
-        #expect(after.failureCount == 2)
+        #expect(after.status.timeRemaining == .milliseconds(59_500 - 1000 * seconds))
+        #expect(after.status.failureCount == 2)
         clock.advance(by: .milliseconds(59_500 - 1000 * seconds))
-        #expect(after.isAllowed)
+        #expect(after.status.isAllowed)
         end(after, .transient)
-        #expect(after.timeRemaining == .seconds(120))
+        #expect(after.status.timeRemaining == .seconds(120))
     }
 
     @Test("a half-open circuit is restored as open and due, never as closed (P12)")
@@ -65,7 +65,7 @@ import Testing
         let before = breaker(clock)
         end(before, .transient)
         let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(5))
-        #expect(after.failureCount == 1 && after.state == .closed)
+        #expect(after.status.failureCount == 1 && after.state == .closed)
         end(after, .transient)
         #expect(after.state == .open)
     }
@@ -80,7 +80,7 @@ import Testing
         for (seconds, failures) in [(0, 2), (5, 2), (6, 1), (9, 1), (10, 0), (100, 0)] {
             let after = CircuitBreaker(tripping: .failures(3, over: .time(.seconds(10))), timeBase: clock)
             try after.restore(snapshot, wallClock: 1_000_000 + 1000 * Int64(seconds))
-            #expect(after.failureCount == failures, "\(seconds)")
+            #expect(after.status.failureCount == failures, "\(seconds)")
         }
     }
 
@@ -89,7 +89,7 @@ import Testing
         let before = breaker(clock)
         end(before, .transient, .transient)
         let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(seconds))
-        #expect(after.timeRemaining == (seconds < 0 ? .seconds(60) : nil))
+        #expect(after.status.timeRemaining == (seconds < 0 ? .seconds(60) : nil))
     }
 
     @Test(
@@ -134,7 +134,7 @@ import Testing
         let before = breaker(clock)
         before.setMode(.isolated)
         let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(1_000_000))
-        #expect(after.mode == .isolated && !after.isAllowed)
+        #expect(after.mode == .isolated && !after.status.isAllowed)
     }
 
     @Test("a gate too stays shut for what remains, and goes on growing")
@@ -143,10 +143,10 @@ import Testing
         end(before, .throttled, .throttled, .throttled)
         let after = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         try after.restore(try #require(before.snapshot(wallClock: 0)), wallClock: 10_000)
-        #expect(after.timeRemaining == .seconds(20))
+        #expect(after.status.timeRemaining == .seconds(20))
         clock.advance(by: .seconds(20))
         end(after, .throttled)
-        #expect(after.timeRemaining == .seconds(60))
+        #expect(after.status.timeRemaining == .seconds(60))
     }
 
     @Test("calls under way when it is restored no longer count")
@@ -156,7 +156,7 @@ import Testing
         let permit = try breaker.acquire()
         try breaker.restore(try #require(breaker.snapshot(wallClock: 0)), wallClock: 0)
         permit.complete(.transient)
-        #expect(breaker.failureCount == 1 && breaker.state == .closed)
+        #expect(breaker.status.failureCount == 1 && breaker.state == .closed)
     }
 
     @Test(
@@ -186,7 +186,7 @@ import Testing
             let memory = CircuitMemory(
                 state: .open, remaining: .nanoseconds(remaining), trips: .max, counted: [1, .max])
             try breaker.restore(CircuitSnapshot(memory: memory, takenAt: takenAt), wallClock: .max)
-            #expect((breaker.timeRemaining ?? .zero) >= .zero)
+            #expect((breaker.status.timeRemaining ?? .zero) >= .zero)
             breaker.reset()
             end(breaker, .transient, .transient)
             #expect(breaker.state == .open)
@@ -213,7 +213,7 @@ import Testing
         for (stored, read, isAllowed) in [(Int64.min, Int64.max, true), (.max, .min, false)] {
             let after = breaker(clock)
             try after.restore(#require(before.snapshot(wallClock: stored)), wallClock: read)
-            #expect(after.isAllowed == isAllowed)
+            #expect(after.status.isAllowed == isAllowed)
         }
     }
 }
@@ -231,11 +231,11 @@ import Testing
         end(breaker, .transient, .transient)
         clock.advance(by: .seconds(10))
         #expect(breaker.reconfigure(tripping: .consecutiveFailures(4), openFor: .exponential(from: .seconds(5))))
-        #expect(breaker.timeRemaining == .seconds(50))
+        #expect(breaker.status.timeRemaining == .seconds(50))
         #expect("\(breaker)".contains("opens on 4 in a row"))
         clock.advance(by: .seconds(50))
         end(breaker, .transient)
-        #expect(breaker.timeRemaining == .seconds(10))
+        #expect(breaker.status.timeRemaining == .seconds(10))
     }
 
     @Test("what was counted counts on under a new limit, and calls under way count too")
@@ -244,7 +244,7 @@ import Testing
         end(breaker, .transient, .transient)
         let permit = try breaker.acquire()
         #expect(breaker.reconfigure(tripping: .consecutiveFailures(3)))
-        #expect(breaker.failureCount == 2 && breaker.state == .closed)
+        #expect(breaker.status.failureCount == 2 && breaker.state == .closed)
         permit.complete(.transient)
         #expect(breaker.state == .open)
     }

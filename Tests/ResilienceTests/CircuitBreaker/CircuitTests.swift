@@ -100,7 +100,9 @@ private let now = MonotonicInstant.second(0)
                 return false
             }
             func reset(keepingGrowth: Bool) {}
-            func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+            func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+                CircuitBreakerStatus(state: .closed, failureCount: 0)
+            }
         }
         var machine = Plain()
         machine.succeeded(3, at: now)
@@ -149,7 +151,9 @@ private let now = MonotonicInstant.second(0)
                 return false
             }
             func reset(keepingGrowth: Bool) {}
-            func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+            func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+                CircuitBreakerStatus(state: .closed, failureCount: 0)
+            }
         }
         var circuit = Circuit(Strict())
         #expect(circuit.record(verdict, generation: 1, ticket: 0, at: now) == .recorded(nil))

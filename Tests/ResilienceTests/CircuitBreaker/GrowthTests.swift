@@ -19,7 +19,7 @@ import Testing
         breaker.reset(keepingGrowth: true)
         #expect(!breaker.isAtRest)
         try breaker.acquire().complete(.transient)
-        #expect(breaker.timeRemaining == .seconds(60))
+        #expect(breaker.status.timeRemaining == .seconds(60))
     }
 
     @Test("a reset forgets the growth, and so does a success")
@@ -27,7 +27,7 @@ import Testing
         let breaker = try tripped()
         breaker.reset()
         try breaker.acquire().complete(.transient)
-        #expect(breaker.timeRemaining == .seconds(30))
+        #expect(breaker.status.timeRemaining == .seconds(30))
         breaker.reset(keepingGrowth: true)
         try breaker.acquire().complete(.success)
         #expect(breaker.isAtRest)

@@ -25,7 +25,7 @@ import Testing
             let breaker = breaker()
             try breaker.acquire().complete(.transient)
             await sleep(.milliseconds(59_999))
-            #expect(check.callCount == 0 && !breaker.isAllowed)
+            #expect(check.callCount == 0 && !breaker.status.isAllowed)
             await sleep(.milliseconds(1))
             await clock.runUntilIdle()
             #expect(check.callCount == 1 && breaker.state == .closed)
@@ -87,12 +87,12 @@ import Testing
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(61))
             #expect(check.callCount == 1)
-            #expect(!breaker.isAllowed && breaker.state == .halfOpen)
+            #expect(!breaker.status.isAllowed && breaker.state == .halfOpen)
             let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
             #expect(error?.reason == .probing)
             check.release()
             await clock.runUntilIdle()
-            #expect(breaker.isAllowed)
+            #expect(breaker.status.isAllowed)
         }
     }
 
@@ -103,7 +103,7 @@ import Testing
             check.enqueue(.failure(Outage()))
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(61))
-            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(119))
+            #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(119))
             await sleep(.seconds(120))
             #expect(check.callCount == 2 && breaker.state == .closed)
         }
@@ -116,7 +116,7 @@ import Testing
             check.hold()
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(71))
-            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(119))
+            #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(119))
             check.release()
             await clock.runUntilIdle()
             #expect(breaker.state == .open)
@@ -142,7 +142,7 @@ import Testing
             let breaker = breaker(ramp: .seconds(10))
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(69))
-            #expect(breaker.state == .halfOpen && breaker.isAllowed)
+            #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
             #expect((0..<10).count { _ in (try? breaker.acquire().complete(.success)) != nil } == 9)
             await sleep(.seconds(1))
             try breaker.acquire().complete(.success)
@@ -244,7 +244,7 @@ import Testing
         try breaker.acquire().complete(.throttled)
         #expect(clock.sleepers == [clock.now + .seconds(30)])
         clock.advance(by: .seconds(31))
-        #expect(clock.sleepers.isEmpty && breaker.isAllowed && check.callCount == 0)
+        #expect(clock.sleepers.isEmpty && breaker.status.isAllowed && check.callCount == 0)
     }
 
     @Test("a timeout of zero is refused with a message that names it")
@@ -325,7 +325,7 @@ import Testing
             check.hold()
             try breaker.acquire().complete(.transient)
             await sleep(.seconds(71))
-            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(59))
+            #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(59))
             // The second is under way when the first ends.
             await sleep(.seconds(60))
             #expect(check.callCount == 2 && breaker.state == .halfOpen)
@@ -333,7 +333,7 @@ import Testing
             await clock.runUntilIdle()
             #expect(breaker.state == .halfOpen)
             await sleep(.seconds(10))
-            #expect(breaker.state == .open && breaker.timeRemaining == .seconds(59))
+            #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(59))
             check.release()
         }
     }

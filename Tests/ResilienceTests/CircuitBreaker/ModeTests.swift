@@ -25,7 +25,7 @@ import Testing
             #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
                 _ = try breaker.acquire()
             }
-            #expect(breaker.status.timeless == CircuitStatus(state: .open, failureCount: 0, mode: .isolated))
+            #expect(breaker.status.timeless == CircuitBreakerStatus(state: .open, failureCount: 0, mode: .isolated))
             clock.advance(by: .seconds(1_000_000))
         }
     }
@@ -39,10 +39,10 @@ import Testing
         breaker.trip()
         clock.advance(by: .seconds(60))
         let probe = try breaker.acquire()
-        #expect(!breaker.isAllowed)
+        #expect(!breaker.status.isAllowed)
         breaker.setMode(mode)
         breaker.setMode(.automatic)
-        #expect(breaker.state == .halfOpen && breaker.isAllowed)
+        #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
         probe.complete(.transient)
         try breaker.acquire().complete(.success)
         #expect(breaker.state == .closed)
@@ -51,11 +51,11 @@ import Testing
     @Test("disabled, it is not tripped, though its break goes on")
     func disabledWhileOpen() {
         breaker.trip()
-        #expect(breaker.isTripped)
+        #expect(breaker.status.isTripped)
         breaker.setMode(.disabled)
-        #expect(!breaker.isTripped && breaker.isAllowed && breaker.state == .open)
+        #expect(!breaker.status.isTripped && breaker.status.isAllowed && breaker.state == .open)
         breaker.setMode(.isolated)
-        #expect(breaker.isTripped)
+        #expect(breaker.status.isTripped)
     }
 
     @Test("isolated while it is open, it no longer says when to come back, though nobody observes it")
@@ -98,10 +98,10 @@ import Testing
         let second = try breaker.acquire()
         breaker.setMode(.isolated)
         first.complete(verdict)
-        #expect(breaker.mode == .isolated && !breaker.isAllowed)
+        #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
         breaker.setMode(.automatic)
         second.complete(verdict)
-        #expect(breaker.status.timeless == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 2))
+        #expect(breaker.status.timeless == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 2))
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .late(verdict) } == 2)
     }
 
@@ -113,7 +113,7 @@ import Testing
         breaker.setMode(.isolated)
         probe.complete(.success)
         breaker.reset()
-        #expect(breaker.mode == .isolated && !breaker.isAllowed)
+        #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
     }
 
     @Test("back in automatic an open circuit goes on from where it stood")
@@ -122,22 +122,22 @@ import Testing
         breaker.setMode(.isolated)
         clock.advance(by: .seconds(40))
         breaker.setMode(.automatic)
-        #expect(breaker.timeRemaining == .seconds(20))
+        #expect(breaker.status.timeRemaining == .seconds(20))
     }
 
     @Test("disabled, it lets everybody through, open or not, and counts nothing")
     func disabled() {
         end(.transient, times: 2)
         breaker.setMode(.disabled)
-        #expect(breaker.isAllowed)
+        #expect(breaker.status.isAllowed)
         end(.transient, times: 5)
         breaker.setMode(.automatic)
-        #expect(!breaker.isAllowed && breaker.failureCount == 2)
+        #expect(!breaker.status.isAllowed && breaker.status.failureCount == 2)
         breaker.reset()
         breaker.setMode(.disabled)
         end(.transient, times: 5)
         breaker.setMode(.automatic)
-        #expect(breaker.failureCount == 0)
+        #expect(breaker.status.failureCount == 0)
     }
 
     @Test("observing, it counts and says when it would open, and never does")
@@ -145,11 +145,12 @@ import Testing
         breaker.setMode(.observing)
         end(.transient, times: 3)
         #expect(
-            breaker.status.timeless == CircuitStatus(state: .closed, failureCount: 3, failureLimit: 2, mode: .observing)
+            breaker.status.timeless
+                == CircuitBreakerStatus(state: .closed, failureCount: 3, failureLimit: 2, mode: .observing)
         )
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 2)
         end(.success)
-        #expect(breaker.failureCount == 0)
+        #expect(breaker.status.failureCount == 0)
         end(.transient)
         breaker.setMode(.automatic)
         end(.transient)
@@ -163,11 +164,11 @@ import Testing
             timeBase: clock)
         try? breaker.acquire().complete(.transient)
         breaker.setMode(.observing)
-        #expect(breaker.isAllowed)
+        #expect(breaker.status.isAllowed)
         breaker.setMode(.automatic)
         #expect(breaker.state == .closed)
         try? breaker.acquire().complete(.transient)
-        #expect(breaker.timeRemaining == .seconds(2))
+        #expect(breaker.status.timeRemaining == .seconds(2))
     }
 
     @Test("a circuit of one's own that can't observe is tried on a copy, and stays closed")
@@ -182,8 +183,8 @@ import Testing
                 return end.verdict == .transient
             }
             mutating func reset(keepingGrowth: Bool) { failures = 0 }
-            func status(at now: MonotonicInstant) -> CircuitStatus {
-                CircuitStatus(state: state, failureCount: failures)
+            func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+                CircuitBreakerStatus(state: state, failureCount: failures)
             }
         }
         var simple = Simple()

@@ -16,9 +16,9 @@ import Testing
     @Test("only 429s count: three in a row trip it")
     func trips() throws {
         try end(.throttled, .throttled)
-        #expect(!breaker.isTripped)
+        #expect(!breaker.status.isTripped)
         try end(.throttled)
-        #expect(breaker.isTripped)
+        #expect(breaker.status.isTripped)
     }
 
     @Test(
@@ -26,18 +26,18 @@ import Testing
         arguments: [.transient, .uncertain, .permanent, .rejected, .cancelled] as [Verdict])
     func others(verdict: Verdict) throws {
         for _ in 0..<50 { try end(verdict) }
-        #expect(!breaker.isTripped && breaker.failureCount == 0)
+        #expect(!breaker.status.isTripped && breaker.status.failureCount == 0)
         try end(.throttled, verdict, .throttled, verdict, .throttled)
-        #expect(breaker.isTripped)
+        #expect(breaker.status.isTripped)
     }
 
     @Test("isTripped turns false by itself once the backoff has passed")
     func byItself() throws {
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(30) - .nanoseconds(1))
-        #expect(breaker.isTripped)
+        #expect(breaker.status.isTripped)
         clock.advance(by: .nanoseconds(1))
-        #expect(!breaker.isTripped)
+        #expect(!breaker.status.isTripped)
     }
 
     @Test("while it is tripped, not one call of a thousand reaches the network")
@@ -56,8 +56,8 @@ import Testing
         try end(.throttled, .throttled)
         for _ in 0..<7 {
             try end(.throttled)
-            backoffs.append(breaker.timeRemaining)
-            clock.advance(by: breaker.timeRemaining ?? .zero)
+            backoffs.append(breaker.status.timeRemaining)
+            clock.advance(by: breaker.status.timeRemaining ?? .zero)
         }
         #expect(backoffs == [30, 60, 120, 240, 300, 300, 300].map { .seconds($0) })
     }
@@ -65,7 +65,7 @@ import Testing
     @Test("two 429s, a success, two 429s: no trip")
     func successInBetween() throws {
         try end(.throttled, .throttled, .success, .throttled, .throttled)
-        #expect(!breaker.isTripped && breaker.failureCount == 2)
+        #expect(!breaker.status.isTripped && breaker.status.failureCount == 2)
     }
 
     @Test("after a success the next trip backs off for 30 s again")
@@ -73,20 +73,20 @@ import Testing
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(30))
         try end(.throttled)
-        #expect(breaker.timeRemaining == .seconds(60))
+        #expect(breaker.status.timeRemaining == .seconds(60))
         clock.advance(by: .seconds(60))
         try end(.success, .throttled, .throttled, .throttled)
-        #expect(breaker.timeRemaining == .seconds(30))
+        #expect(breaker.status.timeRemaining == .seconds(30))
     }
 
     @Test("from outside one reads whether it is tripped and how much backoff remains, and resets it by hand")
     func readAndReset() throws {
-        #expect(breaker.timeRemaining == nil)
+        #expect(breaker.status.timeRemaining == nil)
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(12))
-        #expect(breaker.isTripped && breaker.timeRemaining == .seconds(18))
+        #expect(breaker.status.isTripped && breaker.status.timeRemaining == .seconds(18))
         breaker.reset()
-        #expect(!breaker.isTripped && breaker.timeRemaining == nil && breaker.failureCount == 0)
+        #expect(!breaker.status.isTripped && breaker.status.timeRemaining == nil && breaker.status.failureCount == 0)
         try end(.success)
     }
 
@@ -96,7 +96,7 @@ import Testing
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(10))
         early.complete(.throttled)
-        #expect(breaker.timeRemaining == .seconds(20))
+        #expect(breaker.status.timeRemaining == .seconds(20))
     }
 
     @Test("a late success does not open it before its time")
@@ -104,6 +104,6 @@ import Testing
         let early = try breaker.acquire()
         try end(.throttled, .throttled, .throttled)
         early.complete(.success)
-        #expect(breaker.isTripped && breaker.failureCount == 3)
+        #expect(breaker.status.isTripped && breaker.status.failureCount == 3)
     }
 }

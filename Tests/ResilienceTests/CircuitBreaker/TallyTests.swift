@@ -18,7 +18,7 @@ import Testing
         try end(breaker, .success, times: 3)
         // Of the last four one has failed; told late, the successes would have made it three.
         try end(breaker, .transient)
-        #expect(breaker.status == CircuitStatus(state: .closed, failureCount: 1, callCount: 4))
+        #expect(breaker.status == CircuitBreakerStatus(state: .closed, failureCount: 1, callCount: 4))
     }
 
     @Test("they are counted while nothing else happens, thousands of them, and a look at the breaker sees them")

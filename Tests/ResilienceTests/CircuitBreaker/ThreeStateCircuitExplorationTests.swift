@@ -333,7 +333,7 @@ private struct RecordedCircuit: ExplorableMachine {
         let isAllowed = history.state == .open ? isOver : history.state == .closed || inRamp || alive < room
         let rampIsOver = history.rampStart.map { since($0) >= ramp } ?? false
         let isRound = isOver || history.state == .halfOpen && !inRamp
-        let expected = CircuitStatus(
+        let expected = CircuitBreakerStatus(
             state: isOver ? .halfOpen : rampIsOver ? .closed : history.state,
             failureCount: isRound ? isOver ? 0 : history.failedProbes : history.failures,
             failureLimit: isRound ? closing.failures : history.limit,

@@ -64,7 +64,7 @@ private let now = MonotonicInstant.second(100)
         var circuit = start.circuit
         circuit.reset(keepingGrowth: false)
         #expect(circuit.isAtRest)
-        #expect(circuit.status(at: now) == CircuitStatus(state: .closed, failureCount: 0, failureLimit: 2))
+        #expect(circuit.status(at: now) == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 2))
     }
 
     @Test(
@@ -75,7 +75,7 @@ private let now = MonotonicInstant.second(100)
         ] as [(CircuitStart, CircuitState, Int, Duration?)])
     func status(start: CircuitStart, state: CircuitState, failures: Int, remaining: Duration?) {
         // In the half-open one, the only probe is out.
-        let expected = CircuitStatus(
+        let expected = CircuitBreakerStatus(
             state: state, failureCount: failures, failureLimit: state == .halfOpen ? 1 : 2,
             callCount: state == .halfOpen ? 0 : nil, timeRemaining: remaining,
             isAllowed: start != .open && start != .halfOpen)

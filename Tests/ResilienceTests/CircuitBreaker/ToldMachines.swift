@@ -14,10 +14,10 @@ extension CircuitStateMachine {
     var isAtRest: Bool { needs.isDisjoint(with: [.admissions, .successes]) }
 }
 
-extension CircuitStatus {
+extension CircuitBreakerStatus {
     /// Without when it came into its state.
-    var timeless: CircuitStatus {
-        CircuitStatus(
+    var timeless: CircuitBreakerStatus {
+        CircuitBreakerStatus(
             state: state, failureCount: failureCount, failureLimit: failureLimit, callCount: callCount,
             timeRemaining: timeRemaining, isAllowed: isAllowed, mode: mode)
     }
@@ -78,7 +78,9 @@ struct PlainCircuit: CircuitStateMachine {
     }
 
     mutating func reset(keepingGrowth: Bool) { state = .closed }
-    func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: state, failureCount: 0) }
+    func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+        CircuitBreakerStatus(state: state, failureCount: 0)
+    }
     func wantsProbe(at now: MonotonicInstant) -> Bool { state == .open && until <= now }
 
     /// Whatever was before, it begins as closed.

@@ -65,7 +65,7 @@ private final class InterruptedClock: TimeBase {
         clock.advance(by: .seconds(60))
         #expect(
             await transitions.next() == CircuitTransition(from: .open, to: .halfOpen, time: clock.now))
-        #expect(breaker.state == .halfOpen && breaker.isAllowed)
+        #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
     }
 
     @Test("the end of a ramp, and of a gate's break, is told when it comes")

@@ -18,11 +18,11 @@ import Testing
     @Test("opened by hand it refuses for as long as a trip of its own would, and recovers by a probe")
     func trip() throws {
         #expect(breaker.trip())
-        #expect(breaker.timeRemaining == .seconds(30))
+        #expect(breaker.status.timeRemaining == .seconds(30))
         #expect(throws: CircuitOpen(breaker: "breaker", retryAfter: .seconds(30))) { _ = try breaker.acquire() }
         clock.advance(by: .seconds(30))
         try breaker.acquire().complete(.transient)
-        #expect(breaker.timeRemaining == .seconds(60))
+        #expect(breaker.status.timeRemaining == .seconds(60))
         clock.advance(by: .seconds(60))
         try breaker.acquire().complete(.success)
         #expect(breaker.state == .closed)
@@ -34,15 +34,15 @@ import Testing
         breaker.trip()
         if let keeping { breaker.reset(keepingGrowth: keeping) } else { breaker.reset() }
         breaker.trip()
-        #expect(breaker.timeRemaining == .seconds(keeping == true ? 60 : 30))
+        #expect(breaker.status.timeRemaining == .seconds(keeping == true ? 60 : 30))
     }
 
     @Test("opened for a time it refuses for just that, also if it is open already: longer or shorter")
     func length() {
         for length in [Duration.seconds(3600), .seconds(5), .nanoseconds(1), .zero, .seconds(-1)] {
             #expect(breaker.trip(for: length))
-            #expect(breaker.timeRemaining == (length > .zero ? length : nil))
-            #expect(breaker.isAllowed == (length <= .zero))
+            #expect(breaker.status.timeRemaining == (length > .zero ? length : nil))
+            #expect(breaker.status.isAllowed == (length <= .zero))
         }
         #expect(breaker.trip(for: .seconds(Int64.max)))
         clock.advance(by: .seconds(Int64.max / 1_000_000_000 / 2))
@@ -59,7 +59,7 @@ import Testing
         let probe = try breaker.acquire()
         breaker.trip(for: .seconds(7))
         probe.complete(.success)
-        #expect(breaker.timeRemaining == .seconds(7))
+        #expect(breaker.status.timeRemaining == .seconds(7))
     }
 
     @Test(
@@ -70,7 +70,7 @@ import Testing
         recorder.reset()
         #expect(!breaker.trip() && !breaker.trip(for: .seconds(9)))
         breaker.setMode(.automatic)
-        #expect(breaker.state == .closed && breaker.isAllowed)
+        #expect(breaker.state == .closed && breaker.status.isAllowed)
         #expect(lines == ["set by hand → automatic"])
     }
 
@@ -78,7 +78,7 @@ import Testing
     func gate() throws {
         let gate = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         #expect(gate.trip())
-        #expect(gate.timeRemaining == .seconds(30))
+        #expect(gate.status.timeRemaining == .seconds(30))
         gate.trip(for: .seconds(3))
         clock.advance(by: .seconds(3))
         for _ in 0..<3 { try gate.acquire().complete(.success) }

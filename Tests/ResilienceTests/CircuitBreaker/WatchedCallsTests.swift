@@ -59,7 +59,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(breaker.status.callCount == 0)
         clock.advance(by: .milliseconds(1_500))
         first.complete(.cancelled)
-        #expect(breaker.status.callCount == 1 && breaker.failureCount == 1)
+        #expect(breaker.status.callCount == 1 && breaker.status.failureCount == 1)
         clock.advance(by: .milliseconds(1_500))
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
         second.complete(.success)
@@ -99,7 +99,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         permits.completeAll()
         clock.advance(by: .seconds(2))
         for _ in 0..<5 { try breaker.acquire().complete(.success) }
-        #expect(breaker.state == .closed && breaker.failureCount == 0)
+        #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
     @Test(
@@ -124,7 +124,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         permits.completeAll()
         clock.advance(by: .seconds(5))
         for _ in 0..<3 { try breaker.acquire().complete(.success) }
-        #expect(breaker.status.callCount == 3 && breaker.failureCount == 0 && breaker.state == .closed)
+        #expect(breaker.status.callCount == 3 && breaker.status.failureCount == 0 && breaker.state == .closed)
     }
 
     @Test("after a change to equal settings calls in flight count as before: those that hang open it (P32)")
@@ -159,7 +159,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         permits.completeAll()
         clock.advance(by: .seconds(20))
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
-        #expect(breaker.failureCount == 3)
+        #expect(breaker.status.failureCount == 3)
         later.completeAll()
     }
 
@@ -196,7 +196,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
             clock.advance(by: .seconds(2))
             permit.complete(.success)
         }
-        #expect(breaker.failureCount == 3)
+        #expect(breaker.status.failureCount == 3)
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 1)
         breaker.reset()
         recorder.reset()

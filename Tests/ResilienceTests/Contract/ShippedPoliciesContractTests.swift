@@ -103,19 +103,22 @@ import Testing
 
     @Test("a throttle keeps the contract, whether it refuses or waits")
     func throttle() async {
-        await expect(PolicyContract { Throttle(.perSecond(10), burst: 20, timeBase: $0) }) { $0.waiting }
+        await expect(PolicyContract { Throttle(limit: .perSecond(10, burst: 20), timeBase: $0) }) { $0.waiting }
         await expect(
-            PolicyContract { Throttle(.perSecond(100), burst: 4, maxWait: .seconds(30), timeBase: $0) }, calls: 10_000
+            PolicyContract { Throttle(limit: .perSecond(100, burst: 4), maxWait: .seconds(30), timeBase: $0) },
+            calls: 10_000
         ) { $0.waiting }
     }
 
     @Test("a throttle that counts in windows keeps the contract")
     func windows() async {
         await expect(
-            PolicyContract { Throttle(.slidingWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0) }
+            PolicyContract {
+                Throttle(limit: .slidingWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0)
+            }
         ) { $0.waiting }
         await expect(
-            PolicyContract { Throttle(.fixedWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0) }
+            PolicyContract { Throttle(limit: .fixedWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0) }
         ) { $0.waiting }
     }
 
@@ -124,19 +127,25 @@ import Testing
         await expect(
             PolicyContract {
                 Throttle(
-                    .perSecond(100), burst: 4, maxWait: .seconds(30), holdOnThrottled: true, ramp: .seconds(5),
+                    limit: .perSecond(100, burst: 4), maxWait: .seconds(30), holdOnThrottled: true, ramp: .seconds(5),
                     timeBase: $0)
             }
         ) { $0.waiting }
-        await expect(PolicyContract { Throttle.gate(maxWait: .seconds(90), ramp: .seconds(5), timeBase: $0) }) {
+        await expect(
+            PolicyContract {
+                Throttle(
+                    "gate", limit: .unlimited, maxWait: .seconds(90), holdOnThrottled: true, ramp: .seconds(5),
+                    timeBase: $0)
+            }
+        ) {
             $0.waiting
         }
     }
 
     @Test("a timeout keeps the contract")
     func timeout() async {
-        await expect(PolicyContract { _ in Timeout(.milliseconds(20)) }, calls: 10_000)
-        await expect(PolicyContract { _ in Timeout(.seconds(60)) })
+        await expect(PolicyContract { _ in Timeout(limit: .milliseconds(20)) }, calls: 10_000)
+        await expect(PolicyContract { _ in Timeout(limit: .seconds(60)) })
         await expect(PolicyContract { _ in Timeout { attempt in .milliseconds(10 * attempt) } })
     }
 

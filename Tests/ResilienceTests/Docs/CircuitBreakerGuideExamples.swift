@@ -53,15 +53,15 @@ import Testing
         let ledger = CircuitBreaker("ledger", healthCheck: CircuitHealthCheck { try await client.ping() })
         for breaker in [search, sync, ledger] { try await breaker.run {} }
         search.setMode(.isolated)  // refuses everybody; no time and no result undoes it
-        #expect(!search.isAllowed)
+        #expect(!search.status.isAllowed)
         search.setMode(.disabled)  // lets everybody in, counts nothing
         search.setMode(.observing)  // lets everybody in, and tells when it would open
         search.setMode(.automatic)
         search.reset()  // closed, nothing counted; the mode stays
-        #expect(search.isAllowed)
+        #expect(search.status.isAllowed)
         search.trip()  // open, as if its rule were met
         search.trip(for: .seconds(300))  // open for this time, then a probe
-        #expect(!search.isAllowed)
+        #expect(!search.status.isAllowed)
     }
 
     @Test("every event of a breaker has its log line in the guide")

@@ -29,12 +29,12 @@ private let breaker = CircuitBreaker()
 
     private func stack() -> Pipeline {
         let pipeline = Pipeline("activities") {
-            Timeout("total", .seconds(30))  // the whole call, waits included
+            Timeout("total", limit: .seconds(30))  // the whole call, waits included
             Retry(maxRetries: 3)
             breaker  // shared by all who call this endpoint
-            Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
+            Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))
             Bulkhead(limit: 16, queue: 64)
-            Timeout("attempt", .seconds(5))
+            Timeout("attempt", limit: .seconds(5))
         }
         return pipeline
     }
@@ -100,7 +100,7 @@ private let breaker = CircuitBreaker()
         let recording = Recording()
         try recording.start()
         recording.stop()
-        #expect(breaker.failureCount == 0 && bulkhead.status.inUse == 0)
+        #expect(breaker.status.failureCount == 0 && bulkhead.status.inUse == 0)
     }
 
     @Test("every event of a pipeline has its log line in the guide")

@@ -36,7 +36,7 @@ import Testing
         breakers.reset("/search")
         breakers.resetAll()
         #expect(journal.lines.sorted() == ["/api/streams: closed, 0 failed", "/search: closed, 1 failed"])
-        #expect(streams == [1] && isFree && breakers["/search"].failureCount == 0)
+        #expect(streams == [1] && isFree && breakers["/search"].status.failureCount == 0)
     }
 
     private struct Loaded: Sendable {
@@ -107,8 +107,8 @@ import Testing
             Pipeline(host) {
                 Retry(maxRetries: 3, budget: budget)
                 CircuitBreaker(host)
-                Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
-                Timeout(.seconds(5))
+                Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))
+                Timeout(limit: .seconds(5))
             }
         }
         try await pipelines["api.example.com"].run { try await client.upload() }

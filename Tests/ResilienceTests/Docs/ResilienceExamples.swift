@@ -20,12 +20,12 @@ import Testing
     @Test("the landing page's pipeline runs, and its order is no known mistake")
     func pipeline() async throws {
         let pipeline = Pipeline("activities") {  // first = outermost
-            Timeout(.seconds(30))  // the whole call
+            Timeout(limit: .seconds(30))  // the whole call
             Retry(maxRetries: 3)
             CircuitBreaker("activities")
-            Throttle(.perSecond(10), burst: 20, maxWait: .seconds(5))
+            Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))
             Bulkhead(limit: 16, queue: 64)
-            Timeout(.seconds(5))  // each attempt
+            Timeout(limit: .seconds(5))  // each attempt
         }
         let page = try await pipeline.run { try await client.activities() }
         #expect(page == ["ride"] && pipeline.warnings.isEmpty)

@@ -29,7 +29,7 @@ import Testing
         let pipeline = Pipeline("activities") {
             Retry(maxRetries: 3, maxElapsed: .seconds(30), budget: budget)
             CircuitBreaker("activities")
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         let page = try await pipeline.run { try await client.activities() }
         try await pipeline.run(options: RunOptions(firstAttempt: 2, isIdempotent: true)) { try await client.rename() }

@@ -14,15 +14,15 @@ import Testing
     @Test("the throttle guide's example")
     func example() async throws {
         let throttle = Throttle(
-            .perSecond(10), burst: 20, maxWait: .seconds(5), holdOnThrottled: true, ramp: .seconds(30))
+            limit: .perSecond(10, burst: 20), maxWait: .seconds(5), holdOnThrottled: true, ramp: .seconds(30))
         try await throttle.run { try await client.activities() }
         try await throttle.run(options: RunOptions(cost: 5)) { try await client.export() }
         #expect(throttle.status.available >= 14)
 
         let others = [
-            Throttle(.slidingWindow(100, per: .seconds(60))),  // never more than 100 in any minute
-            Throttle(.fixedWindow(100, per: .seconds(60))),  // as a server counts that starts anew each minute
-            Throttle.gate(maxWait: .seconds(60)),  // no rate of its own; a 429 holds everybody
+            Throttle(limit: .slidingWindow(100, per: .seconds(60))),  // never more than 100 in any minute
+            Throttle(limit: .fixedWindow(100, per: .seconds(60))),  // as a server counts that starts anew each minute
+            Throttle(limit: .unlimited, holdOnThrottled: true),  // a gate: no rate of its own; a 429 holds everybody
         ]
         #expect(others.map(\.status.available) == [100, 100, .max])
 

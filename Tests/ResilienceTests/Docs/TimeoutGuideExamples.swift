@@ -15,12 +15,12 @@ import Testing
         await #expect(processExitsWith: .success) {
             let client = Client()
             let pipeline = Pipeline("activities") {
-                Timeout("total", .seconds(30))  // the whole call, waits between attempts included
+                Timeout("total", limit: .seconds(30))  // the whole call, waits between attempts included
                 Retry(maxRetries: 3)
-                Timeout("attempt", .seconds(5))  // each attempt
+                Timeout("attempt", limit: .seconds(5))  // each attempt
             }
             let page = try await pipeline.run { try await client.activities() }
-            let patience = AbandoningTimeout("export", .seconds(5))
+            let patience = AbandoningTimeout("export", limit: .seconds(5))
             let export = try await pipeline.run {
                 try await patience.run { try await client.export() }
             }

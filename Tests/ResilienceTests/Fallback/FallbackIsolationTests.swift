@@ -8,7 +8,7 @@ import Testing
         var lines = 0
     }
 
-    static let fallback: Fallback<Notes> = Pipeline { Timeout(.seconds(60)) }.withFallback { failure in
+    static let fallback: Fallback<Notes> = Pipeline { Timeout(limit: .seconds(60)) }.withFallback { failure in
         failure.verdict == .throttled ? nil : Notes()
     }
 

@@ -105,7 +105,7 @@ import Testing
 
     @Test("a call that timed out gets the substitute")
     func timedOut() throws {
-        let fallback = pipeline { Timeout(.seconds(5)) }.withFallback(to: "degraded")
+        let fallback = pipeline { Timeout(limit: .seconds(5)) }.withFallback(to: "degraded")
         let fetch = ScriptedOperation<Void, String>([.success("late")])
         fetch.hold()
         let end = try clock.run { try await fallback.run { try await fetch() } }
@@ -172,7 +172,7 @@ import Testing
     func events() throws {
         let start = clock.now
         let slow: Fallback<Int> = pipeline().withFallback("cache") { [clock] failure in
-            let permit = Throttle(.perSecond(1), maxWait: .seconds(1), timeBase: clock)
+            let permit = Throttle(limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
             try permit.acquire().complete(.success)
             return try await permit.run { failure.verdict == .permanent ? nil : 7 }
         }

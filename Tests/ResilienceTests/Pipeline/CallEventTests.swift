@@ -63,7 +63,7 @@ import Testing
     func ends(verdict: Verdict, event: Pipeline.Event) async throws {
         for throwing in [true, false] {
             recorder.reset()
-            let pipeline = pipeline { Timeout(.seconds(5)) }
+            let pipeline = pipeline { Timeout(limit: .seconds(5)) }
             _ = try? await pipeline.run(judging: { (_: Int) in verdict }) {
                 if throwing, verdict != .success { throw Judged(verdict: verdict) }
                 return 1
@@ -96,7 +96,7 @@ import Testing
 
     @Test("what a timeout ends is a failure that took as long as the limit")
     func timedOut() throws {
-        let pipeline = pipeline { Timeout(.seconds(5)) }
+        let pipeline = pipeline { Timeout(limit: .seconds(5)) }
         #expect(throws: TimedOut.self) {
             try clock.run { [self] in
                 try await pipeline.run {

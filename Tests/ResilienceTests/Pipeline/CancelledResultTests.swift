@@ -17,6 +17,6 @@ import Testing
 
     @Test("a timeout used alone runs the operation")
     func timeoutAlone() async throws {
-        #expect(try await Timeout(.seconds(5)).run { 7 } == 7)
+        #expect(try await Timeout(limit: .seconds(5)).run { 7 } == 7)
     }
 }

@@ -91,7 +91,7 @@ import Testing
     @Test("no attempt begins after the deadline, however late the wake: the call ends as the attempt before did")
     func lateWake() async throws {
         operation.enqueue(.failure(Outage()))
-        for limit in [nil, Timeout("total", .milliseconds(1_500))] {
+        for limit in [nil, Timeout("total", limit: .milliseconds(1_500))] {
             operation.reset()
             operation.enqueue(.failure(Outage()))
             operation.fallback = .success(7)

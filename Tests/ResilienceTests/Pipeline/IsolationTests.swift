@@ -22,9 +22,9 @@ import Testing
             Pipeline(timeBase: clock) {
                 Retry(maxRetries: 1, backoff: .constant(.seconds(5)))
                 if self == .breaker || self == .all { CircuitBreaker(timeBase: clock) }
-                if self == .throttle || self == .all { Throttle(.perSecond(10), timeBase: clock) }
+                if self == .throttle || self == .all { Throttle(limit: .perSecond(10), timeBase: clock) }
                 if self == .bulkhead || self == .all { Bulkhead(limit: 1, queue: 1, timeBase: clock) }
-                if self == .timeout || self == .all { Timeout(.seconds(60)) }
+                if self == .timeout || self == .all { Timeout(limit: .seconds(60)) }
             }
         }
     }
@@ -116,7 +116,7 @@ import Testing
     func alone() async throws {
         #expect(try await Ledger().add(through: Retry()))
         #expect(try await Ledger().add(through: CircuitBreaker()))
-        #expect(try await Ledger().add(through: Throttle(.perSecond(1))))
+        #expect(try await Ledger().add(through: Throttle(limit: .perSecond(1))))
         #expect(try await Ledger().add(through: Bulkhead(limit: 1)))
     }
 
@@ -134,7 +134,7 @@ import Testing
     @MainActor
     @Test("a call that slept for its turn in a throttle runs its operation on the main actor it came from")
     func afterSleeping() async throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(1), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
         try throttle.acquire().complete(.success)
         async let moved: Void = endWait(.seconds(1))
         try await throttle.run { MainActor.assertIsolated() }

@@ -42,7 +42,7 @@ import Testing
         let permit = try breaker.acquire()
         clock.advance(by: .seconds(30))
         permit.complete(.transient)
-        #expect(breaker.timeRemaining == .seconds(60))
+        #expect(breaker.status.timeRemaining == .seconds(60))
     }
 
     @Test("a breaker by hand: admission is asked, work done elsewhere, the outcome recorded")
@@ -88,7 +88,7 @@ import Testing
 
     @Test("acquire never waits: where it would have to, it throws WouldWait and leaves nothing behind")
     func neverWaits() throws {
-        let throttle = Throttle("pace", .perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         let bulkhead = Bulkhead("room", limit: 1, queue: 1, timeBase: clock)
         let inside = try bulkhead.acquire()
         try throttle.acquire().complete(.success)
@@ -108,14 +108,14 @@ import Testing
 
     @Test("a refused acquire throws the policy's own refusal")
     func refused() {
-        let throttle = Throttle("pace", .perSecond(1), timeBase: clock)
+        let throttle = Throttle("pace", limit: .perSecond(1), timeBase: clock)
         _ = try? throttle.acquire()
         #expect(throws: Throttled(throttle: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
     }
 
     @Test("acquireWaiting waits for its turn in a throttle")
     func waitsForTurn() async throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         try throttle.acquire().complete(.success)
         async let turn: Void = throttle.acquireWaiting().complete(.success)
         await clock.waitForSleepers(1)

@@ -85,7 +85,7 @@ import Testing
     func builder(wanted: Bool) {
         let pipeline = Pipeline {
             if wanted { Retry("optional") }
-            if wanted { Retry("either") } else { Timeout("or", .seconds(1)) }
+            if wanted { Retry("either") } else { Timeout("or", limit: .seconds(1)) }
             for index in 0..<2 { Bulkhead("\(index)", limit: 1) }
         }
         #expect(pipeline.elements.map(\.name) == (wanted ? ["optional", "either", "0", "1"] : ["or", "0", "1"]))
@@ -94,9 +94,9 @@ import Testing
     @Test("a pipeline describes its policies, their order and their settings")
     func description() {
         let pipeline = Pipeline {
-            Timeout("total", .seconds(30))
+            Timeout("total", limit: .seconds(30))
             Bulkhead("room", limit: 3, queue: 9)
-            Throttle("pace", .perSecond(10), burst: 20)
+            Throttle("pace", limit: .perSecond(10, burst: 20))
         }
         #expect(
             pipeline.elements.map(\.description) == [
@@ -130,7 +130,7 @@ import Testing
     @Test("a policy of another time base than the pipeline's own is refused, and the message names both")
     func foreignTimeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Pipeline("manual", timeBase: ManualClock()) { Throttle("paced", .perSecond(1)) }
+            _ = Pipeline("manual", timeBase: ManualClock()) { Throttle("paced", limit: .perSecond(1)) }
         }
         let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(message.contains("manual") && message.contains("paced"))
@@ -156,7 +156,7 @@ import Testing
             }
         }
         await #expect(processExitsWith: .failure) {
-            let throttle = Throttle(.perSecond(1))
+            let throttle = Throttle(limit: .perSecond(1))
             _ = Pipeline {
                 throttle
                 throttle
@@ -209,7 +209,7 @@ import Testing
     @Test("an operation can ask for its attempt and its deadline")
     func call() async throws {
         let clock = ManualClock()
-        let pipeline = Pipeline("named", timeBase: clock) { Timeout(.seconds(5)) }
+        let pipeline = Pipeline("named", timeBase: clock) { Timeout(limit: .seconds(5)) }
         let attempt = try await pipeline.run { (attempt: CallAttempt) in attempt }
         #expect(attempt.number == 1 && attempt.deadline == clock.now + .seconds(5))
     }

@@ -5,7 +5,7 @@ import Testing
     @Test("a pipeline names itself, its policies in order, and their settings")
     func description() {
         let pipeline = Pipeline("activities") {
-            Timeout(.seconds(30))
+            Timeout(limit: .seconds(30))
             Bulkhead("slots", limit: 2, queue: 3)
         }
         #expect(pipeline.description == "activities\n  timeout: 30 s\n  slots: 2 at a time, 3 queued")
@@ -14,12 +14,12 @@ import Testing
     @Test("the usual order has no warnings")
     func usualOrder() {
         let pipeline = Pipeline {
-            Timeout(.seconds(30))
+            Timeout(limit: .seconds(30))
             Retry()
             CircuitBreaker()
-            Throttle(.perSecond(10), burst: 20)
+            Throttle(limit: .perSecond(10, burst: 20))
             Bulkhead(limit: 16)
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         #expect(pipeline.warnings.isEmpty)
     }
@@ -47,7 +47,7 @@ import Testing
     func permitsOutside() {
         let warnings = Pipeline {
             Bulkhead(limit: 1)
-            Throttle(.perSecond(1))
+            Throttle(limit: .perSecond(1))
             Retry()
             CircuitBreaker()
         }.warnings
@@ -66,7 +66,7 @@ import Testing
         let warnings = Pipeline {
             slow
             Bulkhead(limit: 1, queue: 1)
-            Throttle(.perSecond(1), maxWait: .seconds(1))
+            Throttle(limit: .perSecond(1), maxWait: .seconds(1))
             Retry("inner")
         }.warnings
         #expect(
@@ -80,7 +80,7 @@ import Testing
             ])
         let none = Pipeline {
             slow
-            Throttle(.perSecond(1))
+            Throttle(limit: .perSecond(1))
             Bulkhead(limit: 1)
         }
         #expect(none.warnings == [])

@@ -19,7 +19,7 @@ import Testing
         let breaker = breaker(2)
         let clock = clock
         let pipeline = Pipeline(timeBase: clock) {
-            retry; breaker; Timeout("attempt", .seconds(5))
+            retry; breaker; Timeout("attempt", limit: .seconds(5))
         }
         let error = #expect(throws: TimedOut.self) {
             try clock.run {
@@ -35,7 +35,7 @@ import Testing
 
     @Test("a response that means failure is handed back, also when a further attempt is refused (P41)")
     func result() throws {
-        for timeout in [nil, Timeout(.seconds(60))] {
+        for timeout in [nil, Timeout(limit: .seconds(60))] {
             let statuses = ScriptedOperation<Void, Int>([.success(500), .success(503)], fallback: .success(200))
             let pipeline = Pipeline(timeBase: clock) {
                 if let timeout { timeout }
@@ -76,19 +76,19 @@ import Testing
     func anywhere() throws {
         let pipelines = [
             Pipeline(timeBase: clock) {
-                retry; Timeout(.seconds(60)); breaker(1)
+                retry; Timeout(limit: .seconds(60)); breaker(1)
             },
             Pipeline(timeBase: clock) {
                 retry; retry; breaker(1)
             },
             Pipeline(timeBase: clock) {
-                retry; Timeout(.seconds(60)); retry; breaker(1)
+                retry; Timeout(limit: .seconds(60)); retry; breaker(1)
             },
             Pipeline(timeBase: clock) {
                 OwnRetry(); breaker(1)
             },
             Pipeline(timeBase: clock) {
-                OwnRetry(); retry; Timeout(.seconds(60)); breaker(1)
+                OwnRetry(); retry; Timeout(limit: .seconds(60)); breaker(1)
             },
         ]
         for pipeline in pipelines {
@@ -109,7 +109,7 @@ import Testing
         }
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { try await operation() } } }
-        #expect(outer.failureCount == 1)
+        #expect(outer.status.failureCount == 1)
     }
 
     @Test("a call that is refused before any attempt says so, also if the refusal was tried again")

@@ -23,7 +23,7 @@ private final class Listening: Policy {
         let (outer, inner) = (Listening(), Listening())
         let pipeline = Pipeline {
             outer
-            Timeout(.seconds(Int64.max))
+            Timeout(limit: .seconds(Int64.max))
             inner
         }
         let attempt = try await pipeline.run(options: options) { $0 }
@@ -43,11 +43,11 @@ private final class Listening: Policy {
     @Test("a caller's deadline is one: nothing waits past it, and an earlier one of a timeout wins")
     func deadline() async throws {
         let clock = ManualClock()
-        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(10))
         let near = RunOptions(deadline: clock.now + .seconds(9))
         await #expect(throws: Throttled.self) { try await gate.run(options: near) {} }
-        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(1)) }
+        let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(1)) }
         let seen = try await pipeline.run(options: near) { $0.deadline }
         #expect(seen == clock.now + .seconds(1))
     }

@@ -20,7 +20,7 @@ import Testing
     func judgedOnce() async throws {
         for deadline in [MonotonicInstant.distantFuture, clock.now + .seconds(3_600)] {
             for observers in [PolicyObservers(), PolicyObservers(EventRecorder())] {
-                for timeout in [nil, Timeout(.seconds(3_000))] {
+                for timeout in [nil, Timeout(limit: .seconds(3_000))] {
                     let pipeline = Pipeline(timeBase: clock, observers: observers) {
                         Retry(maxRetries: 2, backoff: .none)
                         if let timeout { timeout }
@@ -173,13 +173,13 @@ import Testing
     @Test("a task that is cancelled before its call begins no attempt, takes nothing, and counts for nothing")
     func cancelledBefore() async throws {
         let recorder = EventRecorder()
-        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
-        let timeout = Timeout(.seconds(5))
+        let timeout = Timeout(limit: .seconds(5))
         let pipeline = Pipeline("calls", observers: PolicyObservers(recorder)) {
             Retry(); breaker; throttle; timeout
         }
-        let patience = AbandoningTimeout(.seconds(5), timeBase: clock)
+        let patience = AbandoningTimeout(limit: .seconds(5), timeBase: clock)
         let calls: [@Sendable (Journal) async throws -> Void] = [
             { journal in try await pipeline.run { journal.note("ran") } },
             { journal in try await Pipeline { timeout }.run { journal.note("ran") } },
@@ -218,12 +218,12 @@ import Testing
         await operation.waitForCalls(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(breaker.state == .closed && breaker.failureCount == 0 && bulkhead.inUse == 0)
+        #expect(breaker.state == .closed && breaker.status.failureCount == 0 && bulkhead.inUse == 0)
     }
 
     @Test("a rejection of ours reaches the caller with its wait, and is not retried")
     func rejection() async {
-        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
         let pipeline = Pipeline {
             Retry(); throttle

@@ -22,19 +22,19 @@ import Testing
     @Test("each key has a circuit of its own: opening one leaves the others alone")
     func independent() async throws {
         fail("/a", 5)
-        #expect(breakers["/a"].isTripped && !breakers["/b"].isTripped)
+        #expect(breakers["/a"].status.isTripped && !breakers["/b"].status.isTripped)
         await #expect(throws: CircuitOpen.self) { try await breakers["/a"].run {} }
         try await breakers["/b"].run {}
-        #expect(breakers["/b"].failureCount == 0)
+        #expect(breakers["/b"].status.failureCount == 0)
     }
 
     @Test("thresholds and waits can differ by key")
     func different() {
         fail("/fast", 5)
         fail("/slow", 9)
-        #expect(breakers["/fast"].timeRemaining == .seconds(60) && !breakers["/slow"].isTripped)
+        #expect(breakers["/fast"].status.timeRemaining == .seconds(60) && !breakers["/slow"].status.isTripped)
         fail("/slow", 1)
-        #expect(breakers["/slow"].timeRemaining == .seconds(300))
+        #expect(breakers["/slow"].status.timeRemaining == .seconds(300))
     }
 
     @Test("a key always has the same breaker")
@@ -55,7 +55,7 @@ import Testing
     func asked() {
         fail("/a", 5)
         #expect(!breakers.isAllowed("/a"))
-        let expected = CircuitStatus(state: .open, failureCount: 5, failureLimit: 5, timeRemaining: .seconds(60))
+        let expected = CircuitBreakerStatus(state: .open, failureCount: 5, failureLimit: 5, timeRemaining: .seconds(60))
         #expect(breakers.existing("/a")?.status.timeless == expected)
     }
 
@@ -81,8 +81,8 @@ import Testing
         fail("/slow", 3)
         #expect(
             breakers.statuses.mapValues(\.timeless) == [
-                "/a": CircuitStatus(state: .open, failureCount: 5, failureLimit: 5, timeRemaining: .seconds(60)),
-                "/slow": CircuitStatus(state: .closed, failureCount: 3, failureLimit: 10),
+                "/a": CircuitBreakerStatus(state: .open, failureCount: 5, failureLimit: 5, timeRemaining: .seconds(60)),
+                "/slow": CircuitBreakerStatus(state: .closed, failureCount: 3, failureLimit: 10),
             ])
         clock.advance(by: .seconds(60))
         #expect(breakers.statuses["/a"]?.state == .halfOpen)

@@ -9,12 +9,14 @@ import Testing
     @Test("a throttle for each key: each has its own rate, and a new one for all takes effect at once")
     func throttles() throws {
         let throttles = ThrottleRegistry<String>(capacity: 2) { [clock] key in
-            Throttle(key, .perSecond(1), burst: 2, timeBase: clock)
+            Throttle(key, limit: .perSecond(1, burst: 2), timeBase: clock)
         }
         for _ in 0..<2 { try throttles["a"].acquire().complete(.success) }
         #expect(throws: Throttled.self) { _ = try throttles["a"].acquire() }
         try throttles["b"].acquire().complete(.success)
-        let kept = throttles.reconfigure { [clock] key in Throttle(key, .perSecond(10), burst: 2, timeBase: clock) }
+        let kept = throttles.reconfigure { [clock] key in
+            Throttle(key, limit: .perSecond(10, burst: 2), timeBase: clock)
+        }
         #expect(kept == [])
         clock.advance(by: .milliseconds(100))
         try throttles["a"].acquire().complete(.success)
@@ -26,7 +28,7 @@ import Testing
     @Test("a throttle in use, or held, is not forgotten; one whose bucket is full again is")
     func throttlesForgotten() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] key in
-            Throttle("\(key)", .perSecond(1), burst: 2, timeBase: clock)
+            Throttle("\(key)", limit: .perSecond(1, burst: 2), timeBase: clock)
         }
         try throttles[-1].acquire().complete(.success)
         throttles[-2].hold(for: .seconds(60))
@@ -39,13 +41,13 @@ import Testing
 
     @Test("a throttle that differs in more than its rate can't go on, and stays")
     func throttlesOfAnotherKind() {
-        let throttles = ThrottleRegistry<String> { [clock] key in Throttle(key, .perSecond(1), timeBase: clock) }
+        let throttles = ThrottleRegistry<String> { [clock] key in Throttle(key, limit: .perSecond(1), timeBase: clock) }
         _ = throttles["a"]
         let window = throttles.reconfigure { [clock] key in
-            Throttle(key, .slidingWindow(5, per: .seconds(1)), timeBase: clock)
+            Throttle(key, limit: .slidingWindow(5, per: .seconds(1)), timeBase: clock)
         }
         let wait = throttles.reconfigure { [clock] key in
-            Throttle(key, .perSecond(1), maxWait: .seconds(1), timeBase: clock)
+            Throttle(key, limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
         }
         #expect(window == ["a"] && wait == ["a"] && "\(throttles["a"])".contains("1 per 1 s"))
     }

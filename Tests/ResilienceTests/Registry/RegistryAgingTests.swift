@@ -49,7 +49,7 @@ import Testing
         let breakers = registry()
         fail(0..<10, in: breakers)
         clock.advance(by: .seconds(599))
-        #expect(breakers.existing(3)?.failureCount == 1)
+        #expect(breakers.existing(3)?.status.failureCount == 1)
         clock.advance(by: .seconds(1))
         for key in 100..<120 { _ = breakers[key] }
         #expect((0..<10).filter { breakers.values[$0] != nil } == [3])
@@ -71,11 +71,11 @@ import Testing
                 clock.advance(by: .seconds(300))
                 for key in 0..<20 { _ = breakers[100 * round + key] }
             }
-            #expect(held.failureCount == 1)
+            #expect(held.status.failureCount == 1)
         }
         clock.advance(by: .seconds(599))
         for key in 300..<320 { _ = breakers[key] }
-        #expect(breakers.values[3]?.failureCount == 1)
+        #expect(breakers.values[3]?.status.failureCount == 1)
     }
 
     @Test("who looks at all of them again and again keeps none of them")
@@ -123,7 +123,7 @@ import Testing
             Bulkhead(limit: 1, timeBase: clock)
         }
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
-            Throttle(.perSecond(1), timeBase: clock)
+            Throttle(limit: .perSecond(1), timeBase: clock)
         }
         bulkheads[-1].setLimit(5)
         throttles[-1].setRate(.perSecond(5))
@@ -139,7 +139,7 @@ import Testing
             Pipeline {
                 Retry(maxRetries: 0)
                 CircuitBreaker(circuit: BackoffGate(tripping: .consecutiveFailures(1)), timeBase: clock)
-                Timeout(.seconds(5))
+                Timeout(limit: .seconds(5))
             }
         }
         for key in 0..<20 { await #expect(throws: Outage.self) { try await pipelines[key].run { throw Outage() } } }
@@ -155,7 +155,8 @@ import Testing
     func throttles() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(
-                ThrottleRate(1, per: .seconds(86_400)), holdOnThrottled: true, holdBackoff: .constant(.seconds(60)),
+                limit: .rate(ThrottleRate(1, per: .seconds(86_400))), holdOnThrottled: true,
+                holdBackoff: .constant(.seconds(60)),
                 timeBase: clock)
         }
         try throttles[-1].acquire().complete(.success)
@@ -170,7 +171,7 @@ import Testing
 
     @Test("a throttle and a bulkhead that all keys share, and that are always in use, keep no key (P39)")
     func shared() throws {
-        let throttle = Throttle(ThrottleRate(1, per: .seconds(3600)), burst: 100, timeBase: clock)
+        let throttle = Throttle(limit: .rate(ThrottleRate(1, per: .seconds(3600)), burst: 100), timeBase: clock)
         let bulkhead = Bulkhead(limit: 100, timeBase: clock)
         let pipelines = PipelineRegistry<Int>(capacity: 10, timeBase: clock) { _ in
             Pipeline {

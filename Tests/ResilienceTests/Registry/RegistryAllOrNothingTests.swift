@@ -11,7 +11,7 @@ import Testing
     ) -> Pipeline {
         let base = base ?? clock
         return Pipeline {
-            Throttle(.perSecond(rate), timeBase: base)
+            Throttle(limit: .perSecond(rate), timeBase: base)
             Bulkhead(limit: limit, timeBase: base)
             CircuitBreaker(tripping: rule, timeBase: base)
         }
@@ -47,13 +47,13 @@ import Testing
         let pipeline = pipelines["/a"]
         #expect(kept == [] && pipeline.name == "new" && pipeline.verdict(for: Outage()) == .permanent)
         await #expect(throws: Outage.self) { try await pipeline.run { throw Outage() } }
-        #expect(pipeline.circuitBreakers[0] === breaker && breaker.failureCount == 0)
+        #expect(pipeline.circuitBreakers[0] === breaker && breaker.status.failureCount == 0)
         #expect(old.events.isEmpty && new.events.contains { $0.pipeline == "new" })
     }
 
     @Test("a policy that keys share is not reconfigured like itself: what was set while it runs stays")
     func shared() throws {
-        let throttle = Throttle(.perSecond(1), burst: 2, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 2), timeBase: clock)
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let shared: @Sendable (Int) -> Pipeline = { retries in
@@ -81,10 +81,12 @@ import Testing
     @Test("an idle throttle or bulkhead that was given new settings is evicted as any other")
     func evictable() {
         let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] _ in Bulkhead(limit: 1, timeBase: clock) }
-        let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] _ in Throttle(.perSecond(1), timeBase: clock) }
+        let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] _ in
+            Throttle(limit: .perSecond(1), timeBase: clock)
+        }
         _ = (bulkheads[-1], throttles[-1])
         bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 9, queue: 9, timeBase: clock) }
-        throttles.reconfigure { [clock] _ in Throttle(.perSecond(9), burst: 1, timeBase: clock) }
+        throttles.reconfigure { [clock] _ in Throttle(limit: .perSecond(9, burst: 1), timeBase: clock) }
         #expect(bulkheads[-1].status.limit == 9 && "\(throttles[-1])".contains("9 per 1 s"))
         for key in 0..<10 { _ = (bulkheads[key], throttles[key]) }
         #expect(bulkheads.existing(-1) == nil && throttles.existing(-1) == nil)
@@ -117,7 +119,7 @@ import Testing
     @Test("after invalid settings an idle one is at rest as before, and a new key is made as before (P40)")
     func atRestAfterInvalid() {
         let bulkheads = bulkheads()
-        let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(.perSecond(1), timeBase: clock) }
+        let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(limit: .perSecond(1), timeBase: clock) }
         let guarded: @Sendable (Int, Int) -> Pipeline = { [clock] retries, limit in
             Pipeline {
                 Retry(maxRetries: retries)
@@ -128,7 +130,7 @@ import Testing
         let before = (throttles["/a"].description, pipelines["/a"].policies.map { "\($0)" })
         let reconfigurations: [() -> Void] = [
             { [clock] in bulkheads.reconfigure { _ in Bulkhead(limit: 0, queue: 5, timeBase: clock) } },
-            { [clock] in throttles.reconfigure { _ in Throttle(.perSecond(9), burst: 0, timeBase: clock) } },
+            { [clock] in throttles.reconfigure { _ in Throttle(limit: .perSecond(9, burst: 0), timeBase: clock) } },
             { pipelines.reconfigure { _ in guarded(-1, 9) } },
         ]
         for reconfigure in reconfigurations {
@@ -217,7 +219,7 @@ import Testing
         let bulkheads = bulkheads()
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
-                _ = Timeout(.zero)
+                _ = Timeout(limit: .zero)
                 bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 9, timeBase: clock) }
                 bulkheads.setOverride("/a") { [clock] in Bulkhead(limit: 9, timeBase: clock) }
                 bulkheads.setOverride("/b", make: nil)

@@ -27,7 +27,9 @@ import Testing
         func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission { .allow(ticket: 0) }
         func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool { false }
         func reset(keepingGrowth: Bool) {}
-        func status(at now: MonotonicInstant) -> CircuitStatus { CircuitStatus(state: .closed, failureCount: 0) }
+        func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+            CircuitBreakerStatus(state: .closed, failureCount: 0)
+        }
     }
 
     @Test("what is not at rest is not evicted, unless it says so itself")
@@ -69,7 +71,7 @@ import Testing
         let others = [
             pipeline {},
             pipeline { Bulkhead(limit: 1, timeBase: clock) },
-            pipeline { Timeout(.seconds(1)) },
+            pipeline { Timeout(limit: .seconds(1)) },
             pipeline {
                 CircuitBreaker(timeBase: clock)
                 Retry()

@@ -40,7 +40,7 @@ import Testing
         clock.advance(by: .seconds(60))
         try breakers[-2].acquire().complete(.cancelled)
         for key in 0..<1000 { _ = breakers[key] }
-        #expect(breakers.existing(-1)?.failureCount == 1 && breakers.existing(-2)?.state == .halfOpen)
+        #expect(breakers.existing(-1)?.status.failureCount == 1 && breakers.existing(-2)?.state == .halfOpen)
     }
 
     @Test("a breaker that somebody holds is not forgotten: the key does not get a second one")

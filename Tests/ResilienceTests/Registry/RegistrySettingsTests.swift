@@ -25,7 +25,7 @@ import Testing
             CircuitBreaker("/search", tripping: .consecutiveFailures(4), timeBase: clock)
         }
         #expect(isDone)
-        #expect(breakers["/search"].status == CircuitStatus(state: .closed, failureCount: 1, failureLimit: 4))
+        #expect(breakers["/search"].status == CircuitBreakerStatus(state: .closed, failureCount: 1, failureLimit: 4))
         #expect(breakers["/a"].status.failureLimit == 2)
         breakers.reset("/search")
         for key in 0..<100 { _ = breakers["\(key)"] }
@@ -45,11 +45,11 @@ import Testing
                 key, tripping: .consecutiveFailures(3), openFor: .seconds(5), timeBase: clock)
         }
         #expect(kept == [])
-        #expect(breakers["/open"] === open && open.timeRemaining == .seconds(50))
+        #expect(breakers["/open"] === open && open.status.timeRemaining == .seconds(50))
         permit.complete(.transient)
-        #expect(breakers["/counted"].status == CircuitStatus(state: .closed, failureCount: 2, failureLimit: 3))
+        #expect(breakers["/counted"].status == CircuitBreakerStatus(state: .closed, failureCount: 2, failureLimit: 3))
         fail("/counted")
-        #expect(breakers["/counted"].timeRemaining == .seconds(5))
+        #expect(breakers["/counted"].status.timeRemaining == .seconds(5))
         #expect(breakers["/new"].status.failureLimit == 3)
     }
 
@@ -169,7 +169,7 @@ import Testing
     func reconfiguredTimeout() async throws {
         let guarded: @Sendable (String, Duration) -> Pipeline = { [clock] key, limit in
             Pipeline(key) {
-                Timeout(limit)
+                Timeout(limit: limit)
                 CircuitBreaker(key, tripping: .consecutiveFailures(1), timeBase: clock)
             }
         }
@@ -182,7 +182,7 @@ import Testing
         let swapped = pipelines.reconfigure { [clock] key in
             Pipeline(key) {
                 CircuitBreaker(key, tripping: .consecutiveFailures(1), timeBase: clock)
-                Timeout(.seconds(9))
+                Timeout(limit: .seconds(9))
             }
         }
         #expect(swapped == ["/a"] && "\(pipelines["/a"])".contains("7 s"))

@@ -9,7 +9,7 @@ import Testing
 
     @Test("a registry of throttles tells each key's status, and whether a call would go now")
     func throttles() throws {
-        let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(.perSecond(1), timeBase: clock) }
+        let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(limit: .perSecond(1), timeBase: clock) }
         #expect(throttles.isAllowed("/a") && throttles.count == 0)
         try throttles["/a"].acquire().complete(.success)
         _ = throttles["/b"]
@@ -36,10 +36,10 @@ import Testing
     func pipelines() throws {
         let pipelines = PipelineRegistry<String> { [clock] key in
             Pipeline {
-                Timeout(.seconds(9))
+                Timeout(limit: .seconds(9))
                 Retry()
                 CircuitBreaker(key, tripping: .consecutiveFailures(1), timeBase: clock)
-                Throttle(.perSecond(1), timeBase: clock)
+                Throttle(limit: .perSecond(1), timeBase: clock)
                 Bulkhead(limit: 1, timeBase: clock)
             }
         }
@@ -89,8 +89,8 @@ import Testing
 
         let after = breakers(3)
         #expect(after.restore(snapshots, wallClock: 1_010_000) == [])
-        #expect(after["/open"].timeRemaining == .seconds(50) && after["/isolated"].mode == .isolated)
-        #expect(after["/counted"].status == CircuitStatus(state: .closed, failureCount: 1, failureLimit: 3))
+        #expect(after["/open"].status.timeRemaining == .seconds(50) && after["/isolated"].mode == .isolated)
+        #expect(after["/counted"].status == CircuitBreakerStatus(state: .closed, failureCount: 1, failureLimit: 3))
         #expect(after.count == 3)
     }
 
@@ -130,7 +130,7 @@ import Testing
 
         let after = pipelines(2)
         #expect(after.restore(snapshots, wallClock: 1000) == ["/b"])
-        #expect(after["/a"].circuitBreakers.map(\.timeRemaining) == [nil, .seconds(59)])
+        #expect(after["/a"].circuitBreakers.map(\.status.timeRemaining) == [nil, .seconds(59)])
         #expect(after["/b"].circuitBreakers.map(\.state) == [.closed, .open])
         #expect(after["/c"].circuitBreakers.map(\.state) == [.closed, .open])
         let changed = pipelines(1)

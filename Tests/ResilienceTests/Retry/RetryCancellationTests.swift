@@ -22,7 +22,7 @@ import Testing
 
     @Test("cancelled in the wait after a result that means failure, it says so, and that the other side answered")
     func afterAResult() async throws {
-        for timeout in [nil, Timeout(.seconds(60))] {
+        for timeout in [nil, Timeout(limit: .seconds(60))] {
             let pipeline = Pipeline(timeBase: clock) {
                 Retry(throttledBackoff: .constant(.seconds(5)))
                 if let timeout { timeout }
@@ -75,7 +75,7 @@ import Testing
     func deadline() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = Pipeline(timeBase: clock) {
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
             Retry(backoff: .constant(.seconds(5)))
         }
         await #expect(throws: Outage()) { try await pipeline.run { try await operation() } }

@@ -24,17 +24,32 @@ import Testing
         ({ _ = Bulkhead(limit: 0) }, "Bulkhead: limit is 0, and must be at least 1"),
         ({ _ = Bulkhead(limit: 1, queue: -1) }, "Bulkhead: queue is -1, and must not be negative"),
         ({ _ = Bulkhead(limit: 1, maxWait: .seconds(-1)) }, "Bulkhead: maxWait is -1 s, and must not be negative"),
-        ({ _ = Throttle(ThrottleRate(0, per: .seconds(1))) }, "Rate: calls is 0, and must be at least 1"),
-        ({ _ = Throttle(ThrottleRate(1, per: .zero)) }, "Rate: period is 0 s, and must be above zero"),
-        ({ _ = Throttle(.perSecond(1), burst: 0) }, "Throttle: burst is 0, and must be at least 1"),
-        ({ _ = Throttle(.perSecond(1), maxWait: .seconds(-2)) }, "Throttle: maxWait is -2 s, and must not be negative"),
-        ({ _ = Throttle(.perSecond(1), maxWaiting: -2) }, "Throttle: maxWaiting is -2, and must not be negative"),
-        ({ _ = Throttle(.slidingWindow(0, per: .seconds(1))) }, "Throttle: calls is 0, and must be at least 1"),
-        ({ _ = Throttle(.fixedWindow(1, per: .seconds(-1))) }, "Throttle: period is -1 s, and must be above zero"),
-        ({ _ = Throttle.gate(maxHold: .seconds(-1)) }, "Throttle: maxHold is -1 s, and must not be negative"),
-        ({ _ = Throttle.gate(ramp: .seconds(-1)) }, "Throttle: ramp is -1 s, and must not be negative"),
-        ({ _ = Timeout(.zero) }, "Timeout: limit is 0 s, and must be above zero"),
-        ({ _ = AbandoningTimeout(.zero) }, "AbandoningTimeout: limit is 0 s, and must be above zero"),
+        ({ _ = Throttle(limit: .rate(ThrottleRate(0, per: .seconds(1)))) }, "Rate: calls is 0, and must be at least 1"),
+        ({ _ = Throttle(limit: .rate(ThrottleRate(1, per: .zero))) }, "Rate: period is 0 s, and must be above zero"),
+        ({ _ = Throttle(limit: .perSecond(1, burst: 0)) }, "Throttle: burst is 0, and must be at least 1"),
+        (
+            { _ = Throttle(limit: .perSecond(1), maxWait: .seconds(-2)) },
+            "Throttle: maxWait is -2 s, and must not be negative"
+        ),
+        (
+            { _ = Throttle(limit: .perSecond(1), maxWaiting: -2) },
+            "Throttle: maxWaiting is -2, and must not be negative"
+        ),
+        ({ _ = Throttle(limit: .slidingWindow(0, per: .seconds(1))) }, "Throttle: calls is 0, and must be at least 1"),
+        (
+            { _ = Throttle(limit: .fixedWindow(1, per: .seconds(-1))) },
+            "Throttle: period is -1 s, and must be above zero"
+        ),
+        (
+            { _ = Throttle("gate", limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(-1)) },
+            "Throttle: maxHold is -1 s, and must not be negative"
+        ),
+        (
+            { _ = Throttle("gate", limit: .unlimited, holdOnThrottled: true, ramp: .seconds(-1)) },
+            "Throttle: ramp is -1 s, and must not be negative"
+        ),
+        ({ _ = Timeout(limit: .zero) }, "Timeout: limit is 0 s, and must be above zero"),
+        ({ _ = AbandoningTimeout(limit: .zero) }, "AbandoningTimeout: limit is 0 s, and must be above zero"),
         ({ _ = Retry(maxRetries: -1) }, "Retry: maxRetries is -1, and must not be negative"),
         ({ _ = Retry(maxElapsed: .seconds(-1)) }, "Retry: maxElapsed is -1 s, and must not be negative"),
         (
@@ -97,7 +112,7 @@ import Testing
     func all() {
         let found = problems {
             _ = Pipeline {
-                Timeout(.zero)
+                Timeout(limit: .zero)
                 Retry(maxRetries: -3, backoff: .constant(.seconds(-1)))
                 Bulkhead(limit: 0, queue: -1)
             }
@@ -113,7 +128,7 @@ import Testing
     @Test("a change of what is there already is left out if a setting is invalid, and the others' stay")
     func changes() {
         let bulkhead = Bulkhead(limit: 3, queue: 5)
-        let throttle = Throttle(.perSecond(10), burst: 4)
+        let throttle = Throttle(limit: .perSecond(10, burst: 4))
         let breaker = CircuitBreaker()
         let before = "\(breaker)"
         #expect(problems { bulkhead.setLimit(0) } == ["Bulkhead: limit is 0, and must be at least 1"])
@@ -131,7 +146,7 @@ import Testing
     func nested() {
         let outer = problems {
             _ = Bulkhead(limit: 0)
-            #expect(problems { _ = Timeout(.zero) }.count == 1)
+            #expect(problems { _ = Timeout(limit: .zero) }.count == 1)
         }
         #expect(outer.count == 1)
     }
@@ -189,7 +204,7 @@ import Testing
                 task = Task {
                     for await _ in returned {}
                     live.setLimit(9)
-                    return problems { _ = Timeout(.zero) }
+                    return problems { _ = Timeout(limit: .zero) }
                 }
                 _ = Bulkhead(limit: 0)
             }

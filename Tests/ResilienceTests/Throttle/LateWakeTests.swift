@@ -33,7 +33,7 @@ private final class Departures: Sendable {
 
     @Test("a machine that sleeps for 50 s wakes to a line that goes on at its rate (P33)")
     func oneJump() throws {
-        let throttle = Throttle(.perSecond(10), burst: 1, maxWait: .seconds(200), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(10, burst: 1), maxWait: .seconds(200), timeBase: clock)
         let departures = Departures()
         let start = clock.now
         try clock.run { [clock] in
@@ -63,7 +63,7 @@ private final class Departures: Sendable {
         var random = SeededNumbers(seed: seed)
         let (calls, burst) = (1 + random.below(5), 1 + random.below(4))
         let rate = ThrottleRate(calls, per: .milliseconds(1 + random.below(999)))
-        let throttle = Throttle(rate, burst: burst, maxWait: .seconds(30), timeBase: clock)
+        let throttle = Throttle(limit: .rate(rate, burst: burst), maxWait: .seconds(30), timeBase: clock)
         let breaker = CircuitBreaker("inner", timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
             throttle
@@ -113,7 +113,7 @@ private final class Departures: Sendable {
     @Test("first come, first served, also when a 429 comes before the next has woken (P34)")
     func orderAfterHold() throws {
         let throttle = Throttle(
-            .perSecond(1), maxWait: .seconds(60), holdOnThrottled: true, holdBackoff: .constant(.seconds(1)),
+            limit: .perSecond(1), maxWait: .seconds(60), holdOnThrottled: true, holdBackoff: .constant(.seconds(1)),
             timeBase: clock)
         let operation = ScriptedOperation<String, Void>(fallback: .success(()))
         try clock.run { [clock] in
@@ -141,8 +141,8 @@ private final class Departures: Sendable {
     func sharesComeBack(isRate: Bool) async throws {
         let throttle =
             isRate
-            ? Throttle(.perSecond(1), burst: 2, timeBase: clock)
-            : Throttle(.slidingWindow(2, per: .seconds(10)), timeBase: clock)
+            ? Throttle(limit: .perSecond(1, burst: 2), timeBase: clock)
+            : Throttle(limit: .slidingWindow(2, per: .seconds(10)), timeBase: clock)
         let breaker = CircuitBreaker("inner", timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
             throttle
@@ -160,7 +160,7 @@ private final class Departures: Sendable {
 
     @Test("a call that went and failed has used its share, as has one that was cancelled")
     func sharesStaySpent() async throws {
-        let throttle = Throttle(.perSecond(1), burst: 9, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 9), timeBase: clock)
         for (verdict, left) in zip(
             [.transient, .permanent, .cancelled, .rejected, .success] as [Verdict], [8, 7, 6, 6, 5])
         {
@@ -171,7 +171,7 @@ private final class Departures: Sendable {
 
     @Test("who comes while the first of the line is away for longer than its turn goes past it, and it comes next")
     func absentHead() throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.success)
         func enter(_ slot: inout PolicySlot) -> MonotonicInstant? { throttle.enter(&slot, on: clock) }
         var (first, second) = (PolicySlot(), PolicySlot())
@@ -189,7 +189,7 @@ private final class Departures: Sendable {
 
     @Test("the status of a window of many calls is read without going through them all", .timeLimit(.minutes(5)))
     func largeWindow() throws {
-        let throttle = Throttle(.slidingWindow(100_000, per: .seconds(1_000)), timeBase: clock)
+        let throttle = Throttle(limit: .slidingWindow(100_000, per: .seconds(1_000)), timeBase: clock)
         for _ in 0..<100_000 {
             clock.advance(by: .milliseconds(5))
             try throttle.acquire().complete(.success)

@@ -32,23 +32,23 @@ import Testing
     @Test("a throttle without a burst or with negative limits is refused, and the message says so")
     func badThrottle() async {
         let burst = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle(.perSecond(1), burst: 0)
+            _ = Throttle(limit: .perSecond(1, burst: 0))
         }
         #expect(text(burst).contains("burst is 0"))
         let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle(.perSecond(1), maxWait: .seconds(-1))
+            _ = Throttle(limit: .perSecond(1), maxWait: .seconds(-1))
         }
         #expect(text(wait).contains("maxWait is -1"))
         let waiting = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle(.perSecond(1), maxWaiting: -1)
+            _ = Throttle(limit: .perSecond(1), maxWaiting: -1)
         }
         #expect(text(waiting).contains("maxWaiting is -1"))
         let ramp = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle.gate(ramp: .seconds(-1))
+            _ = Throttle("gate", limit: .unlimited, holdOnThrottled: true, ramp: .seconds(-1))
         }
         #expect(text(ramp).contains("ramp is -1"))
         let rate = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            Throttle.gate("still").setRate(.perSecond(1))
+            Throttle("still", limit: .unlimited, holdOnThrottled: true).setRate(.perSecond(1))
         }
         #expect(text(rate).contains("still counts no rate"))
     }
@@ -56,11 +56,11 @@ import Testing
     @Test("a window of no calls or of no time is refused, and the message says so")
     func nonsense() async {
         let calls = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle.Window.slidingWindow(0, per: .seconds(1))
+            _ = ThrottleLimit.slidingWindow(0, per: .seconds(1))
         }
         #expect(text(calls).contains("calls is 0"))
         let period = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle.Window.fixedWindow(1, per: .zero)
+            _ = ThrottleLimit.fixedWindow(1, per: .zero)
         }
         #expect(text(period).contains("period is 0"))
     }

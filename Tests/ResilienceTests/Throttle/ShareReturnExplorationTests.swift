@@ -26,7 +26,7 @@ private struct RecordedReturns: ExplorableMachine {
 
     private(set) var machine: ThrottleStateMachine
     private let rate: ThrottleRate?
-    private let window: Throttle.Window?
+    private let window: ThrottleLimit?
     private let burst: Int
     private let costs: [Int]
     private let waits: [Int64]
@@ -45,7 +45,7 @@ private struct RecordedReturns: ExplorableMachine {
         all = BucketHistory(rate, burst: burst)
     }
 
-    init(_ window: Throttle.Window, costs: [Int], waits: [Int64]) {
+    init(_ window: ThrottleLimit, costs: [Int], waits: [Int64]) {
         (self.window, self.costs, self.waits) = (window, costs, waits)
         (rate, burst) = (nil, window.calls)
         machine = ThrottleStateMachine(window)
@@ -110,13 +110,13 @@ private struct RecordedReturns: ExplorableMachine {
         }
         if let window {
             let period = window.period.saturatedNanoseconds
-            for taken in kept where window.kind == .sliding {
+            for taken in kept where window.isSliding {
                 let stretch = kept.filter { $0.at >= taken.at && $0.at < taken.at + period }
                 let cost = stretch.map(\.cost).reduce(0, +)
                 try require(cost <= window.calls, "\(cost) in one window")
             }
             let present = kept.filter { $0.at > now - period }.map(\.cost).reduce(0, +)
-            if window.kind == .sliding {
+            if window.isSliding {
                 try require(machine.available(at: instant), is: window.calls - present, "what is free")
             }
         }
@@ -140,7 +140,7 @@ private struct RecordedReturns: ExplorableMachine {
     @Test("nor more than a window, of either kind")
     func windows() throws {
         for window in [
-            Throttle.Window.slidingWindow(3, per: .nanoseconds(7)), .fixedWindow(3, per: .nanoseconds(7)),
+            ThrottleLimit.slidingWindow(3, per: .nanoseconds(7)), .fixedWindow(3, per: .nanoseconds(7)),
         ] {
             let explorer = Explorer(
                 RecordedReturns(window, costs: [0, 1, 2, 3], waits: [1, 5]),

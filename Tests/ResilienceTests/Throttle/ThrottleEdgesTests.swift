@@ -11,9 +11,9 @@ import Testing
     @Test("a call that costs nothing and is refused further in gives nothing back, whatever counts")
     func nothingToGiveBack() throws {
         for throttle in [
-            Throttle(.perSecond(3), burst: 3, timeBase: clock),
-            Throttle(.slidingWindow(3, per: .seconds(1)), timeBase: clock),
-            Throttle(.fixedWindow(3, per: .seconds(1)), timeBase: clock),
+            Throttle(limit: .perSecond(3, burst: 3), timeBase: clock),
+            Throttle(limit: .slidingWindow(3, per: .seconds(1)), timeBase: clock),
+            Throttle(limit: .fixedWindow(3, per: .seconds(1)), timeBase: clock),
         ] {
             try throttle.acquire(options: RunOptions(cost: 0)).complete(.rejected)
             try throttle.acquire(options: RunOptions(cost: 2)).complete(.success)
@@ -41,10 +41,10 @@ import Testing
 
     @Test("a throttle within a failing check can't take another's settings, and is at rest as before (P40)")
     func reconfiguredInCheck() {
-        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
-                #expect(throttle.reconfigured(like: Throttle(.perSecond(1), burst: 0, timeBase: clock)) == nil)
+                #expect(throttle.reconfigured(like: Throttle(limit: .perSecond(1, burst: 0), timeBase: clock)) == nil)
             }
         }
         #expect(throttle.isAtRest)
@@ -52,7 +52,7 @@ import Testing
 
     @Test("a rate for a throttle without one is a setting like another, and can be thrown (P40)")
     func rateWithoutOne() {
-        let window = Throttle("window", .slidingWindow(3, per: .seconds(60)), timeBase: clock)
+        let window = Throttle("window", limit: .slidingWindow(3, per: .seconds(60)), timeBase: clock)
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked { window.setRate(.perSecond(1)) }
         }
@@ -69,7 +69,7 @@ import Testing
             (.perSecond(1), 1_000_000_000_000), (ThrottleRate(1, per: .seconds(Int64.max)), 7),
         ] as [(ThrottleRate, Int)])
     func hugeBurst(rate: ThrottleRate, burst: Int) throws {
-        let throttle = Throttle(rate, burst: burst, timeBase: clock)
+        let throttle = Throttle(limit: .rate(rate, burst: burst), timeBase: clock)
         #expect(throttle.status.available == burst)
         try throttle.acquire(options: RunOptions(cost: burst)).complete(.success)
         #expect(throttle.status.available == 0)
@@ -84,7 +84,7 @@ import Testing
 
     @Test("a window of the calls' own begins with the first that left")
     func windowOfTheFirst() throws {
-        let throttle = Throttle(.fixedWindow(5, per: .seconds(10)), timeBase: clock)
+        let throttle = Throttle(limit: .fixedWindow(5, per: .seconds(10)), timeBase: clock)
         try throttle.acquire().complete(.rejected)
         clock.advance(by: .seconds(9))
         for _ in 1...5 { try throttle.acquire().complete(.success) }
@@ -97,7 +97,7 @@ import Testing
     @Test("shares come back first to last and last to first")
     func manyComeBack() throws {
         for isReversed in [true, false] {
-            let throttle = Throttle(.perSecond(1), burst: 10, timeBase: clock)
+            let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
             let permits = HeldPermits()
             for _ in 1...3 { permits.add(try throttle.acquire()) }
             if isReversed { permits.reverse() }
@@ -108,7 +108,7 @@ import Testing
 
     @Test("a share comes back late, as if the call had not been there")
     func lateReturn() throws {
-        let throttle = Throttle(.perSecond(1), burst: 10, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
         let early = try throttle.acquire(options: RunOptions(cost: 5))
         try throttle.acquire(options: RunOptions(cost: 5)).complete(.success)
         clock.advance(by: .seconds(5))
@@ -118,7 +118,8 @@ import Testing
 
     @Test("behind a gate, too, the head is waited for no longer than a moment (P34)")
     func absentBehindGate() {
-        let throttle = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(
+            "gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
         var (head, second, third) = (PolicySlot(), PolicySlot(), PolicySlot())
         let end = clock.now + .seconds(1)
@@ -136,7 +137,7 @@ import Testing
 
     @Test("what the absent would cost is in nobody's way once they are passed")
     func absentCost() throws {
-        let throttle = Throttle(.perSecond(10), burst: 100, maxWait: .seconds(5), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(10, burst: 100), maxWait: .seconds(5), timeBase: clock)
         try throttle.acquire(options: RunOptions(cost: 100)).complete(.success)
         var (first, second, large, small) = (PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, cost: 20, on: clock), throttle.enter(&second, cost: 20, on: clock))
@@ -149,7 +150,9 @@ import Testing
 
     @Test("who waits for others never asks again at once", arguments: 1...30)
     func noSpin(seed: UInt64) throws {
-        let gate = Throttle.gate(maxWait: .seconds(100), ramp: .seconds(10), timeBase: clock)
+        let gate = Throttle(
+            "gate", limit: .unlimited, maxWait: .seconds(100), holdOnThrottled: true, ramp: .seconds(10),
+            timeBase: clock)
         gate.hold(for: .seconds(1))
         try clock.run(seed: seed, maxSteps: 20_000) { [clock] in
             await withTaskGroup(of: Void.self) { group in
@@ -165,7 +168,7 @@ import Testing
 
     @Test("the one behind a head that does not come asks once a moment")
     func noSpinBehindAbsent() throws {
-        let throttle = Throttle(.perSecond(1), burst: 50, maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 50), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire(options: RunOptions(cost: 50)).complete(.success)
         var slots = Array(repeating: PolicySlot(), count: 5)
         for index in slots.indices { _ = throttle.enter(&slots[index], on: clock) }

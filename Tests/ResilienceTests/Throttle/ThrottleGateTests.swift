@@ -45,7 +45,8 @@ import Testing
 
     @Test("a jittered backoff holds for no longer than it may, and does not hang")
     func jittered() async {
-        let gate = Throttle.gate(
+        let gate = Throttle(
+            "gate", limit: .unlimited, holdOnThrottled: true,
             holdBackoff: .exponential(from: .seconds(5), cap: .seconds(60), jitter: .equal), timeBase: clock)
         await throttled(gate)
         let hold = gate.heldUntil.map { clock.now.duration(to: $0) } ?? .zero
@@ -83,7 +84,7 @@ import Testing
 
     @Test("a hold by hand may say when it ends; an earlier one than is held already changes nothing")
     func holdUntil() {
-        let throttle = Throttle(.perSecond(1), burst: 20, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 20), timeBase: clock)
         throttle.hold(until: clock.now + .seconds(7))
         throttle.hold(until: clock.now + .seconds(5))
         #expect(throws: Throttled(throttle: throttle.name, retryAfter: .seconds(7))) { _ = try throttle.acquire() }
@@ -91,7 +92,7 @@ import Testing
 
     @Test("with a rate, calls go on after a good probe at the rate and not with a burst")
     func noBurst() async throws {
-        let throttle = Throttle(.perSecond(1), burst: 20, holdOnThrottled: true, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 20), holdOnThrottled: true, timeBase: clock)
         await throttled(throttle, after: .seconds(5))
         clock.advance(by: .seconds(5))
         try await throttle.run {}
@@ -198,7 +199,7 @@ import Testing
         let gate = gate(maxWait: .seconds(60))
         gate.hold(for: .seconds(5))
         let pipeline = Pipeline {
-            Timeout(.seconds(5)); gate
+            Timeout(limit: .seconds(5)); gate
         }
         await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(5))) { try await pipeline.run {} }
     }
@@ -218,7 +219,8 @@ import Testing
 
     @Test("no more calls wait at the gate than may", arguments: [0, 1])
     func maxWaiting(limit: Int) async throws {
-        let gate = Throttle.gate(maxWait: .seconds(60), maxWaiting: limit, timeBase: clock)
+        let gate = Throttle(
+            "gate", limit: .unlimited, maxWait: .seconds(60), maxWaiting: limit, holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))
         let waiting = (0..<limit).map { _ in Task { try await gate.run {} } }
         await clock.waitForSleepers(limit)
@@ -229,7 +231,7 @@ import Testing
 
     @Test("a call with a turn reserved before a hold waits for the gate, too")
     func reservedBeforeHold() async throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try await throttle.run {}
         async let turn: Void = throttle.run { try await operation(1) }
         await clock.waitForSleepers(1)
@@ -244,7 +246,7 @@ import Testing
 
     @Test("a gate on many threads: one probe for each hold, however many wait")
     func threads() async throws {
-        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))
         operation.hold()
         let tasks = (0..<200).map { number in Task { try await gate.run { try await operation(number) } } }
@@ -276,7 +278,9 @@ import Testing
     }
 
     private func gate(maxWait: Duration = .zero) -> Throttle {
-        Throttle.gate(maxWait: maxWait, timeBase: clock, observers: PolicyObservers(recorder))
+        Throttle(
+            "gate", limit: .unlimited, maxWait: maxWait, holdOnThrottled: true, timeBase: clock,
+            observers: PolicyObservers(recorder))
     }
 
     /// One call that is answered with a 429.

@@ -7,14 +7,15 @@ import Testing
 
     @Test("an absurd Retry-After holds everybody for the longest hold and no longer")
     func ceiling() async throws {
-        let throttle = Throttle.gate(maxHold: .seconds(60), timeBase: clock)
+        let throttle = Throttle(
+            "gate", limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.throttled(retryAfter: .seconds(1_000_000_000)))
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
     @Test("a hold can be ended by hand: the next call is the probe, and the one after it waits for it")
     func endedByHand() throws {
-        let throttle = Throttle.gate(timeBase: clock)
+        let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(60))
         throttle.endHold()
         let probe = try throttle.acquire()

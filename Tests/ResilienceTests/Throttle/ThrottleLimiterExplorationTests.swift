@@ -15,7 +15,7 @@ private struct RecordedWindow: ExplorableMachine {
         case reset
     }
 
-    let window: Throttle.Window
+    let window: ThrottleLimit
     let costs: [Int]
     private(set) var machine: ThrottleStateMachine
     private var now: Int64 = 0
@@ -24,7 +24,7 @@ private struct RecordedWindow: ExplorableMachine {
     /// When the present fixed window began.
     private var start: Int64?
 
-    init(_ window: Throttle.Window, costs: [Int]) {
+    init(_ window: ThrottleLimit, costs: [Int]) {
         (self.window, self.costs) = (window, costs)
         machine = ThrottleStateMachine(window)
     }
@@ -42,22 +42,20 @@ private struct RecordedWindow: ExplorableMachine {
 
     var identity: [Int64]? {
         var phase: Int64 = 0
-        if case .fixed(let anchor?) = window.kind { phase = (now - anchor.nanoseconds) % period }
+        if case .fixedWindow(_, _, let anchor?) = window.kind { phase = (now - anchor.nanoseconds) % period }
         return [phase, Int64(line.count), Int64(machine.available(at: instant))]
             + counted(at: now).map { $0 - now } + (start.map { [-100, max(-period, $0 - now)] } ?? [])
     }
 
     /// The calls that the window at this time has had.
     private func counted(at now: Int64) -> [Int64] {
-        switch window.kind {
-        case .sliding: return went.filter { $0 > now - period }
-        case .fixed: return went.filter { $0 >= windowStart(at: now) }
-        }
+        let first = window.isSliding ? now - period + 1 : windowStart(at: now)
+        return went.filter { $0 >= first }
     }
 
     private func windowStart(at now: Int64) -> Int64 {
         if let start, now < start + period { return start }
-        guard case .fixed(let anchor?) = window.kind else { return now }
+        guard case .fixedWindow(_, _, let anchor?) = window.kind else { return now }
         return (-200...200).map { anchor.nanoseconds + $0 * period }.last { $0 <= now } ?? now
     }
 
@@ -187,8 +185,8 @@ private struct RecordedRamp: ExplorableMachine {
         arguments: [
             .slidingWindow(3, per: .nanoseconds(5)), .fixedWindow(3, per: .nanoseconds(5)),
             .fixedWindow(2, per: .nanoseconds(4), from: MonotonicInstant(nanoseconds: 3)),
-        ] as [Throttle.Window])
-    func windows(window: Throttle.Window) throws {
+        ] as [ThrottleLimit])
+    func windows(window: ThrottleLimit) throws {
         let explorer = Explorer(
             RecordedWindow(window, costs: Array(0...(window.calls + 1))), code: "RecordedWindow(\(window))")
         let exploration = try explorer.explore(transitionsPerEffort: 3_000)
@@ -198,7 +196,7 @@ private struct RecordedRamp: ExplorableMachine {
     @Test("through thousands of calls a window counts what the list of all calls says, as its log grows and turns")
     func long() throws {
         for window in [
-            Throttle.Window.slidingWindow(20, per: .nanoseconds(40)), .fixedWindow(20, per: .nanoseconds(40)),
+            ThrottleLimit.slidingWindow(20, per: .nanoseconds(40)), .fixedWindow(20, per: .nanoseconds(40)),
         ] {
             let explorer = Explorer(RecordedWindow(window, costs: [1, 2, 3, 7]), code: "RecordedWindow(\(window))")
             try explorer.exploreRandomly(length: 1_000, seed: 4)

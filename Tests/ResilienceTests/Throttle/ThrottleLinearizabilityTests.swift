@@ -142,7 +142,8 @@ extension Linearizability {
                 hold: hold.map { .seconds($0) })
             await expectLinearizable(model, seed: UInt64(maxWait)) {
                 Throttle(
-                    rate, burst: 2, maxWait: .seconds(maxWait), maxWaiting: 2, holdOnThrottled: hold != nil,
+                    limit: .rate(rate, burst: 2), maxWait: .seconds(maxWait), maxWaiting: 2,
+                    holdOnThrottled: hold != nil,
                     holdBackoff: .constant(.seconds(hold ?? 0)), timeBase: ToldTime())
             } play: { throttle, thread, random, history in
                 Self.play(throttle, thread, &random, history, changesRate: true)
@@ -157,8 +158,10 @@ extension Linearizability {
                 machine: Dumped(ThrottleStateMachine(rate: nil, burst: 1)), maxWait: .seconds(20), maxWaiting: 2,
                 hold: .seconds(10))
             await expectLinearizable(model) {
-                Throttle.gate(
-                    maxWait: .seconds(20), maxWaiting: 2, holdBackoff: .constant(.seconds(10)), timeBase: ToldTime())
+                Throttle(
+                    "gate", limit: .unlimited,
+                    maxWait: .seconds(20), maxWaiting: 2, holdOnThrottled: true, holdBackoff: .constant(.seconds(10)),
+                    timeBase: ToldTime())
             } play: { throttle, thread, random, history in
                 Self.play(throttle, thread, &random, history)
             } afterwards: { throttle, _ in

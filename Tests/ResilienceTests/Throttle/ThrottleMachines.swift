@@ -14,13 +14,32 @@ extension Throttle {
     }
 }
 
+extension ThrottleLimit {
+    /// Of a window.
+    var calls: Int {
+        switch kind {
+        case .slidingWindow(let calls, _), .fixedWindow(let calls, _, _): calls
+        case .unlimited, .rate: .max
+        }
+    }
+
+    var isSliding: Bool { if case .slidingWindow = kind { true } else { false } }
+
+    var period: Duration {
+        switch kind {
+        case .slidingWindow(_, let period), .fixedWindow(_, let period, _): period
+        case .unlimited, .rate: .zero
+        }
+    }
+}
+
 extension ThrottleStateMachine {
     /// nil for a gate without a rate.
     init(rate: ThrottleRate?, burst: Int, ramp: Duration = .zero) {
-        self.init(rate.map { Limiter($0, burst: burst) } ?? .unlimited, ramp: ramp)
+        self.init(Limiter(rate.map { .rate($0, burst: burst) } ?? .unlimited), ramp: ramp)
     }
 
-    init(_ window: Throttle.Window, ramp: Duration = .zero) { self.init(Limiter(window), ramp: ramp) }
+    init(_ window: ThrottleLimit, ramp: Duration = .zero) { self.init(Limiter(window), ramp: ramp) }
 
     /// The head of the line asks again.
     /// - Returns: who goes, or is sent away; nil if nobody does.

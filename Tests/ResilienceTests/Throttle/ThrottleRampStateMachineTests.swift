@@ -7,7 +7,7 @@ import Testing
     @Test(
         "over a ramp R the nth call comes √(2·n·I·R) after the good probe, then at the whole rate", arguments: [1, 20])
     func growing(burst: Int) {
-        var machine = recovered(Limiter(.perSecond(10), burst: burst), ramp: .seconds(20))
+        var machine = recovered(Limiter(.perSecond(10, burst: burst)), ramp: .seconds(20))
         #expect(machine.ask(at: at(100)) == .go)
         // 2·I·R is 4 s².
         for call in 1...100 {
@@ -29,7 +29,7 @@ import Testing
 
     @Test("in a ramp the bucket fills slowly, by its square, and never beyond the burst")
     func filling() {
-        var machine = recovered(Limiter(.perSecond(10), burst: 20), ramp: .seconds(20))
+        var machine = recovered(Limiter(.perSecond(10, burst: 20)), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
         for (seconds, calls) in [(2, 1), (4, 4), (8, 16), (9, 20), (30, 20)] as [(Int64, Int)] {
             #expect(machine.available(at: at(100 + seconds)) == calls, "after \(seconds) s")
@@ -40,7 +40,7 @@ import Testing
 
     @Test("a line moves by the ramp, and a hold within it begins a new one")
     func lineInRamp() {
-        var machine = recovered(Limiter(.perSecond(10), burst: 1), ramp: .seconds(20))
+        var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
         let tickets = (0..<4).map { _ in machine.join(at: at(100)) }
         #expect(machine.admitted(at: at(102)) == [tickets[0]])
@@ -57,7 +57,7 @@ import Testing
 
     @Test("a call that the usual way in leaves to asking changes nothing, not even a ramp that is over")
     func atOnceInRamp() {
-        var machine = recovered(Limiter(.perSecond(10), burst: 1), ramp: .seconds(20))
+        var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         for now in [at(100), at(119), at(121)] {
             let before = machine
             #expect(machine.goAtOnce(cost: 1, at: now) == false)
@@ -69,7 +69,7 @@ import Testing
 
     @Test("those who waited through a hold go by the ramp, however long they have, and so does who comes behind them")
     func longInLine() {
-        var machine = ThrottleStateMachine(Limiter(.perSecond(10), burst: 1), ramp: .seconds(20))
+        var machine = ThrottleStateMachine(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         machine.hold(until: at(100))
         let tickets = (0..<4).map { _ in machine.join(at: at(0)) }
         #expect(machine.admitted(at: at(100)) == [tickets[0]])
@@ -83,7 +83,7 @@ import Testing
 
     @Test("without a rate two calls go at first, and two more for each that ends", arguments: [true, false])
     func slowStart(isGate: Bool) {
-        let limiter = isGate ? Limiter.unlimited : Limiter(.slidingWindow(100, per: .seconds(1)))
+        let limiter = isGate ? Limiter(.unlimited) : Limiter(.slidingWindow(100, per: .seconds(1)))
         var machine = recovered(limiter, ramp: .seconds(20))
         #expect(machine.available(at: at(100)) == 2)
         #expect(machine.ask(at: at(100)) == .pace)
@@ -104,7 +104,7 @@ import Testing
 
     @Test("a slow start ends with the ramp's time, whoever has not come back")
     func slowStartEnds() {
-        var machine = recovered(.unlimited, ramp: .seconds(20))
+        var machine = recovered(Limiter(.unlimited), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
         _ = machine.ask(at: at(100))
         let tickets = (0..<3).map { _ in machine.join(at: at(100)) }
@@ -147,7 +147,7 @@ import Testing
 
     @Test("it is not at rest, and paces, up to the end of a slow start", arguments: [true, false])
     func restAfterSlowStart(isGate: Bool) {
-        let limiter = isGate ? Limiter.unlimited : Limiter(.slidingWindow(100, per: .seconds(1)))
+        let limiter = isGate ? Limiter(.unlimited) : Limiter(.slidingWindow(100, per: .seconds(1)))
         let machine = recovered(limiter, ramp: .seconds(20))
         let last = MonotonicInstant(nanoseconds: at(120).nanoseconds - 1)
         #expect(!machine.isAtRest(at: last) && machine.isAtRest(at: at(120)))
@@ -156,7 +156,7 @@ import Testing
 
     @Test("without a ramp all go at once after a good probe")
     func noRamp() {
-        var machine = recovered(.unlimited, ramp: .zero)
+        var machine = recovered(Limiter(.unlimited), ramp: .zero)
         #expect(machine.isAtRest(at: at(100)) && machine.available(at: at(100)) == .max)
         #expect(machine.allowed(asks: 99, at: at(100)) == 99)
     }
@@ -165,7 +165,7 @@ import Testing
     func extremes() {
         for ramp in [Duration.nanoseconds(1), .seconds(Int64.max)] {
             for limiter in [
-                Limiter(.perSecond(1_000_000_000), burst: 1), Limiter(ThrottleRate(1, per: .infinite), burst: 3),
+                Limiter(.perSecond(1_000_000_000, burst: 1)), Limiter(.rate(ThrottleRate(1, per: .infinite), burst: 3)),
             ] {
                 var machine = recovered(limiter, ramp: ramp)
                 for now in [100, 101, 1 << 32] as [Int64] { _ = machine.ask(at: at(now)) }

@@ -9,7 +9,7 @@ import Testing
 
     @Test("a call takes what it costs, and one that costs nothing goes at once")
     func costs() async throws {
-        let throttle = Throttle(.perSecond(1), burst: 5, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 5), timeBase: clock)
         try await throttle.run(options: RunOptions(cost: 4)) {}
         try await throttle.run(options: RunOptions(cost: 0)) {}
         await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
@@ -22,8 +22,8 @@ import Testing
     @Test("a call that costs more than there ever is is refused for good, however long it may wait")
     func tooMuch() async {
         for throttle in [
-            Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock),
-            Throttle(.slidingWindow(5, per: .seconds(1)), maxWait: .seconds(60), timeBase: clock),
+            Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock),
+            Throttle(limit: .slidingWindow(5, per: .seconds(1)), maxWait: .seconds(60), timeBase: clock),
         ] {
             let error = await #expect(throws: Throttled.self) {
                 try await throttle.run(options: RunOptions(cost: 6)) {}
@@ -34,7 +34,7 @@ import Testing
 
     @Test("a cancelled call gives back all it cost (P20)")
     func givesBackCost() async throws {
-        let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
         try await throttle.run(options: RunOptions(cost: 5)) {}
         let task = Task { try await throttle.run(options: RunOptions(cost: 4)) {} }
         await clock.waitForSleepers(1)
@@ -45,7 +45,7 @@ import Testing
 
     @Test("a large call in front is not overtaken by small ones that come later (P21)")
     func noStarvation() async throws {
-        let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
         try await throttle.run(options: RunOptions(cost: 5)) {}
         async let large: Void = throttle.run(options: RunOptions(cost: 5)) { try await operation(5) }
         await clock.waitForSleepers(1)
@@ -62,9 +62,9 @@ import Testing
 
     @Test(
         "calls wait for their window's turn, and nobody is let through that is too much",
-        arguments: [.slidingWindow(2, per: .seconds(10)), .fixedWindow(2, per: .seconds(10))] as [Throttle.Window])
-    func windows(window: Throttle.Window) async throws {
-        let throttle = Throttle("window", window, maxWait: .seconds(60), timeBase: clock)
+        arguments: [.slidingWindow(2, per: .seconds(10)), .fixedWindow(2, per: .seconds(10))] as [ThrottleLimit])
+    func windows(window: ThrottleLimit) async throws {
+        let throttle = Throttle("window", limit: window, maxWait: .seconds(60), timeBase: clock)
         let start = clock.now
         for number in 1...2 { try await throttle.run { try await operation(number) } }
         let waiting = (3...5).map { number in Task { try await throttle.run { try await operation(number) } } }
@@ -80,7 +80,7 @@ import Testing
 
     @Test("after a change to a higher rate, those who wait go sooner (P24)")
     func faster() throws {
-        let throttle = Throttle(.perMinute(1), maxWait: .seconds(600), timeBase: clock)
+        let throttle = Throttle(limit: .perMinute(1), maxWait: .seconds(600), timeBase: clock)
         let turns = try turns(of: [1, 1, 1, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 2) }
         #expect(turns == [.zero, .seconds(1), .seconds(2), .seconds(3)])
         #expect(throttle.description == "throttle: 1 per 1 s, burst 2, waits up to 600 s")
@@ -88,14 +88,14 @@ import Testing
 
     @Test("after a change to a lower rate, those who wait go later, and are refused if that is too late (P24)")
     func slower() throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(10), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(10), timeBase: clock)
         let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(ThrottleRate(1, per: .seconds(8))) }
         #expect(turns == [.zero, .seconds(8), nil] && throttle.waiting == 0)
     }
 
     @Test("one that waits and costs more than a changed burst is refused, and those behind it go on (P24)")
     func sentAway() throws {
-        let throttle = Throttle(.perSecond(1), burst: 5, maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
         let turns = try turns(of: [5, 5, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 1) }
         #expect(turns == [.zero, nil, .seconds(1)])
     }
@@ -125,7 +125,9 @@ import Testing
 
     @Test("after a good probe a gate with a ramp lets two calls through, and two more for each that ends")
     func rampOfAGate() async throws {
-        let gate = Throttle.gate(maxWait: .seconds(60), ramp: .seconds(30), timeBase: clock)
+        let gate = Throttle(
+            "gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, ramp: .seconds(30), timeBase: clock
+        )
         gate.hold(for: .seconds(1))
         operation.hold()
         let tasks = (0..<6).map { number in Task { try await gate.run { try await operation(number) } } }
@@ -152,7 +154,8 @@ import Testing
 
     @Test("those who wait for a hold to end go on when the throttle is reset, as far as there is room")
     func reset() throws {
-        let throttle = Throttle(.perSecond(1), burst: 2, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
+        let throttle = Throttle(
+            limit: .perSecond(1, burst: 2), maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(30))
         let turns = try turns(of: [1, 1, 1], through: throttle) {
             #expect(!throttle.isAtRest(at: MonotonicInstant.distantFuture))
@@ -164,8 +167,8 @@ import Testing
 
     @Test("with the settings of another it is at rest as that one is, so that a registry can evict it")
     func reconfiguredAtRest() {
-        let throttle = Throttle(.perSecond(1), timeBase: clock)
-        #expect(throttle.reconfigured(like: Throttle(.perSecond(5), burst: 3, timeBase: clock)) === throttle)
+        let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
+        #expect(throttle.reconfigured(like: Throttle(limit: .perSecond(5, burst: 3), timeBase: clock)) === throttle)
         #expect(!throttle.isAtRest)
         clock.advance(by: .milliseconds(400))
         #expect(throttle.status.available == 3 && throttle.isAtRest)
@@ -173,7 +176,7 @@ import Testing
 
     @Test("the first of those who wait for a hold to end probes when it is ended by hand")
     func endedByHand() async throws {
-        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(30))
         async let first: Void = gate.run { try await operation(1) }
         await clock.waitForSleepers(1)
@@ -184,7 +187,7 @@ import Testing
 
     @Test("a call of the line that finds the gate shut when it wakes keeps its place, and waits for it")
     func shutBeforeItWoke() throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.success)
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
@@ -208,7 +211,7 @@ import Testing
 
     @Test("the first of the line, cancelled before it woke to probe, leaves the probe to the next call")
     func cancelledBeforeItWoke() throws {
-        let gate = Throttle.gate(maxWait: .seconds(60), timeBase: clock)
+        let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
@@ -227,7 +230,7 @@ import Testing
 
     @Test("its state can be read: what is free, when the next may go, the hold, the probe and who waits")
     func status() async throws {
-        let throttle = Throttle(.perSecond(2), burst: 3, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(2, burst: 3), timeBase: clock)
         #expect(throttle.status.available == 3)
         try await throttle.run(options: RunOptions(cost: 3)) {}
         #expect(

@@ -254,7 +254,7 @@ import Testing
         ramping.hold(until: at(0))
         _ = ramping.ask(at: at(0))
         ramping.probeEnded(decided: true, inGeneration: 1, at: at(0))
-        let windows = [Throttle.Window.slidingWindow(3, per: .seconds(1)), .fixedWindow(3, per: .seconds(1))]
+        let windows = [ThrottleLimit.slidingWindow(3, per: .seconds(1)), .fixedWindow(3, per: .seconds(1))]
         for var machine in windows.map({ ThrottleStateMachine($0) }) + [
             ThrottleStateMachine(rate: rate, burst: 3), ramping,
         ] {

@@ -11,7 +11,7 @@ import Testing
 
     @Test("a call that waited leaves nothing behind, whether it went, or waited too long")
     func leavesNothing() throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(2), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(2), timeBase: clock)
         try throttle.acquire().complete(.success)
         var (first, second) = (PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, on: clock), throttle.enter(&second, on: clock))
@@ -25,7 +25,7 @@ import Testing
 
     @Test("one that was refused after its wait and comes again waits anew")
     func comesAgain() throws {
-        let throttle = Throttle(.perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         var slot = PolicySlot()
         throttle.hold(for: .seconds(1))
         #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(1))
@@ -38,7 +38,7 @@ import Testing
 
     @Test("a gate that may have nobody wait lets its probe go")
     func nobodyWaits() throws {
-        let throttle = Throttle.gate(maxWaiting: 0, timeBase: clock)
+        let throttle = Throttle("gate", limit: .unlimited, maxWaiting: 0, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
         #expect(throws: Throttled.self) { _ = try throttle.acquire() }
         clock.advance(by: .seconds(1))
@@ -48,7 +48,7 @@ import Testing
 
     @Test("a call whose deadline has come is refused while another probes, and told of no wait")
     func deadlineWhileProbing() throws {
-        let throttle = Throttle.gate(maxWait: .seconds(5), timeBase: clock)
+        let throttle = Throttle("gate", limit: .unlimited, maxWait: .seconds(5), holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
         clock.advance(by: .seconds(1))
         let probe = try throttle.acquire()
@@ -59,7 +59,7 @@ import Testing
 
     @Test("by hand one is told how long the wait would be")
     func turn() throws {
-        let throttle = Throttle("pace", .perSecond(1), maxWait: .seconds(5), timeBase: clock)
+        let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         try throttle.acquire().complete(.success)
         clock.advance(by: .milliseconds(400))
         #expect(throws: WouldWait(policy: "pace", retryAfter: .milliseconds(600))) { _ = try throttle.acquire() }
@@ -69,7 +69,7 @@ import Testing
     func negativeWait() throws {
         var statuses: [ThrottleStatus] = []
         for seconds in [0, -5] {
-            let throttle = Throttle.gate(timeBase: clock)
+            let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
             try throttle.acquire().complete(.throttled(retryAfter: .seconds(seconds)))
             statuses.append(throttle.status)
         }
@@ -78,7 +78,7 @@ import Testing
 
     @Test("a share that was taken after a change of the rate comes back")
     func givenBackAfterAChange() throws {
-        let throttle = Throttle(.perSecond(3), burst: 3, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(3, burst: 3), timeBase: clock)
         throttle.setRate(.perSecond(7), burst: 3)
         clock.advance(by: .seconds(10))
         try throttle.acquire().complete(.rejected)
@@ -88,24 +88,26 @@ import Testing
     @Test("every way to make one has the same defaults")
     func defaults() {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(60), jitter: .none)
-        let window = Throttle.Window.slidingWindow(5, per: .seconds(1))
+        let window = ThrottleLimit.slidingWindow(5, per: .seconds(1))
         let rates = [
-            Throttle("throttle", .perSecond(1), holdOnThrottled: true),
-            Throttle(.perSecond(1), holdOnThrottled: true),
+            Throttle("throttle", limit: .perSecond(1), holdOnThrottled: true),
+            Throttle(limit: .perSecond(1), holdOnThrottled: true),
             Throttle(
-                "throttle", .perSecond(1), burst: 1, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                "throttle", limit: .perSecond(1, burst: 1), maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
                 holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
         ]
         let windows = [
-            Throttle("throttle", window, holdOnThrottled: true), Throttle(window, holdOnThrottled: true),
+            Throttle("throttle", limit: window, holdOnThrottled: true), Throttle(limit: window, holdOnThrottled: true),
             Throttle(
-                "throttle", window, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true, holdBackoff: backoff,
+                "throttle", limit: window, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                holdBackoff: backoff,
                 maxHold: .seconds(3600), ramp: .zero),
         ]
         let gates = [
-            Throttle.gate(),
-            Throttle.gate(
-                "gate", maxWait: .zero, maxWaiting: 10_000, holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
+            Throttle("gate", limit: .unlimited, holdOnThrottled: true),
+            Throttle(
+                "gate", limit: .unlimited, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
         ]
         for alike in [rates, windows, gates] {
             for one in alike {
@@ -113,22 +115,23 @@ import Testing
                 #expect(one.description.hasSuffix(", refuses at once, held by 429"))
             }
         }
-        for plain in [Throttle(.perSecond(1)), Throttle("throttle", .perSecond(1))] {
+        for plain in [Throttle(limit: .perSecond(1)), Throttle("throttle", limit: .perSecond(1))] {
             #expect(plain.description == "throttle: \(ThrottleRate.perSecond(1)), burst 1, refuses at once")
         }
-        for plain in [Throttle(window), Throttle("throttle", window)] {
+        for plain in [Throttle(limit: window), Throttle("throttle", limit: window)] {
             #expect(plain.description == "throttle: \(window), refuses at once")
         }
     }
 
     @Test("as its own settings a throttle keeps what was set by hand, and takes none of another sort")
     func reconfigured() {
-        let throttle = Throttle(.perSecond(1), timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         throttle.setRate(.perSecond(9))
         #expect(
             throttle.reconfigured(like: throttle) === throttle
                 && throttle.description.contains("\(ThrottleRate.perSecond(9))"))
-        #expect(throttle.reconfigured(like: Throttle(.perSecond(1), maxWait: .seconds(1), timeBase: clock)) == nil)
+        #expect(
+            throttle.reconfigured(like: Throttle(limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)) == nil)
         #expect(!throttle.isAtRest)
     }
 }

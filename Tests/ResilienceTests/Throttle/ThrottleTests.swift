@@ -57,7 +57,7 @@ import Testing
     func deadline() async throws {
         let throttle = throttle(maxWait: .seconds(60))
         let pipeline = Pipeline {
-            Timeout(.seconds(1)); throttle
+            Timeout(limit: .seconds(1)); throttle
         }
         try await pipeline.run {}
         await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
@@ -136,7 +136,7 @@ import Testing
 
     @Test("a retry around a throttle takes a turn for every attempt")
     func everyAttempt() async {
-        let throttle = Throttle(.perSecond(1), burst: 2, timeBase: clock)
+        let throttle = Throttle(limit: .perSecond(1, burst: 2), timeBase: clock)
         let pipeline = Pipeline {
             Retry(maxRetries: 5, backoff: .none); throttle
         }
@@ -171,7 +171,7 @@ import Testing
 
     private func throttle(burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 100) -> Throttle {
         Throttle(
-            .perSecond(1), burst: burst, maxWait: maxWait, maxWaiting: maxWaiting, timeBase: clock,
+            limit: .perSecond(1, burst: burst), maxWait: maxWait, maxWaiting: maxWaiting, timeBase: clock,
             observers: PolicyObservers(recorder))
     }
 }

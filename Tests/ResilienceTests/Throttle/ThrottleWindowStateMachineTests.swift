@@ -5,14 +5,14 @@ import Testing
 
 /// Calls counted in windows of time.
 @Suite struct ThrottleWindowStateMachineTests {
-    static let both: [Throttle.Window] = [
+    static let both: [ThrottleLimit] = [
         .slidingWindow(3, per: .seconds(10)), .fixedWindow(3, per: .seconds(10)),
     ]
 
     @Test(
         "the first window has all its calls at once, and the next comes a period after the first (P22)", arguments: both
     )
-    func firstWindow(window: Throttle.Window) {
+    func firstWindow(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         for start in [5, 15, 25, 1000] as [Int64] {
             #expect(machine.allowed(asks: 9, at: at(start)) == 3)
@@ -23,7 +23,7 @@ import Testing
     @Test(
         "while time stands still or goes back a window lets through its limit, and nothing crashes (P22)",
         arguments: both)
-    func standingStill(window: Throttle.Window) {
+    func standingStill(window: ThrottleLimit) {
         for start in [Int64.min, 0, Int64.max - 1] {
             var machine = ThrottleStateMachine(window)
             #expect(machine.allowed(asks: 10_000, at: MonotonicInstant(nanoseconds: start)) == 3)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test("in the line for a window, turns come as calls leave it, also rounds ahead", arguments: both)
-    func line(window: Throttle.Window) {
+    func line(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.allowed(asks: 3, at: at(0)) == 3)
         var tickets: [UInt64] = []
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test("a probe counts in the window, and pushes the oldest out of a full one", arguments: both)
-    func probe(window: Throttle.Window) {
+    func probe(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.allowed(asks: 2, at: at(0)) == 2)
         machine.hold(until: at(5))
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test("a probe that costs nothing or less counts for nothing", arguments: both, [0, -3])
-    func freeProbe(window: Throttle.Window, cost: Int) {
+    func freeProbe(window: ThrottleLimit, cost: Int) {
         var machine = ThrottleStateMachine(window)
         machine.hold(until: at(5))
         #expect(machine.ask(cost: cost, at: at(5)) == .probe)
@@ -154,7 +154,7 @@ import Testing
     @Test("the largest window neither takes room for all its calls, nor overflows behind calls that cost as much")
     func largest() {
         let half = Int.max / 2
-        for window in [Throttle.Window.slidingWindow(half, per: .seconds(10)), .fixedWindow(half, per: .seconds(10))] {
+        for window in [ThrottleLimit.slidingWindow(half, per: .seconds(10)), .fixedWindow(half, per: .seconds(10))] {
             var machine = ThrottleStateMachine(window)
             #expect(machine.allowed(asks: 9, at: at(0)) == 9)
             for _ in 0..<5 {
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test("with its window over it is at rest, and reset it has all its calls", arguments: both)
-    func atRest(window: Throttle.Window) {
+    func atRest(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.isAtRest(at: at(0)))
         #expect(machine.allowed(asks: 3, at: at(0)) == 3)
@@ -186,7 +186,7 @@ import Testing
 
     @Test("a window of an eternity has its calls and no more")
     func eternity() {
-        for window in [Throttle.Window.slidingWindow(2, per: .infinite), .fixedWindow(2, per: .infinite)] {
+        for window in [ThrottleLimit.slidingWindow(2, per: .infinite), .fixedWindow(2, per: .infinite)] {
             var machine = ThrottleStateMachine(window)
             #expect(machine.allowed(asks: 9, at: at(1)) == 2)
             #expect(machine.allowed(asks: 9, at: at(86_400 * 366)) == 0)

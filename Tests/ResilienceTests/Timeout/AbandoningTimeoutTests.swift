@@ -52,7 +52,7 @@ private final class OwnThreads: TimeBase {
     let patience: AbandoningTimeout
 
     init() {
-        patience = AbandoningTimeout("slow", .seconds(5), timeBase: clock, observers: PolicyObservers(recorder))
+        patience = AbandoningTimeout("slow", limit: .seconds(5), timeBase: clock, observers: PolicyObservers(recorder))
     }
 
     @Test("what ends in time is returned or thrown as it is, and leaves no alarm and nothing running behind")
@@ -102,7 +102,7 @@ private final class OwnThreads: TimeBase {
     @Test("an inside that never suspends holds its caller no longer than the limit (P26)")
     func blocking() async {
         // With one processor, the thread that it holds would be the only one.
-        let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock))
+        let patience = AbandoningTimeout(limit: .seconds(5), timeBase: OwnThreads(clock))
         let released = Locked(false)
         let began = PolicyWaiter()
         let task = Task {
@@ -121,7 +121,7 @@ private final class OwnThreads: TimeBase {
 
     @Test("an onCancel that blocks holds up nobody", arguments: [true, false])
     func blockingHandler(isCancelled: Bool) async throws {
-        let patience = AbandoningTimeout(.seconds(5), timeBase: OwnThreads(clock))
+        let patience = AbandoningTimeout(limit: .seconds(5), timeBase: OwnThreads(clock))
         let (began, mayGoOn, wasCancelled) = (PolicyWaiter(), DispatchSemaphore(value: 0), PolicyWaiter())
         let task = Task {
             try await patience.run {
@@ -148,7 +148,7 @@ private final class OwnThreads: TimeBase {
         var leftFirst = 0
         for seed in UInt64(0)..<500 {
             let (clock, log) = (ManualClock(), Journal())
-            let patience = AbandoningTimeout(.seconds(30), timeBase: clock)
+            let patience = AbandoningTimeout(limit: .seconds(30), timeBase: clock)
             try clock.run(seed: seed) {
                 let call = Task {
                     do {
@@ -369,7 +369,7 @@ private final class OwnThreads: TimeBase {
     @Test("a limit of zero or less is refused, and the message says so")
     func badConfiguration() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = AbandoningTimeout(.zero)
+            _ = AbandoningTimeout(limit: .zero)
         }
         #expect(ResilienceTests.text(result).contains("limit is 0"))
     }

@@ -12,7 +12,7 @@ import Testing
     @Test("the caller's cancellation reaches the inside and is not taken for the timeout's (P25)")
     func callerCancels() async {
         let pipeline = Pipeline(timeBase: clock) {
-            ScriptedPolicy("a", journal); Timeout(.seconds(5))
+            ScriptedPolicy("a", journal); Timeout(limit: .seconds(5))
         }
         operation.hold()
         let task = Task { try await pipeline.run { try await operation(1) } }
@@ -26,7 +26,7 @@ import Testing
     @Test("the timeout's cancellation is not taken for the caller's: further out it is a failure that may pass (P25)")
     func timeoutCancels() async {
         let pipeline = Pipeline(timeBase: clock) {
-            ScriptedPolicy("a", journal); Timeout(.seconds(5))
+            ScriptedPolicy("a", journal); Timeout(limit: .seconds(5))
         }
         operation.hold()
         let task = Task { try await pipeline.run { try await operation(1) } }
@@ -38,7 +38,7 @@ import Testing
 
     @Test("a caller cancelled after the limit still gets TimedOut; one cancelled before it does not")
     func bothCancel() async {
-        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(5)) }
+        let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(5)) }
         let waiting = ScriptedOperation<Int, Int>(fallback: .failure(Outage()))
         waiting.hold()
         let late = Task { try await pipeline.run { try await Task { try await waiting(1) }.value } }
@@ -66,7 +66,7 @@ import Testing
     @Test("the inside of a caller that is cancelled on the way in sees it from the first moment")
     func alreadyCancelled() async throws {
         let pipeline = Pipeline(timeBase: clock) {
-            Cancelling(); Timeout("outer", .seconds(9)); Timeout("inner", .seconds(5))
+            Cancelling(); Timeout("outer", limit: .seconds(9)); Timeout("inner", limit: .seconds(5))
         }
         let task = Task {
             try await pipeline.run {
@@ -81,9 +81,9 @@ import Testing
     @Test("an attempt that times out is tried again, and its own time begins anew")
     func eachAttempt() async throws {
         let pipeline = Pipeline(timeBase: clock) {
-            Timeout("total", .seconds(60))
+            Timeout("total", limit: .seconds(60))
             Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
-            Timeout("attempt", .seconds(5))
+            Timeout("attempt", limit: .seconds(5))
         }
         let start = clock.now
         operation.hold()
@@ -105,9 +105,9 @@ import Testing
     @Test("the total limit ends an attempt in the middle, and nothing is tried after it")
     func total() async {
         let pipeline = Pipeline(timeBase: clock) {
-            Timeout("total", .seconds(7))
+            Timeout("total", limit: .seconds(7))
             Retry(maxRetries: 9, backoff: .constant(.seconds(1)))
-            Timeout("attempt", .seconds(5))
+            Timeout("attempt", limit: .seconds(5))
         }
         operation.hold()
         let task = Task { try await pipeline.run { try await operation(1) } }
@@ -123,7 +123,7 @@ import Testing
     @Test("a retry that would begin past the total limit is not waited for: the last error comes at once (P23)")
     func retryPastDeadline() async {
         let pipeline = Pipeline(timeBase: clock) {
-            Timeout("total", .seconds(7))
+            Timeout("total", limit: .seconds(7))
             Retry(maxRetries: 9, backoff: .constant(.seconds(7)))
         }
         await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
@@ -134,7 +134,7 @@ import Testing
     func timedOutInRetryWait() async {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         let pipeline = Pipeline {
-            Timeout("total", .seconds(7))
+            Timeout("total", limit: .seconds(7))
             ScriptedPolicy("a", out: [.again(.seconds(100))])
             bulkhead
         }
@@ -147,7 +147,7 @@ import Testing
 
     @Test("a timeout races a caller's cancellation on real threads: each call ends once, with one of both")
     func race() async {
-        let pipeline = Pipeline(timeBase: clock) { Timeout(.seconds(5)) }
+        let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(5)) }
         operation.hold()
         for _ in 0..<300 {
             let task = Task { try await pipeline.run { try await operation(1) } }

@@ -100,10 +100,10 @@ import Testing
     func deadline() async throws {
         let start = clock.now
         let outer = Pipeline(timeBase: clock) {
-            Timeout("far", .seconds(9)); Timeout("near", .seconds(5))
+            Timeout("far", limit: .seconds(9)); Timeout("near", limit: .seconds(5))
         }
         let inner = Pipeline(timeBase: clock) {
-            Timeout("near", .seconds(5)); Timeout("far", .seconds(9))
+            Timeout("near", limit: .seconds(5)); Timeout("far", limit: .seconds(9))
         }
         #expect(try await outer.run { (attempt: CallAttempt) in attempt.deadline } == start + .seconds(5))
         #expect(try await inner.run { (attempt: CallAttempt) in attempt.deadline } == start + .seconds(5))
@@ -119,7 +119,9 @@ import Testing
     @Test("a timeout is told to observers once, when it happens")
     func events() async {
         let recorder = EventRecorder()
-        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) { Timeout("slow", .seconds(5)) }
+        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
+            Timeout("slow", limit: .seconds(5))
+        }
         operation.hold()
         let task = Task { try await pipeline.run { try await operation(1) } }
         await clock.waitForSleepers(1)
@@ -134,7 +136,7 @@ import Testing
     func attemptNumbers() async throws {
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 2, backoff: .constant(.zero))
-            Timeout(.seconds(5))
+            Timeout(limit: .seconds(5))
         }
         var seen: [Int] = []
         await #expect(throws: Outage()) {
@@ -224,7 +226,7 @@ import Testing
             ) async throws -> Verdict { try await inside(call.now) }
         }
         let pipeline = Pipeline(timeBase: clock) {
-            Late(); Timeout(.seconds(5))
+            Late(); Timeout(limit: .seconds(5))
         }
         await #expect(throws: DeadlinePassed.self) { try await pipeline.run { try await operation(1) } }
         #expect(operation.callCount == 0 && clock.sleepers.isEmpty)
@@ -244,12 +246,12 @@ import Testing
     @Test("a limit of zero or less is refused, and the message says so")
     func badConfiguration() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Timeout(.zero)
+            _ = Timeout(limit: .zero)
         }
         #expect(text(result).contains("limit is 0"))
     }
 
-    private func pipeline(_ limit: Duration) -> Pipeline { Pipeline(timeBase: clock) { Timeout(limit) } }
+    private func pipeline(_ limit: Duration) -> Pipeline { Pipeline(timeBase: clock) { Timeout(limit: limit) } }
 
     /// Moves time to the limit once it is set.
     private func atLimit() async {
@@ -264,7 +266,7 @@ import Testing
         let executor = InterruptedExecutor()
         let waiter = PolicyWaiter()
         let task = Task(executorPreference: executor) {
-            try await Pipeline(timeBase: clock) { Timeout(.seconds(5)) }.run {
+            try await Pipeline(timeBase: clock) { Timeout(limit: .seconds(5)) }.run {
                 _ = await waiter.wait(until: .distantFuture, on: clock)
                 executor.beforeTheNext { clock.advance(by: .seconds(10)) }
                 throw Outage()

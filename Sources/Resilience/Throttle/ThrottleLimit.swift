@@ -1,0 +1,82 @@
+/// The number of calls that a ``Throttle`` allows, and how it counts them.
+public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
+    enum Kind: Sendable, Hashable {
+        case unlimited
+        case rate(ThrottleRate, burst: Int)
+        case slidingWindow(Int, per: Duration)
+        /// `anchor`: when one of the windows begins; nil for the first call's own time.
+        case fixedWindow(Int, per: Duration, anchor: MonotonicInstant?)
+    }
+
+    let kind: Kind
+
+    private init(_ kind: Kind) { self.kind = kind }
+
+    /// No limit: the throttle only holds calls, when the other side answers 429 or ``Throttle/hold(for:)`` is called.
+    public static let unlimited = ThrottleLimit(.unlimited)
+
+    /// Calls at an even rate, in a token bucket (GCRA) that allows a burst after a pause.
+    /// - Parameters:
+    ///   - rate: The number of calls allowed in the long run.
+    ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
+    public static func rate(_ rate: ThrottleRate, burst: Int = 1) -> ThrottleLimit {
+        ThrottleLimit(.rate(rate, burst: Throttle.checks.atLeast(1, burst, "burst")))
+    }
+
+    /// Calls per second; see ``rate(_:burst:)``.
+    /// - Parameters:
+    ///   - calls: The number of calls allowed per second in the long run; 1 or more.
+    ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
+    public static func perSecond(_ calls: Int, burst: Int = 1) -> ThrottleLimit {
+        rate(.perSecond(calls), burst: burst)
+    }
+
+    /// Calls per minute; see ``rate(_:burst:)``.
+    /// - Parameters:
+    ///   - calls: The number of calls allowed per minute in the long run; 1 or more.
+    ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
+    public static func perMinute(_ calls: Int, burst: Int = 1) -> ThrottleLimit {
+        rate(.perMinute(calls), burst: burst)
+    }
+
+    /// Calls in **any** interval of this length, wherever it begins. One call may exceed it: the probe after a hold, which
+    /// goes immediately.
+    ///
+    /// The throttle remembers the instant of each call: 8 bytes per call.
+    /// - Parameters:
+    ///   - calls: The most calls in any interval; 1 or more.
+    ///   - period: The interval's length; above zero.
+    public static func slidingWindow(_ calls: Int, per period: Duration) -> ThrottleLimit {
+        ThrottleLimit(
+            .slidingWindow(
+                Throttle.checks.atLeast(1, calls, "calls"), per: Throttle.checks.aboveZero(period, "period")))
+    }
+
+    /// Calls in each of successive windows, for a server that counts in this way.
+    ///
+    /// A window begins with the first call after the last one ended, as it does on servers that count from a client's first
+    /// call. If the server's windows begin at other instants, up to twice as many calls may fall in one of them. Then name an
+    /// instant at which one begins, as the server's headers tell, or use ``slidingWindow(_:per:)``, which is right wherever the
+    /// windows begin.
+    /// - Parameters:
+    ///   - calls: The most calls in each window; 1 or more.
+    ///   - period: The length of a window; above zero.
+    ///   - anchor: An instant at which a window begins, on the throttle's time base; past or future.
+    public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: MonotonicInstant? = nil)
+        -> ThrottleLimit
+    {
+        ThrottleLimit(
+            .fixedWindow(
+                Throttle.checks.atLeast(1, calls, "calls"), per: Throttle.checks.aboveZero(period, "period"),
+                anchor: anchor))
+    }
+
+    public var description: String {
+        switch kind {
+        case .unlimited: "no rate of its own"
+        case .rate(let rate, let burst): "\(rate), burst \(burst)"
+        case .slidingWindow(let calls, let period): "\(calls) in any \(period.text)"
+        case .fixedWindow(let calls, let period, _): "\(calls) in each \(period.text)"
+        }
+    }
+}
