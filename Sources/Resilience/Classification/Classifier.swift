@@ -1,7 +1,7 @@
 /// Turns an error into a ``Verdict``: the one place that decides what a failure means.
 ///
-/// Cancellation is not its business: a failure in a cancelled task is ``Verdict/cancelled`` whatever the error, and a
-/// `CancellationError` in a task that is not cancelled is a failure like any other.
+/// It does not decide about cancellation. A failure in a cancelled task is ``Verdict/cancelled`` whatever the error,
+/// and a `CancellationError` in a task that is not cancelled is classified like any other error.
 ///
 /// ```swift
 /// let classifier = Classifier { error in
@@ -11,15 +11,21 @@
 public struct Classifier: Sendable {
     private let judge: @Sendable (any Error) -> Verdict?
 
-    /// `judge` answers for the errors it knows and returns nil for the rest, which go to ``standard``.
+    /// Creates a classifier of your own.
+    /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all others, which are classified
+    ///   as by ``standard``. It is not asked about a ``Rejection``.
     public init(_ judge: @escaping @Sendable (any Error) -> Verdict?) {
         self.judge = judge
     }
 
-    /// Rejections of our policies are ``Verdict/rejected``; errors that are ``VerdictConvertible`` say for themselves;
-    /// anything else is ``Verdict/transient``.
+    /// The default classifier.
+    ///
+    /// A ``Rejection`` has its own verdict, which is ``Verdict/rejected`` unless its type says otherwise; so has an
+    /// error that is ``VerdictConvertible``. Any other error is ``Verdict/transient``.
     public static let standard = Classifier { _ in nil }
 
+    /// Returns what an error means.
+    /// - Parameter error: The error.
     public func verdict(for error: any Error) -> Verdict {
         if let rejection = error as? any Rejection { return rejection.verdict }
         if let verdict = judge(error) { return verdict }
@@ -27,7 +33,8 @@ public struct Classifier: Sendable {
     }
 }
 
-/// A result or an error that knows what it means.
+/// A result or an error that has a verdict of its own.
 public protocol VerdictConvertible {
+    /// What the result or the error means.
     var verdict: Verdict { get }
 }

@@ -1,21 +1,25 @@
-/// What one attempt's end means, for every policy alike. One ``Classifier`` makes it, at the innermost edge.
+/// What the end of an attempt means, to all policies alike. The pipeline's ``Classifier`` decides it for an error, the
+/// caller's `judge` for a result.
 public enum Verdict: Sendable, Hashable, CustomStringConvertible {
-    /// It worked.
+    /// The attempt succeeded.
     case success
-    /// It failed in a way that may pass: a lost connection, a 503.
+    /// The attempt failed in a way that may pass, such as a lost connection or status 503.
     case transient
-    /// The other side asked for fewer calls; `retryAfter` is the wait it named, if it named one.
+    /// The other side asked for fewer calls. `retryAfter` is the wait that it named; nil if it named none.
     case throttled(retryAfter: Duration?)
-    /// It failed in a way that may pass, and may have had its effect all the same; doing it again could do it twice. For
-    /// a breaker a failure like ``transient``; a retry leaves it alone unless told otherwise.
+    /// The attempt failed in a way that may pass, and may have had its effect all the same: doing it again could do it
+    /// twice.
+    ///
+    /// A breaker counts it as a failure, like ``transient``. A retry does not repeat it unless told to.
     case uncertain
-    /// It failed in a way that will not pass by itself: the other side answered, and the answer is no.
+    /// The attempt failed in a way that will not pass by itself: the other side answered, and the answer is no.
     case permanent
-    /// A policy of ours refused the call; it never reached the other side.
+    /// A policy rejected the attempt, which never reached the other side.
     case rejected
-    /// The caller no longer wants it. Neither a success nor a failure.
+    /// The caller no longer wants the result. Neither a success nor a failure.
     case cancelled
 
+    /// The other side asked for fewer calls, and named no wait.
     public static var throttled: Verdict { .throttled(retryAfter: nil) }
 
     public var description: String {
@@ -31,32 +35,44 @@ public enum Verdict: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The wait the other side named; nil unless throttled.
+    /// The wait that the other side named; nil if it named none, or the verdict is not throttled.
     public var retryAfter: Duration? {
         if case .throttled(let retryAfter) = self { retryAfter } else { nil }
     }
 
-    /// ``retryAfter``, if it is any time at all: a wait of nothing is none.
+    /// ``retryAfter`` if it is above zero; otherwise nil.
     package var namedWait: Duration? { retryAfter.flatMap { $0 > .zero ? $0 : nil } }
 
-    /// Whether it says nothing of the other side's health: the call did not reach it, or nobody waited for its end.
+    /// Whether the verdict says nothing about the other side's health: the call did not reach it, or was cancelled.
     package var saysNothing: Bool { self == .cancelled || self == .rejected }
 }
 
-/// A set of kinds of ``Verdict``: which a policy acts on.
+/// A set of kinds of ``Verdict``, such as those that a policy acts on.
 public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible {
+    /// The set as bits, one for each kind.
     public let rawValue: UInt8
 
+    /// Creates a set from its bits.
+    /// - Parameter rawValue: A bit for each kind.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The kind ``Verdict/success``.
     public static let success = VerdictSet(rawValue: 1 << 0)
+    /// The kind ``Verdict/transient``.
     public static let transient = VerdictSet(rawValue: 1 << 1)
+    /// The kind ``Verdict/throttled(retryAfter:)``, whether or not a wait was named.
     public static let throttled = VerdictSet(rawValue: 1 << 2)
+    /// The kind ``Verdict/permanent``.
     public static let permanent = VerdictSet(rawValue: 1 << 3)
+    /// The kind ``Verdict/rejected``.
     public static let rejected = VerdictSet(rawValue: 1 << 4)
+    /// The kind ``Verdict/cancelled``.
     public static let cancelled = VerdictSet(rawValue: 1 << 5)
+    /// The kind ``Verdict/uncertain``.
     public static let uncertain = VerdictSet(rawValue: 1 << 6)
 
+    /// Returns whether the set contains the kind of a verdict.
+    /// - Parameter verdict: The verdict.
     public func contains(_ verdict: Verdict) -> Bool {
         let kind: VerdictSet =
             switch verdict {

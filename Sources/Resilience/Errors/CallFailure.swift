@@ -1,4 +1,4 @@
-/// What an error was that a ``Pipeline`` threw, by what it means for the caller.
+/// What an error that a ``Pipeline`` threw means for the caller.
 ///
 /// ```swift
 /// do {
@@ -10,18 +10,21 @@
 /// }
 /// ```
 ///
-/// An operation that runs pipelines of its own may throw their errors: those have the same cases.
+/// If the operation runs pipelines of its own, their errors have the same cases.
 public enum CallFailure: Sendable, CustomStringConvertible {
     /// A policy rejected the call, or its deadline came, before its first attempt: the operation did not run.
     case rejected(any Rejection)
-    /// A policy ended the call, or says how it ended: ``TimedOut``, ``RetriesExhausted``, or an error of your policy.
+    /// A policy ended the call, or reports how it ended: ``TimedOut``, ``RetriesExhausted``, or an error of a policy of
+    /// your own.
     case ended(any PolicyError)
-    /// The caller's task was cancelled. ``CancelledWhileWaiting`` between two attempts; `CancellationError` before the first,
-    /// or if the operation throws it.
+    /// The call was cancelled: ``CancelledWhileWaiting`` in a wait between two attempts; `CancellationError` before the
+    /// first attempt, or if the operation throws it.
     case cancelled(any Error)
     /// The operation's own error.
     case operation(any Error)
 
+    /// Sorts an error by its type.
+    /// - Parameter error: An error that a pipeline threw.
     public init(_ error: any Error) {
         self =
             switch error {
@@ -32,7 +35,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
             }
     }
 
-    /// The error it was made from.
+    /// The error that was sorted.
     public var error: any Error {
         switch self {
         case .rejected(let error): error
@@ -41,11 +44,11 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether the call reached the other side, with any of its attempts: false if policies refused them all, true if the
-    /// other side answered one, nil if nobody can tell.
+    /// Whether any attempt of the call reached the other side: false if policies rejected all attempts, true if the
+    /// other side answered one, nil if it is unknown.
     ///
-    /// Of the attempts before the last it knows what a ``RetriesExhausted`` says; a refusal is thrown only by a call that has
-    /// made no attempt.
+    /// For the attempts before the last, only ``RetriesExhausted`` has an answer. A rejection is thrown only by a call
+    /// that made no attempt.
     public var reachedService: Bool? {
         switch self {
         case .rejected: false
@@ -60,7 +63,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// How long until another call may succeed, as far as a policy or the other side said.
+    /// How long until another call may succeed, as a policy or the other side said; nil if neither did.
     public var retryAfter: Duration? {
         switch self {
         case .rejected(let error): error.retryAfter
@@ -70,7 +73,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The operation's own error, of its last attempt; nil if there is none.
+    /// The error that the operation itself threw in its last attempt; nil if there is none.
     public var lastError: (any Error)? {
         switch self {
         case .rejected: nil
@@ -80,6 +83,6 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// For people, as far as the error is.
+    /// A text for people, as far as the error has one.
     public var description: String { error is CancellationError ? "Cancelled." : "\(error)" }
 }

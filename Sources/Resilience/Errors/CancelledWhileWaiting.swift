@@ -1,13 +1,18 @@
-/// The task was cancelled while it waited for another attempt: the call is over, and this is why it had to wait.
+/// The task was cancelled while it waited for another attempt. The error tells how the last attempt ended, and so why
+/// the call had to wait.
 ///
-/// A call cancelled in the operation throws what the operation throws, and one cancelled while it waits for its first
-/// attempt throws `CancellationError`.
+/// A call that is cancelled in the operation throws what the operation throws. A call that is cancelled while it waits
+/// for its first attempt throws `CancellationError`.
 public struct CancelledWhileWaiting: PolicyError {
     /// What the last attempt threw; nil if it returned a result.
     public let lastError: (any Error)?
-    /// What that error or result means.
+    /// What that error or that result means.
     public let lastVerdict: Verdict
 
+    /// Creates the error.
+    /// - Parameters:
+    ///   - lastError: What the last attempt threw; nil if it returned a result.
+    ///   - lastVerdict: What that error or that result means.
     public init(lastError: (any Error)?, lastVerdict: Verdict) {
         self.lastError = lastError
         self.lastVerdict = lastVerdict
@@ -15,7 +20,8 @@ public struct CancelledWhileWaiting: PolicyError {
 
     public var underlying: (any Error)? { lastError }
 
-    /// A result is an answer.
+    /// What ``CallFailure/reachedService`` says of ``lastError``; true if the last attempt returned a result, which is
+    /// an answer.
     public var reachedService: Bool? { lastError.map { CallFailure($0).reachedService } ?? true }
 
     public var retryAfter: Duration? { lastVerdict.retryAfter ?? lastError.flatMap { CallFailure($0).retryAfter } }

@@ -1,12 +1,13 @@
-/// The call's deadline came before the operation could begin: it did not run.
+/// The call's deadline came before the operation could begin, so the operation did not run.
 ///
-/// Thrown for a call whose deadline is over when it is made, and for one that had to wait until then for its first attempt,
-/// where no policy refused it before. A call whose deadline comes while the operation runs is cancelled, and throws
-/// ``TimedOut``.
+/// Thrown if the deadline has passed when the call is made, or if the call waits for its first attempt until the
+/// deadline and no policy rejects it before. Once the operation has begun, a call whose deadline comes is cancelled and
+/// throws ``TimedOut``.
 public struct DeadlinePassed: Rejection, Hashable {
+    /// Creates the error.
     public init() {}
 
-    /// nil: with this deadline never.
+    /// Always nil: with this deadline, no further call can succeed.
     public var retryAfter: Duration? { nil }
 
     public var description: String { "The deadline passed before the call could begin." }

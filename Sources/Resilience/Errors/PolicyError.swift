@@ -1,14 +1,14 @@
-/// An error that a policy throws in the place of the operation's, and that knows how the call fared.
+/// An error that a policy throws instead of the operation's error, and that tells how the call fared.
 ///
-/// A policy that did not let the call in throws a ``Rejection``. Conform an error of your own policy to one of the two, and
-/// ``CallFailure`` knows what to make of it.
+/// A policy that did not let the call in throws a ``Rejection``. Conform the errors of your own policy to one of the
+/// two, so that ``CallFailure`` can sort them.
 public protocol PolicyError: Error, CustomStringConvertible {
-    /// What it was about: the error of the last attempt; nil if there was none.
+    /// The error of the last attempt, which led to this one; nil if there was none.
     var underlying: (any Error)? { get }
 
-    /// Whether the call reached the other side with any of its attempts; nil if nobody can tell.
+    /// Whether any attempt of the call reached the other side; nil if it is unknown.
     var reachedService: Bool? { get }
 
-    /// How long until another call may succeed; nil if nobody can tell.
+    /// How long until another call may succeed; nil if it is unknown.
     var retryAfter: Duration? { get }
 }

@@ -1,9 +1,9 @@
-/// An error of a policy of ours: the attempt was refused and did not reach the other side. Where there is a retry around
-/// the policy, attempts before it may have.
+/// An error of a policy that rejected an attempt: the attempt did not reach the other side.
 ///
-/// Catch it to know just that: `catch let rejection as any Rejection`.
+/// A policy's rejection is thrown only by a call that made no attempt: if a further attempt is rejected, the call ends
+/// as the attempt before it did. To handle all rejections alike: `catch let rejection as any Rejection`.
 public protocol Rejection: PolicyError, VerdictConvertible {
-    /// How long until a call may be let through; nil when nobody can tell.
+    /// How long until a call may be let through; nil if it is unknown.
     var retryAfter: Duration? { get }
 }
 
@@ -12,7 +12,7 @@ extension Rejection {
     public var underlying: (any Error)? { nil }
     public var reachedService: Bool? { false }
 
-    /// "Please try again in N seconds."
+    /// "Please try again in N seconds.", with ``retryAfter`` in whole seconds, rounded up; "later" if that is nil.
     package var retryAdvice: String {
         guard let retryAfter else { return "Please try again later." }
         let seconds = max(1, retryAfter.wholeSecondsRoundedUp)

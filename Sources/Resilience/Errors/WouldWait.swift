@@ -1,9 +1,14 @@
-/// A policy asked without waiting would have had the call wait.
+/// ``Policy/acquire(options:)`` asked a policy that would have made the call wait.
 public struct WouldWait: Rejection, Hashable {
     /// The policy's name.
     public let policy: String
+    /// How long the call would have had to wait; nil if the policy can't tell.
     public let retryAfter: Duration?
 
+    /// Creates the error.
+    /// - Parameters:
+    ///   - policy: The policy's name.
+    ///   - retryAfter: How long the call would have had to wait; nil if the policy can't tell.
     public init(policy: String, retryAfter: Duration?) {
         self.policy = policy
         self.retryAfter = retryAfter

@@ -1,4 +1,4 @@
-/// An observer that counts: how often each policy of each pipeline did what. For a metrics exporter, or a status page.
+/// An observer that counts events by pipeline, policy and kind: for a metrics exporter or a status page.
 ///
 /// ```swift
 /// let counter = EventCounter()
@@ -7,27 +7,29 @@
 /// for (key, count) in counter.counts.byKey { report("\(key)", count) }       // "activities/breaker.opened", 3
 /// ```
 ///
-/// Counts only grow, as exporters want it, until ``reset()``.
+/// Until ``reset()``, counts only grow, as metrics exporters expect.
 public final class EventCounter: PolicyObserver {
     private let state: Locked<EventCounts>
 
-    /// - Parameter limit: how many different keys are counted apart, 0 or more. The rest are counted together, so that a
-    ///   pipeline for each customer does not take memory for ever.
+    /// Creates a counter without counts.
+    /// - Parameter limit: How many different keys are counted separately, 0 or more. 1000 by default. Events of other
+    ///   keys are counted together in ``EventCounts/others``, so that a pipeline for each customer does not use ever
+    ///   more memory.
     public init(limit: Int = 1000) {
         state = Locked(EventCounts(limit: SettingChecks("EventCounter").atLeast(0, limit, "limit")))
     }
 
     public func receive(_ event: PolicyEvent) {
-        // Made before the lock: `kind` is a user's code.
+        // Made before the lock is taken: `kind` is user code.
         let key = EventCounts.Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
         state.withLock { $0.add(key) }
     }
 
-    /// What was counted so far.
+    /// The events counted so far.
     public var counts: EventCounts { state.withLock { $0 } }
 
-    /// Begins anew, with no keys.
-    /// - Returns: what was counted until then. No event is lost in between, nor counted twice.
+    /// Removes all counts and keys.
+    /// - Returns: The events counted until now. No event is lost in between, and none is counted twice.
     @discardableResult
     public func reset() -> EventCounts {
         state.withLock { counts in
@@ -37,16 +39,22 @@ public final class EventCounter: PolicyObserver {
     }
 }
 
-/// How often what happened.
+/// How many events there were, by pipeline, policy and kind.
 public struct EventCounts: Sendable, Hashable {
-    /// What is counted apart.
+    /// What is counted separately: one kind of event of one policy, in one pipeline.
     public struct Key: Sendable, Hashable, CustomStringConvertible {
-        /// nil for policies used by hand.
+        /// The pipeline's name; nil for events outside of a pipeline.
         public let pipeline: String?
+        /// The policy's name.
         public let policy: String
-        /// See ``PolicyEventDetail/kind``.
+        /// The event's kind: see ``PolicyEventDetail/kind``.
         public let kind: String
 
+        /// Creates a key.
+        /// - Parameters:
+        ///   - pipeline: The pipeline's name; nil for events outside of a pipeline.
+        ///   - policy: The policy's name.
+        ///   - kind: The event's kind.
         public init(pipeline: String?, policy: String, kind: String) {
             self.pipeline = pipeline
             self.policy = policy
@@ -56,15 +64,19 @@ public struct EventCounts: Sendable, Hashable {
         public var description: String { "\(pipeline.map { "\($0)/" } ?? "")\(policy).\(kind)" }
     }
 
-    /// The most keys that are counted apart.
+    /// The greatest number of keys that are counted separately.
     public let limit: Int
+    /// The number of events of each key.
     public private(set) var byKey: [Key: Int] = [:]
-    /// Events whose keys came after `limit` others.
+    /// The number of events whose key came after ``limit`` other keys.
     public private(set) var others = 0
 
     init(limit: Int) { self.limit = limit }
 
-    /// How often a policy did this, in all pipelines and by hand.
+    /// Returns the number of a policy's events of one kind, in all pipelines and outside of them.
+    /// - Parameters:
+    ///   - kind: The kind of event: see ``PolicyEventDetail/kind``.
+    ///   - policy: The policy's name.
     public func count(_ kind: String, of policy: String) -> Int {
         byKey.reduce(0) { sum, entry in
             entry.key.policy == policy && entry.key.kind == kind ? sum.saturatingAdding(entry.value) : sum

@@ -1,10 +1,12 @@
-/// Something a policy did, told to observers. Each policy declares its own enum of these, e.g. ``CircuitBreaker/Event``.
+/// Something that a policy did, as its observers are told. Each policy declares an enum of its own, such as
+/// ``CircuitBreaker/Event``.
 ///
 /// The description is one readable log line without a time stamp.
 public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
-    /// A short, stable name for what happened, without its particulars: "opened". It counts events: see ``EventCounter``.
+    /// A short, stable name for what happened, without details, such as "opened". ``EventCounter`` counts events by it.
     ///
-    /// One of few for a policy, and never made of data. By default the type's name, for all its events alike.
+    /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
+    /// for all its events.
     var kind: String { get }
 }
 
@@ -12,16 +14,23 @@ extension PolicyEventDetail {
     public var kind: String { "\(Self.self)" }
 }
 
-/// A ``PolicyEventDetail`` and where it came from.
+/// An event, and where and when it happened.
 public struct PolicyEvent: Sendable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
-    /// The pipeline's name; nil when the policy was used by hand.
+    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand.
     public let pipeline: String?
     /// When it happened, on the policy's time base.
     public let time: MonotonicInstant
+    /// What happened.
     public let detail: any PolicyEventDetail
 
+    /// Creates an event.
+    /// - Parameters:
+    ///   - policy: The policy's name.
+    ///   - pipeline: The pipeline's name; nil if the event belongs to no call of a pipeline.
+    ///   - time: When it happened, on the policy's time base.
+    ///   - detail: What happened.
     public init(policy: String, pipeline: String?, time: MonotonicInstant, detail: any PolicyEventDetail) {
         self.policy = policy
         self.pipeline = pipeline
@@ -32,8 +41,10 @@ public struct PolicyEvent: Sendable, CustomStringConvertible {
     public var description: String { "[\(pipeline.map { "\($0)/" } ?? "")\(policy)] \(detail)" }
 }
 
-/// Receives events, on whatever task caused them, outside every lock. It must not block.
+/// Receives events, in the task or on the thread that caused them, outside of every lock. It must not block.
 public protocol PolicyObserver: Sendable {
+    /// Receives an event. May be called concurrently.
+    /// - Parameter event: The event.
     func receive(_ event: PolicyEvent)
 }
 
@@ -41,6 +52,8 @@ public protocol PolicyObserver: Sendable {
 public struct ClosureObserver: PolicyObserver {
     private let body: @Sendable (PolicyEvent) -> Void
 
+    /// Creates an observer that calls a closure with each event.
+    /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
     public init(_ body: @escaping @Sendable (PolicyEvent) -> Void) { self.body = body }
 
     public func receive(_ event: PolicyEvent) { body(event) }

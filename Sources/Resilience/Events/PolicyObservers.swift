@@ -1,8 +1,9 @@
 import Synchronization
 
-/// Who listens to a policy or a pipeline. Listening can begin and end at any time, from inside a delivery too.
+/// The observers of a policy or a pipeline. Observers can be added and removed at any time, also while an event is
+/// sent.
 ///
-/// Nobody listening costs one atomic load.
+/// Without observers, an event costs one atomic load.
 public final class PolicyObservers: Sendable {
     private struct Entry: Sendable {
         let id: UInt64
@@ -17,16 +18,20 @@ public final class PolicyObservers: Sendable {
     private let state: Locked<State>
     private let count: Atomic<Int>
 
+    /// Creates a list of observers.
+    /// - Parameter observers: The first observers, which can't be removed.
     public init(_ observers: (any PolicyObserver)...) {
         let entries = observers.enumerated().map { Entry(id: UInt64($0.offset), observer: $0.element) }
         state = Locked(State(entries: entries, lastID: UInt64(entries.count)))
         count = Atomic(entries.count)
     }
 
-    /// Whether anybody listens.
+    /// Whether there are no observers.
     public var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
-    /// Adds an observer, until ``Subscription/cancel()``.
+    /// Adds an observer, which stays until ``Subscription/cancel()``.
+    /// - Parameter observer: The observer.
+    /// - Returns: The subscription, which removes the observer again.
     @discardableResult
     public func add(_ observer: some PolicyObserver) -> Subscription {
         state.withLock { state in
@@ -37,16 +42,19 @@ public final class PolicyObservers: Sendable {
         }
     }
 
-    /// Adds a closure, until ``Subscription/cancel()``.
+    /// Adds a closure as an observer, which stays until ``Subscription/cancel()``.
+    /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
+    /// - Returns: The subscription, which removes the observer again.
     @discardableResult
     public func add(_ body: @escaping @Sendable (PolicyEvent) -> Void) -> Subscription { add(ClosureObserver(body)) }
 
-    /// Tells everybody who listens now.
+    /// Sends an event to all observers that there are now.
+    /// - Parameter event: The event.
     public func send(_ event: PolicyEvent) {
         for entry in state.withLock({ $0.entries }) { entry.observer.receive(event) }
     }
 
-    /// Tells everybody of something that no call of a pipeline did. The event is made only if somebody listens.
+    /// Sends an event that belongs to no call of a pipeline. The event is made only if there is an observer.
     func send(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
         at time: @autoclosure () -> MonotonicInstant
@@ -56,7 +64,7 @@ public final class PolicyObservers: Sendable {
     }
 
     private func remove(_ id: UInt64) {
-        // What is removed is let go of after the lock: its deinit may be a user's code.
+        // The removed observer is released after the lock: its deinit may be user code.
         let removed: Entry? = state.withLock { state in
             guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
             let entry = state.entries.remove(at: index)
@@ -66,11 +74,12 @@ public final class PolicyObservers: Sendable {
         _ = removed
     }
 
-    /// The receipt for having been added. Dropping it changes nothing; ``cancel()`` ends the listening.
+    /// A handle to remove an added observer. Dropping it changes nothing; ``cancel()`` removes the observer.
     public struct Subscription: Sendable {
         fileprivate weak let observers: PolicyObservers?
         fileprivate let id: UInt64
 
+        /// Removes the observer. An event that is being sent may still reach it.
         public func cancel() { observers?.remove(id) }
     }
 }

@@ -2,9 +2,9 @@ public import Synchronization
 
 /// A value behind a lock: a `Mutex` that the thread sanitizer can see.
 ///
-/// On Linux the lock of `Mutex` lies in a library that is not instrumented, so the sanitizer takes all that it guards for
-/// races. With `-D SANITIZE_THREAD` every critical section is framed by an atomic of our own, which it does see. The
-/// exclusion stays the mutex's; a value used without the lock is still reported.
+/// On Linux the lock of `Mutex` is in a library that is not instrumented, so the sanitizer reports races on everything
+/// that the lock guards. With `-D SANITIZE_THREAD` an atomic, which the sanitizer does see, frames every critical
+/// section. The mutex still excludes other threads, and a value that is used without the lock is still reported.
 @frozen @usableFromInline package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     @usableFromInline let mutex: Mutex<Value>
     #if SANITIZE_THREAD

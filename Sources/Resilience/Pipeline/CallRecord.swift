@@ -1,8 +1,9 @@
-/// What observers of a pipeline are told of a call as a whole and of its attempts. Made only for calls that are told of, or
-/// have a deadline.
+/// Counts the attempts of a call, and measures how long they and the call take, for the pipeline's observers.
+///
+/// Made only for calls that are not plain: see `PipelineCore.isPlain(_:)`.
 @usableFromInline struct CallRecord {
     private let began: MonotonicInstant
-    /// Runs of the operation.
+    /// The number of times that the operation has begun.
     @usableFromInline private(set) var attempts = 0
 
     @usableFromInline init(beganAt began: MonotonicInstant) { self.began = began }
@@ -51,19 +52,28 @@
 }
 
 extension Pipeline {
-    /// What a pipeline tells its observers of its calls, beside what its policies tell of what they do: for metrics and logs.
+    /// How an attempt or a whole call of a pipeline ended, and how long it took: for metrics and logs.
     ///
-    /// As these events tell it, the policy is "call": a pipeline has a name of its own.
+    /// A pipeline sends these events to its observers, in addition to the events of its policies. Their
+    /// ``PolicyEvent/policy`` is "call", and their ``PolicyEvent/pipeline`` is the pipeline's name.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The operation returned in this attempt, and it took that long.
+        /// The attempt with this number succeeded, after this time.
         case attemptSucceeded(Int, took: Duration)
-        /// The operation threw in this attempt, or returned something that means failure.
+        /// The attempt with this number failed, after this time: the operation threw, or returned a result that means
+        /// failure. The verdict is ``Verdict/cancelled`` if the task was cancelled.
         case attemptFailed(Int, Verdict, took: Duration)
-        /// The call succeeded. It took that long with all its attempts and waits, and the operation ran so many times.
+        /// The call succeeded. `took` is its duration with all attempts and waits; `attempts` is how often the
+        /// operation ran.
         case succeeded(took: Duration, attempts: Int)
+        /// The call failed with this verdict: it threw, or returned a result that means failure. `took` is its duration
+        /// with all attempts and waits; `attempts` is how often the operation ran.
         case failed(Verdict, took: Duration, attempts: Int)
-        /// A policy refused it, or the operation's error is a ``Rejection``.
+        /// The call ended with the verdict ``Verdict/rejected``: a policy rejected it, its deadline passed before the
+        /// operation could begin, or the operation's own error or result has that verdict. `took` is its duration with
+        /// all attempts and waits; `attempts` is how often the operation ran.
         case rejected(took: Duration, attempts: Int)
+        /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. `took` is its
+        /// duration with all attempts and waits; `attempts` is how often the operation ran.
         case cancelled(took: Duration, attempts: Int)
 
         static var source: String { "call" }

@@ -1,6 +1,6 @@
-/// The only place that waits.
+/// The driver: walks a call through a segment's policies, and does all their waiting.
 extension Segment {
-    /// Walks in from where the call stands.
+    /// Enters the policies from `frame.next` on, until one does not let the call go on, or all have let it in.
     @inlinable func walkIn(_ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         var index = frame.next
         while index < count {
@@ -21,7 +21,7 @@ extension Segment {
         return .operation
     }
 
-    /// Walks out of every policy that is owed an exit, or to the first that wants another round.
+    /// Exits every policy that is owed an exit, innermost first, until one asks for another round.
     @inlinable func walkOut(_ call: inout PolicyCall, _ frame: inout Frame, _ outcome: PolicyOutcome) -> Step {
         var index = frame.open
         while index > 0 {
@@ -49,7 +49,7 @@ extension Segment {
     @inlinable func returned(_ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         call.reading = nil
         if case .success = verdict { return walkOut(&call, &frame, .success) }
-        // Nobody waits for a better result: what there is goes back as it is.
+        // Cancelled, so that no policy asks for a better result: this one is returned as it is.
         return walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
     }
 
@@ -60,43 +60,46 @@ extension Segment {
         return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
 
-    /// Suspends as the frame says, then walks in again; or, if the task was cancelled meanwhile, walks out.
+    /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
         guard wake == .cancelled || Task.isCancelled else {
             let step = walkIn(&call, &frame)
-            // The wake, or what came before it, may have been late: no attempt begins after the deadline.
+            // The call may have been woken late, or was late before: no attempt begins at the deadline or later.
             guard step == .operation, call.isOver else { return step }
             return walkOut(&call, &frame, PolicyOutcome(.rejected, error: DeadlinePassed()))
         }
         let error: any Error =
             wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) } ?? CancellationError()
         let outcome = PolicyOutcome(.cancelled, error: error)
-        // The policy to be asked next is owed no exit: the wait was between two rounds of its own.
+        // If `next` equals `open`, the wait was between two rounds of the policy at `next`: it is owed no exit, but is
+        // told that the round does not come.
         let next = frame.next
         guard next == frame.open else { return walkOut(&call, &frame, outcome) }
         frame.withSlot(next) { abandon(at: next, &call, &$0) }
         return walkOut(&call, &frame, frame.leave(next, with: outcome))
     }
 
-    /// Walks in and stays inside, however long that takes: for a ``PolicyPermit``, whose holder walks out.
+    /// Enters the policies, waits for as long as they say, and stays inside: for a ``PolicyPermit``, which exits when
+    /// it is reported.
     nonisolated(nonsending) func enter(_ call: inout PolicyCall, _ frame: inout Frame) async throws {
         var step = walkIn(&call, &frame)
         while step == .wait { step = await wait(&call, &frame) }
         if case .failure(let error) = frame.trouble { throw error }
     }
 
-    /// The driver: walks in, calls `body` where the caller is, walks out, and does all the waiting in between.
+    /// Enters the policies, calls `body` in the caller's isolation, exits the policies, and does all the waiting in
+    /// between.
     ///
-    /// The call is passed on `inout`, here and below, for one reason: copying it would count references.
+    /// The call is passed `inout`, here and below: it can't be copied, and reading its time changes it.
     @inlinable @inline(__always) nonisolated(nonsending) func drive<R>(
         _ call: inout PolicyCall, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var frame = Frame()
-        // What the operation returned, if that is not the end of it.
+        // The operation's latest result, for a call that goes on after it.
         var last: R?
         var step = walkIn(&call, &frame)
         while true {
@@ -115,7 +118,7 @@ extension Segment {
             case .wait:
                 step = await wait(&call, &frame)
             case .done:
-                // The call was refused after this.
+                // A further attempt was rejected: the call ends with the result of the attempt before it.
                 if let last { return last }
                 preconditionFailure("done without a result")
             case .failed:

@@ -1,30 +1,30 @@
-/// What the driver does next. The particulars are in the ``Frame``: a trivial answer keeps the usual path free of copies.
+/// What the driver does next. Details are in the ``Frame``: a trivial type keeps the usual path free of copies.
 @usableFromInline enum Step: UInt8 {
-    /// All policies let the call through.
+    /// Run the operation, or what else comes inside: all policies of the segment let the call in.
     case operation
-    /// Suspend until the frame's waiter is resumed or its instant comes, then walk in again.
+    /// Suspend until the frame's waiter is resumed or its instant comes, then enter the policies again.
     case wait
-    /// The call is over and has failed with the frame's error.
+    /// The call leaves the segment with the frame's error.
     case failed
-    /// The call is over, and what the operation returned last is its result.
+    /// The call leaves the segment, and what the operation returned last is its result.
     case done
 }
 
-/// One call's memory while it walks through up to ``Frame/capacity`` policies. Lives in the caller's async frame: no
-/// allocation.
+/// A call's memory while it walks through up to ``Frame/capacity`` policies. It lives in the caller's async frame, so
+/// it allocates nothing.
 @frozen @usableFromInline struct Frame {
     @usableFromInline static let capacity = 8
 
     @usableFromInline var slots = (
         PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot()
     )
-    /// The policy to be asked next.
+    /// The index of the policy to enter next.
     @usableFromInline var next = 0
-    /// How many policies are owed an exit: those before this index.
+    /// The number of policies that are owed an exit: those before this index.
     @usableFromInline var open = 0
     /// A bit for each policy that has asked for another round since the call first entered it.
     @usableFromInline var rounds: UInt8 = 0
-    /// nil as long as all goes well.
+    /// nil until the call waits or fails.
     @usableFromInline var trouble: Trouble?
 
     @inlinable init() {}
@@ -45,21 +45,20 @@
         return .wait
     }
 
-    /// The policy at this index wants another round after `outcome`.
+    /// Prepares another round of the policy at `index` after `outcome`, to begin at `instant`.
     @usableFromInline mutating func goRound(at instant: MonotonicInstant, from index: Int, after outcome: PolicyOutcome)
         -> Step
     {
         rounds |= 1 << UInt8(index)
-        // A refusal does not hide how the attempt before it ended.
+        // A rejected or cancelled attempt does not hide how the attempt before it ended.
         return wait(
             nil, until: instant, next: index, open: index,
             after: outcome.verdict.saysNothing ? last ?? outcome : outcome)
     }
 
-    /// The call leaves the policy at this index for good.
-    ///
-    /// A call that was refused after an attempt has failed all the same, and not because it was refused: it ends as that
-    /// attempt did.
+    /// Clears the mark that the policy at `index` asked for another round, since the call leaves it.
+    /// - Returns: How the call ends for the policies further out. A call whose further attempt was rejected ends as the
+    ///   attempt before it did; any other call ends with `outcome`.
     @usableFromInline mutating func leave(_ index: Int, with outcome: PolicyOutcome) -> PolicyOutcome {
         let wentRound = rounds & 1 << UInt8(index) != 0
         rounds &= ~(1 << UInt8(index))
@@ -69,15 +68,15 @@
         return last
     }
 
-    /// How the last attempt ended, for a call that goes round again.
+    /// How the attempt before the latest wait ended; nil before the first attempt has ended.
     @inlinable var last: PolicyOutcome? {
         guard case .wait(let wait) = trouble else { return nil }
         return wait.last
     }
 }
 
-/// What a call that waits or fails has to remember. One word, so that a call that does neither has one thing to look at
-/// when it cleans up, and one that fails allocates nothing.
+/// What a call remembers when it waits or fails. It is one word: a call that does neither has one thing to check when
+/// it cleans up, and a call that fails allocates nothing.
 @usableFromInline enum Trouble {
     /// For ``Step/wait``, and kept while the call walks in again.
     case wait(Wait)
@@ -88,7 +87,7 @@
 @usableFromInline final class Wait {
     let waiter: PolicyWaiter
     let ends: MonotonicInstant
-    /// How the attempt before it ended; nil before the first.
+    /// How the attempt before the wait ended; nil before the first attempt has ended.
     @usableFromInline let last: PolicyOutcome?
 
     init(_ waiter: PolicyWaiter, until ends: MonotonicInstant, last: PolicyOutcome?) {

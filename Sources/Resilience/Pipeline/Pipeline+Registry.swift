@@ -1,17 +1,26 @@
 extension Pipeline: RegistryEntry {
-    /// Its policies count as held by it alone: who takes one out of a pipeline of a registry keeps the pipeline too.
+    /// Returns whether nobody but the registry holds the pipeline.
+    ///
+    /// References to its policies alone do not count. To keep a policy of a registry's pipeline in use, hold the
+    /// pipeline.
+    /// - Parameter entry: The pipeline.
     public static func isUniquelyHeld(_ entry: inout Pipeline) -> Bool { isKnownUniquelyReferenced(&entry.core) }
 
-    /// Whether all of its policies are at rest.
+    /// Whether all policies of the pipeline are at rest. Around policies are not asked.
     public var isAtRest: Bool { policies.allSatisfy(\.isAtRest) }
 
+    /// Returns whether each policy is at rest, or may be evicted although it is not.
+    /// - Parameter time: For how long, at least, nobody has used the pipeline.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         policies.allSatisfy { $0.isAtRest || ($0 as? any RegistryEntry)?.canBeEvicted(unusedFor: time) ?? false }
     }
 
+    /// Sets each policy back to how it was made. Around policies stay as they are.
     public func reset() { for policy in policies { policy.reset() } }
 
-    /// Whether the two have the same policies in the same order and the same time base, and each can go on.
+    /// Returns whether both pipelines have the same time base and policies of the same types in the same order, and
+    /// each policy can go on with its new settings.
+    /// - Parameter other: The pipeline with the new settings.
     public func canBeReconfigured(like other: Pipeline) -> Bool {
         timeBase === other.timeBase && elements.count == other.elements.count
             && zip(elements, other.elements).allSatisfy { old, new in
@@ -23,10 +32,11 @@ extension Pipeline: RegistryEntry {
             }
     }
 
-    /// The other pipeline, with this one's policies in the places of those that keep a state: each goes on with its new
-    /// settings.
-    /// - Returns: nil unless the two have the same policies in the same order and the same time base, and each can go on;
-    ///   nothing has changed then.
+    /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state. Each of these
+    /// goes on with its new settings.
+    /// - Parameter other: The pipeline with the new settings.
+    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then; nil, too, if a policy
+    ///   can't go on although it could when it was asked, and the policies before it have changed then.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else { return nil }
         var merged: [Element] = []
@@ -35,13 +45,14 @@ extension Pipeline: RegistryEntry {
                 merged.append(new)
                 continue
             }
-            // It can, as it has just said, unless its state decides that and has changed.
+            // nil only if the policy decides by its state, which has changed since it was asked.
             guard let policy = old.reconfigured(likeAny: new) else { return nil }
             merged.append(.policy(policy))
         }
         return Pipeline(like: other, elements: merged)
     }
 
+    /// The circuit breakers of the pipeline, outermost first.
     public var circuitBreakers: [CircuitBreaker] { policies.compactMap { $0 as? CircuitBreaker } }
 
     var policies: [any Policy] {
@@ -57,7 +68,7 @@ extension Policy {
         return (self as? any RegistryEntry)?.canBeReconfigured(likeEntry: other) ?? true
     }
 
-    /// Itself with new settings if it is an entry of its own; the other, with its state if it has one, if not.
+    /// Returns this policy with the other's settings if it is a ``RegistryEntry``; otherwise the other policy as it is.
     fileprivate func reconfigured(likeAny other: any Policy) -> (any Policy)? {
         guard let other = other as? Self else { return nil }
         guard let entry = self as? any RegistryEntry else { return other }

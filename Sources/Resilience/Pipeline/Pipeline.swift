@@ -12,18 +12,25 @@
 /// let page = try await pipeline.run { try await client.activities() }
 /// ```
 ///
-/// A pipeline is a plain value: store it, pass it on, nest it (its policies join the outer list). The operation runs in
-/// the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something not `Sendable`.
+/// A pipeline is a plain value: store it, pass it on, nest it in another, whose list its policies join. The operation
+/// runs in the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something that is
+/// not `Sendable`.
 public struct Pipeline: Sendable {
     @usableFromInline var core: PipelineCore
 
+    /// Creates a pipeline of these policies.
+    ///
+    /// All policies must have the pipeline's time base, and an object that can't nest in itself
+    /// (``PolicyTraits/canNestInItself``) may be in the pipeline only once. Otherwise this traps.
+    ///
     /// - Parameters:
-    ///   - name: names the pipeline in events.
-    ///   - timeBase: where it reads the time and sleeps. By default that of its policies, or ``TimeBase/system`` if none
-    ///     keeps readings. All policies must live in this one, and none that can't
-    ///     nest in itself (``PolicyTraits/canNestInItself``) be in it twice.
-    ///   - classifier: says what an error means, for all its policies.
-    ///   - observers: who is told what its policies do to calls of this pipeline.
+    ///   - name: The pipeline's name in events. "pipeline" by default.
+    ///   - timeBase: The clock that the pipeline reads and sleeps by. By default that of its policies, or
+    ///     ``TimeBase/system`` if none of them has one.
+    ///   - classifier: Decides what an error means, for all policies of the pipeline.
+    ///   - observers: The observers that are told what the policies do to calls of this pipeline, and how the calls
+    ///     end.
+    ///   - elements: The policies, outermost first. A pipeline in this list contributes its policies.
     public init(
         _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
         observers: PolicyObservers = PolicyObservers(), @PipelineBuilder _ elements: () -> [Element]
@@ -46,7 +53,7 @@ public struct Pipeline: Sendable {
 
     private static func checkNesting(of elements: [Element], _ name: String) {
         var seen: Set<ObjectIdentifier> = []
-        // Of structs there are only copies, and a box of one has no identity.
+        // Only classes are checked: a struct is copied, and a box around one has no identity.
         for element in elements {
             guard let object = element.object, !seen.insert(ObjectIdentifier(object)).inserted else { continue }
             precondition(
@@ -55,53 +62,73 @@ public struct Pipeline: Sendable {
         }
     }
 
-    /// `other` made of these, which are of the same time base.
+    /// Makes a pipeline like `other` of these policies, which have the same time base.
     init(like other: Pipeline, elements: [Element]) {
         core = PipelineCore(
             name: other.name, timeBase: other.timeBase, classifier: other.core.classifier, observers: other.observers,
             elements: elements)
     }
 
+    /// The pipeline's name.
     public var name: String { core.name ?? "" }
 
-    /// What it is made of, outermost first.
+    /// The policies of the pipeline, outermost first.
     public var elements: [Element] { core.elements }
 
-    /// Who is told what its policies do to calls of this pipeline.
+    /// The observers that are told what the policies do to calls of this pipeline, and how the calls end.
     public var observers: PolicyObservers { core.observers }
 
     /// The time base of the pipeline and of its policies.
     public var timeBase: any TimeBase { core.timeBase }
 
-    /// What an error that `run` threw means.
+    /// Returns what an error means by the pipeline's classifier, such as an error that `run` threw.
+    ///
+    /// It does not know whether a task was cancelled: a `CancellationError` is classified like any other error.
+    /// - Parameter error: The error.
     public func verdict(for error: any Error) -> Verdict { core.classifier.verdict(for: error) }
 
-    /// Runs `operation` through the policies, as often as they say.
+    /// Runs the operation through the policies, as often as they say.
     ///
-    /// - Parameter options: what the policies are to know of this call.
-    /// - Returns: what the operation returned.
-    /// - Throws: what the operation threw in its last attempt; a ``Rejection`` if a policy refused the first attempt;
-    ///   ``TimedOut``, also for the deadline in `options`; `CancellationError` if the task was cancelled before its first
-    ///   attempt, or ``CancelledWhileWaiting`` before a further one. ``CallFailure`` tells them apart; <doc:ErrorsGuide> has
-    ///   them all.
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - operation: The operation. It runs in the caller's isolation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw in its last attempt; a ``Rejection`` if a policy rejected the first attempt,
+    ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
+    ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
+    ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
-    /// Runs `operation` in the same way, and tells it its attempt and deadline.
+    /// Runs the operation through the policies, and tells it the number and the deadline of each attempt.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    ///   <doc:ErrorsGuide>.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: { _ in .success }, { try await operation(CallAttempt($0)) })
     }
 
-    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
+    /// Runs an operation whose result may mean failure, such as a response with status 503, through the policies.
     ///
-    /// When attempts run out, or a policy refuses a further one, the last result is returned, so that the caller still sees
-    /// it.
-    /// - Parameter judge: what a result means.
+    /// When attempts run out, or a further attempt is rejected, the last result is returned, so that the caller still
+    /// sees it.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
+    ///   - operation: The operation. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    ///   <doc:ErrorsGuide>.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -109,7 +136,18 @@ public struct Pipeline: Sendable {
         try await core.run(options, judging: judge, { _ in try await operation() })
     }
 
-    /// Runs `operation` in the same way, for results that may mean failure, and tells it its attempt and deadline.
+    /// Runs an operation whose result may mean failure through the policies, and tells it the number and the deadline
+    /// of each attempt.
+    ///
+    /// When attempts run out, or a further attempt is rejected, the last result is returned.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
+    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    ///   <doc:ErrorsGuide>.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
@@ -119,15 +157,30 @@ public struct Pipeline: Sendable {
 }
 
 extension Policy {
-    /// Runs `operation` guarded by this policy alone: a pipeline of one.
+    /// Runs the operation guarded by this policy alone, on the policy's time base, or the system's if it has none.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - operation: The operation. It runs in the caller's isolation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
+    ///   <doc:ErrorsGuide>.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: PipelineCore.bare(on: timeBase), options, judging: { _ in .success }, operation)
     }
 
-    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
-    /// - Parameter judge: what a result means.
+    /// Runs an operation whose result may mean failure, such as a response with status 503, guarded by this policy
+    /// alone.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
+    ///   - operation: The operation. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
+    ///   <doc:ErrorsGuide>.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -147,7 +200,7 @@ extension Policy {
         return try await runWatched(on: core, options, judging: judge, operation)
     }
 
-    /// Apart from the plain call, whose frame it would make larger.
+    /// Runs a call that is not plain. It stands apart, since it would make the frame of the plain call larger.
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
         on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -157,15 +210,28 @@ extension Policy {
 }
 
 extension AroundPolicy {
-    /// Runs `operation` guarded by this policy alone: a pipeline of one, on the system's time base.
+    /// Runs the operation guarded by this policy alone, on the system's time base.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - operation: The operation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
     public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, operation)
     }
 
-    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
-    /// - Parameter judge: what a result means.
+    /// Runs an operation whose result may mean failure, such as a response with status 503, guarded by this policy
+    /// alone, on the system's time base.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means.
+    ///   - operation: The operation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
     public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R

@@ -1,10 +1,12 @@
 extension Pipeline {
-    /// One policy of a pipeline, of either sort.
+    /// A policy in a pipeline's list.
     public enum Element: Sendable, CustomStringConvertible {
+        /// A policy that guards calls in two synchronous steps.
         case policy(any Policy)
+        /// A policy that runs the inside in a task of its own.
         case around(any AroundPolicy)
 
-        /// The name of the policy.
+        /// The policy's name.
         public var name: String {
             switch self {
             case .policy(let policy): policy.name
@@ -12,7 +14,7 @@ extension Pipeline {
             }
         }
 
-        /// nil for a struct.
+        /// The policy, if it is an object; nil for a struct.
         var object: AnyObject? {
             switch self {
             case .policy(let policy): type(of: policy) is AnyObject.Type ? policy as AnyObject : nil
@@ -20,7 +22,7 @@ extension Pipeline {
             }
         }
 
-        /// What it does to calls.
+        /// What the policy does to calls.
         public var traits: PolicyTraits {
             switch self {
             case .policy(let policy): policy.traits
@@ -37,14 +39,30 @@ extension Pipeline {
     }
 }
 
-/// Collects the policies of a ``Pipeline``, outermost first. A pipeline named inside gives its own policies.
+/// Builds the list of a ``Pipeline``'s policies, outermost first. A pipeline in the list contributes its policies.
 @resultBuilder public enum PipelineBuilder {
+    /// Returns a list of one policy.
+    /// - Parameter policy: A policy of the pipeline.
     public static func buildExpression(_ policy: any Policy) -> [Pipeline.Element] { [.policy(policy)] }
+    /// Returns a list of one around policy.
+    /// - Parameter around: An around policy of the pipeline.
     public static func buildExpression(_ around: some AroundPolicy) -> [Pipeline.Element] { [.around(around)] }
+    /// Returns the list of the policies of a nested pipeline.
+    /// - Parameter inner: The nested pipeline. Its name, classifier and observers are not used.
     public static func buildExpression(_ inner: Pipeline) -> [Pipeline.Element] { inner.elements }
+    /// Returns one list of all the parts.
+    /// - Parameter parts: The parts, outermost first.
     public static func buildBlock(_ parts: [Pipeline.Element]...) -> [Pipeline.Element] { parts.flatMap { $0 } }
+    /// Returns the policies of an `if` without `else`; none if its condition is false.
+    /// - Parameter part: The policies; nil if the condition is false.
     public static func buildOptional(_ part: [Pipeline.Element]?) -> [Pipeline.Element] { part ?? [] }
+    /// Returns the policies of the first branch of an `if` or `switch`.
+    /// - Parameter first: The policies of the branch.
     public static func buildEither(first: [Pipeline.Element]) -> [Pipeline.Element] { first }
+    /// Returns the policies of the second branch of an `if` or `switch`.
+    /// - Parameter second: The policies of the branch.
     public static func buildEither(second: [Pipeline.Element]) -> [Pipeline.Element] { second }
+    /// Returns one list of the policies of all passes of a `for` loop.
+    /// - Parameter parts: The policies of each pass, outermost first.
     public static func buildArray(_ parts: [[Pipeline.Element]]) -> [Pipeline.Element] { parts.flatMap { $0 } }
 }

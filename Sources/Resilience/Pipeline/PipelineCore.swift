@@ -1,4 +1,4 @@
-/// What stays the same for every call of one pipeline.
+/// What all calls of one pipeline share.
 @usableFromInline final class PipelineCore: Sendable {
     let name: String?
     let timeBase: any TimeBase
@@ -20,7 +20,8 @@
         outermost = PipelineSegment(elements[...])
     }
 
-    /// For a policy used without a pipeline, on the system's time base: shared, so that such a call allocates nothing.
+    /// The core of policies that are used without a pipeline on the system's time base. It is shared, so that such a
+    /// call allocates nothing.
     private static let bare = PipelineCore(name: nil, timeBase: .system)
 
     @usableFromInline static func bare(on timeBase: (any TimeBase)?) -> PipelineCore {
@@ -28,7 +29,7 @@
         return PipelineCore(name: nil, timeBase: timeBase)
     }
 
-    /// For a call of a policy without a pipeline that is more than plain.
+    /// Returns the core of a call that uses this policy without a pipeline and is not plain.
     @usableFromInline func of(_ policy: some Policy) -> PipelineCore {
         PipelineCore(name: nil, timeBase: timeBase, elements: [.policy(policy)])
     }
@@ -37,7 +38,7 @@
         _ options: RunOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
-        // The call does not count its reference.
+        // The call holds a reference to this object that is not counted.
         defer { withExtendedLifetime(self) {} }
         var call = PolicyCall(self, options)
         return try await run(&call, judging: judge, body)
@@ -51,7 +52,7 @@
         return try await runWatched(&call, judging: judge, body)
     }
 
-    /// Whether the call can begin at once, has no deadline of its own, and nobody is to be told of it.
+    /// Whether the task is not cancelled, the call has no deadline, and the pipeline has no observers.
     @usableFromInline func isPlain(_ call: borrowing PolicyCall) -> Bool {
         !Task.isCancelled && call.options.deadline == .distantFuture && observers.isEmpty
     }
@@ -61,7 +62,7 @@
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
-        // A result must not pass through the around policies, whose code knows nothing of its type.
+        // The result does not pass through around policies, whose code does not know its type.
         var result: R?
         _ = try await outermost.descend(&call) { call in
             let returned = try await body(&call)
@@ -74,7 +75,7 @@
 
     @usableFromInline func insideWasLost() -> any Error { InsideWasLost(pipeline: name) }
 
-    /// An around policy returned a verdict, and no result is there to go with it.
+    /// An around policy returned a verdict, but there is no result: its inside has not returned.
     private struct InsideWasLost: Error, CustomStringConvertible {
         let pipeline: String?
 
@@ -84,7 +85,7 @@
         }
     }
 
-    // MARK: Calls that are told of, or have a deadline
+    // MARK: Calls with observers or a deadline
 
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
         _ call: inout PolicyCall, judging judge: (R) -> Verdict,
@@ -101,7 +102,7 @@
                     let began = record.attemptBegan(&call)
                     do {
                         let result = try await body(&call)
-                        // Once for each attempt: it is the user's code. The policies are given the same verdict.
+                        // Called once for each attempt: it is user code. The policies are given the same verdict.
                         verdict = judge(result)
                         record.attemptEnded(&call, since: began, verdict: verdict)
                         return result
@@ -118,7 +119,7 @@
         }
     }
 
-    /// A cancelled task begins no attempt, and neither does a call whose deadline is over.
+    /// Throws if the task is cancelled or the call's deadline has come: no attempt begins then.
     @usableFromInline func begin(_ call: inout PolicyCall) throws {
         try Task.checkCancellation()
         if call.isOver { throw DeadlinePassed() }
@@ -139,7 +140,7 @@
         return result
     }
 
-    /// As under a ``Timeout`` around everything.
+    /// Runs the inside until the call's deadline, as a ``Timeout`` around the whole pipeline would.
     @usableFromInline nonisolated(nonsending) func untilDeadline(
         _ call: inout PolicyCall, _ hasBegun: () -> Bool,
         _ inside: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict

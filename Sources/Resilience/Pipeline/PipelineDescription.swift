@@ -1,11 +1,12 @@
 extension Pipeline: CustomStringConvertible {
-    /// The name, then the policies, outermost first, a line each.
+    /// The pipeline's name, then its policies, outermost first, one per line.
     public var description: String {
         ([name] + elements.map { "  \($0)" }).joined(separator: "\n")
     }
 
-    /// The known mistakes in the order of the policies, as their ``PolicyTraits`` tell; empty if there are none. For a test,
-    /// or a log line at start-up.
+    /// The known mistakes in the order of the policies, as their ``PolicyTraits`` show; empty if there are none.
+    ///
+    /// Expect it to be empty in a test, or log it at start-up.
     public var warnings: [String] {
         elements.indices.flatMap { outer in
             elements[(outer + 1)...].flatMap { inner in

@@ -1,10 +1,11 @@
-/// The policies of a pipeline up to an around policy, and what comes inside of them: that one and the next segment.
+/// The policies of a pipeline up to the next around policy, that around policy, and the segment inside of it. A segment
+/// has at most ``Frame/capacity`` policies.
 @usableFromInline final class PipelineSegment: Segment, Sendable {
     private let owned: [Node]
-    /// The same, without reference counting: loading a reference from a strong array costs more than a policy's own work.
-    /// Safe: `owned` keeps them alive as long as the segment.
+    /// The nodes in `owned`, without reference counting: loading a reference from a strong array costs more than a
+    /// policy's own work. Safe: `owned` keeps them alive as long as the segment.
     @usableFromInline let nodes: [Unmanaged<Node>]
-    /// nil where the list was cut for its length alone.
+    /// nil if the list was cut only for its length, or has no further around policy.
     let around: (any AroundPolicy)?
     let inner: PipelineSegment?
     @usableFromInline let isInnermost: Bool
@@ -52,12 +53,12 @@
     @usableFromInline nonisolated(nonsending) func descend(
         _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
-        // A segment without policies needs no driver: a timeout is usually the first or the last of a list.
+        // A segment without policies needs no driver: a timeout is usually the first or the last policy of a pipeline.
         if nodes.isEmpty { return try await goOn(&call, innermost) }
         return try await drive(&call, judging: { $0 }) { try await goOn(&$0, innermost) }
     }
 
-    /// What comes inside of this segment.
+    /// Runs what comes inside of this segment.
     @inline(__always) private nonisolated(nonsending) func goOn(
         _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {

@@ -1,4 +1,5 @@
-/// Guards calls in two synchronous steps: going in and coming out. It never suspends; the ``Pipeline`` does all waiting.
+/// Guards calls in two synchronous steps, going in and coming out. It never suspends: the ``Pipeline`` does all
+/// waiting.
 ///
 /// ```swift
 /// struct Counting: Policy {                              // a whole policy
@@ -11,40 +12,57 @@
 /// ```
 ///
 /// The contract:
-/// - ``enter(_:_:)`` is asked first. `.sleep` and `.park` mean "then ask me again", with the same slot.
-/// - Each stay ends with **exactly one** ``exit(_:_:_:)``, whatever happens: the operation's end, a refusal further in,
-///   cancellation while it sleeps or is parked. The one exception is `.refuse`, after which nothing is owed.
-/// - After an exit that answered `.again`, the call enters again, with the same slot; or, if it is cancelled before that,
-///   ``abandon(_:_:)`` is told, and nothing else. If that further attempt is refused, by the policy itself or by one further
-///   in whose refusal it passes on, the call ends as the attempt before it did: a refusal does not hide what went before.
-/// - Both may run on many tasks at once. What a user wrote runs outside locks.
+/// - ``enter(_:_:)`` is called first. If it answers `.sleep` or `.park`, it is called again after the wait, with the
+///   same slot: that is still the same entry.
+/// - Each entry is matched by **exactly one** ``exit(_:_:_:)``, whatever happened inside: the operation ended, a policy
+///   further in rejected the call, or the call was cancelled while it slept or was parked. Only an entry that ends with
+///   `.refuse` has no exit.
+/// - After an exit that answered `.again`, the call enters again, with the same slot. If it is cancelled before that,
+///   ``abandon(_:_:)`` is called, and nothing else. If that further attempt is rejected, by the policy itself or by one
+///   further in whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
+/// - The methods may run concurrently for many calls. Call user code outside of locks.
 ///
 /// See `Docs/WritingAPolicy.md`.
 public protocol Policy: Sendable, CustomStringConvertible {
-    /// Names this instance in events, errors and descriptions.
+    /// The name of this instance in events, errors and descriptions. The type's name by default.
     var name: String { get }
 
-    /// The time base that the state lives in; nil if it keeps no readings between calls.
+    /// The time base of the policy's state. nil, the default, if the policy keeps no readings between calls.
     var timeBase: (any TimeBase)? { get }
 
-    /// Whether forgetting it would lose nothing: no call of it is under way, and nothing is counted. True by default if it
-    /// keeps no readings. A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
+    /// Whether evicting the policy would lose nothing: no call is inside, and nothing is counted. By default true if
+    /// ``timeBase`` is nil, and false otherwise.
+    ///
+    /// A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// What it does to calls, for ``Pipeline/warnings``. None by default.
+    /// What the policy does to calls, for ``Pipeline/warnings`` and the nesting check. None by default.
     var traits: PolicyTraits { get }
 
-    /// Back to how it was made, as far as that makes sense. Nothing by default.
+    /// Sets the policy back to how it was made, as far as that makes sense. Does nothing by default.
     func reset()
 
-    /// Going in.
+    /// Answers a call that goes in. The default answers `.proceed`.
+    /// - Parameters:
+    ///   - call: The call. The policy may change its attempt and its deadline.
+    ///   - slot: What the policy remembers of this call.
+    /// - Returns: What the driver does with the call.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
-    /// Coming out.
+    /// Answers a call that comes out. The default answers `.pass`.
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - slot: What the policy remembers of this call.
+    ///   - outcome: How the inside ended.
+    /// - Returns: What the driver does with the call.
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
-    /// The round that an `.again` of this policy asked for does not come: the call was cancelled in the wait before it, or
-    /// a ``PolicyPermit`` was reported by hand. For a policy whose slot holds on to something; the default does nothing.
+    /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled in the wait
+    /// before it, or the call is a ``PolicyPermit``, which has no further rounds. For a policy whose slot holds on to
+    /// something; does nothing by default.
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - slot: What the policy remembers of this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 }
 
@@ -62,66 +80,85 @@ extension Policy {
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 }
 
-/// What a policy remembers of one call: three words, zero at first, kept while the call goes round.
+/// What a policy remembers of one call: three words, zero when the call first enters the policy.
+///
+/// In a further round that the policy itself asked for, the slot is as the policy left it. In a round that a policy
+/// further out asked for, it is either so or zero: clear it in ``Policy/exit(_:_:_:)`` if that matters.
 @frozen public struct PolicySlot: Sendable, Equatable {
+    /// The first word.
     public var first: UInt64 = 0
+    /// The second word.
     public var second: UInt64 = 0
+    /// The third word.
     public var third: UInt64 = 0
 
+    /// Creates a slot of three zeros.
     @inlinable public init() {}
 }
 
 /// A policy's answer to a call going in.
 public enum PolicyEntry {
-    /// Go on.
+    /// Let the call in.
     case proceed
-    /// It ends here, with this error.
+    /// Reject the call with this error. No exit of this policy follows.
     case refuse(any Error)
-    /// Ask again at this instant.
+    /// Wait until this instant, then call ``Policy/enter(_:_:)`` again with the same slot.
     case sleep(until: MonotonicInstant)
-    /// Ask again when the policy resumes the waiter, and at this instant at the latest.
+    /// Wait until the policy resumes the waiter, or until this instant if that is earlier, then call
+    /// ``Policy/enter(_:_:)`` again with the same slot.
     case park(PolicyWaiter, until: MonotonicInstant)
 }
 
 /// A policy's answer to a call coming out.
 public enum PolicyExit {
-    /// Nothing to add.
+    /// Go on outward with the outcome as it is.
     case pass
-    /// Once more from here, entering this policy anew, at this instant.
+    /// Wait until this instant, then enter this policy again with the same slot.
     case again(at: MonotonicInstant)
-    /// From here on the call has failed with this error, which means this.
+    /// Go on outward with this error, which has this verdict for the policies further out. The verdict does not cross
+    /// an ``AroundPolicy`` further out: there the error is classified again.
     case replace(any Error, as: Verdict)
 }
 
 /// How the inside of a policy ended.
 @frozen public struct PolicyOutcome: Sendable {
+    /// What the end of the inside means.
     public let verdict: Verdict
-    /// The error it threw; nil if it returned.
+    /// The error that the inside threw; nil if it returned.
     public let error: (any Error)?
 
+    /// Creates an outcome.
+    /// - Parameters:
+    ///   - verdict: What the end of the inside means.
+    ///   - error: The error that the inside threw. nil, the default, if it returned.
     @inlinable public init(_ verdict: Verdict, error: (any Error)? = nil) {
         self.verdict = verdict
         self.error = error
     }
 
+    /// The outcome of an inside that returned a success.
     @inlinable public static var success: PolicyOutcome { PolicyOutcome(.success) }
 }
 
 /// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.
 ///
-/// It gives the inside a deadline, the call's own or an earlier one, and returns the inside's verdict, or throws: what it
-/// throws is classified anew. It may run the inside once at most, unless its documentation asks for `@Sendable`
-/// operations.
+/// It gives the inside a deadline, the call's own or an earlier one. It returns the verdict of the inside, or throws;
+/// an error that it throws is classified again. It may run the inside at most once, unless its documentation asks for
+/// `@Sendable` operations.
 public protocol AroundPolicy: Sendable, CustomStringConvertible {
-    /// Names this instance in events, errors and descriptions.
+    /// The name of this instance in events, errors and descriptions. The type's name by default.
     var name: String { get }
 
-    /// What it does to calls, for ``Pipeline/warnings``. None by default.
+    /// What the policy does to calls, for ``Pipeline/warnings``. None by default.
     var traits: PolicyTraits { get }
 
+    /// Runs the inside, in a task of its own.
     /// - Parameters:
-    ///   - isolation: where the caller is; a task of your own that is to keep it captures this.
-    ///   - inside: what is further in.
+    ///   - call: The call.
+    ///   - isolation: The caller's isolation. A task of your own that is to keep it captures this.
+    ///   - inside: Runs what is further in, up to this deadline.
+    /// - Returns: The verdict of the inside.
+    /// - Throws: What the inside threw, or an error of the policy.
     func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict

@@ -1,21 +1,22 @@
-/// One call on its way through a pipeline: what a policy may know of it. It can't be copied, or kept beyond the call.
+/// A call on its way through a pipeline, as policies see it. It can't be copied, or kept after the call.
 @frozen public struct PolicyCall: ~Copyable {
-    /// Which attempt this is, from 1. Set by the innermost retry.
+    /// The number of this attempt, from 1. Set by the innermost retry.
     public var attempt: Int
 
-    /// When the whole call, as seen from here, must have ended: no attempt begins then or later. Set by timeouts on the way
-    /// in.
+    /// The instant at which the whole call, as seen from here, must have ended: no attempt begins then or later.
+    /// ``MonotonicInstant/distantFuture`` if there is none. Set by the caller, and by timeouts on the way in.
     public var deadline: MonotonicInstant
 
-    /// What the caller said of it.
+    /// What the caller told the policies about this call.
     public let options: RunOptions
 
-    /// Not counted. Safe: whoever makes a call holds the core until the call is over, and nobody can copy it meanwhile.
+    /// Not counted. Safe: the code that makes a call holds the core until the call is over, and the call can't be
+    /// copied.
     @usableFromInline unowned(unsafe) let core: PipelineCore
     @usableFromInline var reading: MonotonicInstant?
-    /// Whether whoever asks for admission would wait for it.
+    /// Whether the call waits for its admission if the policy says so. False for ``Policy/acquire(options:)``.
     @usableFromInline var mayWait = true
-    /// What the failure of the inner segment means; the segment around it takes this instead of classifying the error again.
+    /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline var settled: Verdict?
 
     @inlinable init(_ core: PipelineCore, _ options: RunOptions = RunOptions()) {
@@ -29,13 +30,13 @@
         self.deadline = deadline
     }
 
-    /// The pipeline's name.
+    /// The pipeline's name; empty if the policy is used without a pipeline.
     public var name: String { core.name ?? "" }
 
     /// The time base of the pipeline.
     public var timeBase: any TimeBase { core.timeBase }
 
-    /// The time, read once between two suspensions and shared by all policies.
+    /// The time on the pipeline's time base, read once between two suspensions and shared by all policies.
     public var now: MonotonicInstant {
         mutating get {
             if let reading { return reading }
@@ -45,18 +46,24 @@
         }
     }
 
-    /// Whether its deadline has come.
+    /// Whether the call's deadline has come.
     var isOver: Bool {
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
-    /// Whether anybody would be told of an event: the policy's own observers or the pipeline's.
+    /// Returns whether anyone is told of an event: the policy's own observers, or the pipeline's.
+    /// - Parameter observers: The policy's own observers. nil, the default, if it has none.
     public func isObserved(by observers: PolicyObservers? = nil) -> Bool {
         if let observers, !observers.isEmpty { return true }
         return !core.observers.isEmpty
     }
 
-    /// Tells observers: the policy's own and the pipeline's. The event is made only if somebody listens.
+    /// Sends an event to the policy's own observers and to the pipeline's. The event is made only if there is an
+    /// observer.
+    /// - Parameters:
+    ///   - event: What happened.
+    ///   - policy: The policy's name.
+    ///   - observers: The policy's own observers. nil, the default, if it has none.
     public mutating func emit(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil
     ) {
@@ -69,13 +76,18 @@
     }
 }
 
-/// What an operation may know of the attempt that it is.
+/// What an operation may know about the attempt in which it runs.
 @frozen public struct CallAttempt: Sendable, Hashable {
-    /// From 1, as the innermost retry counts.
+    /// The number of the attempt, from 1, as the innermost retry counts.
     public let number: Int
-    /// When it must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor the caller says.
+    /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
+    /// the caller sets one.
     public let deadline: MonotonicInstant
 
+    /// Creates an attempt, for example to test an operation.
+    /// - Parameters:
+    ///   - number: The number of the attempt, from 1.
+    ///   - deadline: The instant at which the attempt must have ended. None by default.
     public init(number: Int, deadline: MonotonicInstant = .distantFuture) {
         self.number = number
         self.deadline = deadline

@@ -1,4 +1,4 @@
-/// A policy used by hand: admission to work that is done elsewhere.
+/// An admission to a policy, for work that is not a closure.
 ///
 /// ```swift
 /// func upload() async throws {
@@ -8,8 +8,9 @@
 /// }
 /// ```
 ///
-/// It is good for one report, which consumes it. Dropped without one, it counts as cancelled. In a property or a global
-/// variable, keep a `PolicyPermit?` and take it out: `permit.take()?.complete(.success)`.
+/// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
+/// cancelled. In a property or a global variable, keep a `PolicyPermit?` and take it out:
+/// `permit.take()?.complete(.success)`.
 public struct PolicyPermit: ~Copyable, Sendable {
     private let policy: any Policy
     private let core: PipelineCore
@@ -25,6 +26,9 @@ public struct PolicyPermit: ~Copyable, Sendable {
     }
 
     /// Reports how the work ended.
+    /// - Parameters:
+    ///   - verdict: What the end of the work means.
+    ///   - error: The error that the work ended with. nil, the default, if there is none.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
         outcome = PolicyOutcome(verdict, error: error)
     }
@@ -37,9 +41,11 @@ public struct PolicyPermit: ~Copyable, Sendable {
 }
 
 extension Policy {
-    /// Asks for admission by hand, without waiting.
+    /// Asks the policy for admission, without waiting.
     ///
-    /// - Throws: what the policy refuses with; ``WouldWait`` if it would have the call wait.
+    /// - Parameter options: What the caller tells the policy about the work.
+    /// - Returns: A permit, to be reported once.
+    /// - Throws: The error that the policy rejects with; ``WouldWait`` if it would make the call wait.
     public func acquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
@@ -62,10 +68,12 @@ extension Policy {
         }
     }
 
-    /// Asks for admission by hand, and waits if the policy says so.
+    /// Asks the policy for admission, and waits if the policy says so.
     ///
-    /// - Throws: what the policy refuses with; ``DeadlinePassed`` if the deadline comes while it waits; `CancellationError` if
-    ///   the task is cancelled while it waits.
+    /// - Parameter options: What the caller tells the policy about the work.
+    /// - Returns: A permit, to be reported once.
+    /// - Throws: The error that the policy rejects with; ``DeadlinePassed`` if the deadline comes while it waits;
+    ///   `CancellationError` if the task is cancelled while it waits.
     public nonisolated(nonsending) func acquireWaiting(options: RunOptions = RunOptions()) async throws
         -> PolicyPermit
     {

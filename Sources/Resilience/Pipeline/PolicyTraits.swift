@@ -5,23 +5,34 @@
 public struct PolicyTraits: Sendable, Hashable {
     /// How often one call may run what is inside of the policy, 1 or more. 1 by default.
     public var maxAttempts = 1
-    /// Whether the policy runs the inside again after a rejection by another policy further in.
+    /// Whether the policy runs the inside again after a policy further in rejected it. False by default.
     public var retriesRejections = false
-    /// Whether a call may have to wait for its turn before the policy lets it in.
+    /// Whether a call may have to wait for its turn before the policy lets it in. False by default.
     public var waits = false
-    /// Whether a call inside keeps others out until it ends.
+    /// Whether a call inside keeps others out until it ends. False by default.
     public var holdsPermits = false
-    /// Whether the policy limits how many calls it lets in per unit of time.
+    /// Whether the policy limits how many calls it lets in per unit of time. False by default.
     public var limitsRate = false
-    /// Whether the time that the inside takes counts for or against the endpoint.
+    /// Whether the time that the inside takes counts for or against the endpoint. False by default.
     public var measuresDuration = false
-    /// Whether the policy rejects every call while it takes the endpoint for failing.
+    /// Whether the policy rejects every call while it considers the endpoint to be failing. False by default.
     public var rejectsWhileFailing = false
-    /// Whether one and the same object may be in a pipeline twice. False for a class whose calls hold something that they
-    /// would then wait for, such as a permit: making a pipeline with it twice traps. True by default. Of no effect for a
-    /// struct, which is never the same object.
+    /// Whether the same object may be in a pipeline twice. True by default.
+    ///
+    /// Set it to false for a class whose calls hold something that they would then wait for, such as a permit: making a
+    /// pipeline with the same object twice traps. It has no effect for a struct, which is never the same object.
     public var canNestInItself = true
 
+    /// Creates traits. The defaults are those of a policy that has none.
+    /// - Parameters:
+    ///   - maxAttempts: How often one call may run what is inside of the policy, 1 or more.
+    ///   - retriesRejections: Whether the policy runs the inside again after a policy further in rejected it.
+    ///   - waits: Whether a call may have to wait for its turn before the policy lets it in.
+    ///   - holdsPermits: Whether a call inside keeps others out until it ends.
+    ///   - limitsRate: Whether the policy limits how many calls it lets in per unit of time.
+    ///   - measuresDuration: Whether the time that the inside takes counts for or against the endpoint.
+    ///   - rejectsWhileFailing: Whether the policy rejects every call while it considers the endpoint to be failing.
+    ///   - canNestInItself: Whether the same object may be in a pipeline twice.
     public init(
         maxAttempts: Int = 1, retriesRejections: Bool = false, waits: Bool = false, holdsPermits: Bool = false,
         limitsRate: Bool = false, measuresDuration: Bool = false, rejectsWhileFailing: Bool = false,
@@ -37,7 +48,7 @@ public struct PolicyTraits: Sendable, Hashable {
         self.canNestInItself = canNestInItself
     }
 
-    /// The known mistakes in having `inner` inside of a policy with these traits.
+    /// Returns the known mistakes in having `inner` inside of a policy with these traits.
     func mistakes(around inner: PolicyTraits) -> [String] {
         var mistakes: [String] = []
         let repeats = inner.maxAttempts > 1

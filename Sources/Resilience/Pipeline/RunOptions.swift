@@ -1,34 +1,48 @@
-/// What a caller says of one call, for whichever policies mind it.
+/// What a caller tells the policies about one call.
 ///
 /// ```swift
 /// try await pipeline.run(options: RunOptions(cost: 5, priority: .low)) { try await client.export() }
 /// ```
 @frozen public struct RunOptions: Sendable, Hashable {
-    /// When the call must have ended, on the pipeline's time base: waits, attempts and all. No policy waits longer, no
-    /// attempt begins then or later, and what runs then is cancelled, as by a ``Timeout`` around the whole pipeline; the call
-    /// throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun. As with a timeout, an operation that ignores
-    /// cancellation is waited for.
+    /// The instant on the pipeline's time base at which the call must have ended, with all its waits and attempts. None
+    /// by default.
+    ///
+    /// No policy waits past the deadline, and no attempt begins at the deadline or later. What runs then is cancelled
+    /// and waited for, even if it ignores the cancellation, as if a ``Timeout`` were around the whole pipeline. The
+    /// call throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun.
     ///
     /// A call with a deadline costs a child task, as a timeout does.
     public var deadline: MonotonicInstant
 
-    /// The number of the first attempt, from 1: above 1 for work that was begun before, in another call or before a
-    /// restart. Attempts before it count for a ``Retry``'s limits.
+    /// The number of the first attempt, 1 or more. 1 by default.
+    ///
+    /// Above 1 for work that was begun before, in another call or before a restart: the attempts before it count
+    /// towards a ``Retry``'s limits.
     public var firstAttempt: Int {
         didSet { if firstAttempt < 1 { firstAttempt = Self.refused(firstAttempt, "firstAttempt", atLeast: 1) } }
     }
 
-    /// What the call takes of a ``Throttle``'s rate, in calls: 0 or more. 1 by default.
+    /// What the call takes of a ``Throttle``'s rate, in calls, 0 or more. 1 by default.
     public var cost: Int {
         didSet { if cost < 0 { cost = Self.refused(cost, "cost", atLeast: 0) } }
     }
 
-    /// Its place in the queue of a ``Bulkhead`` that goes by priority.
+    /// The call's place in the queue of a ``Bulkhead`` that is ordered by priority. ``CallPriority/normal`` by default.
     public var priority: CallPriority
 
-    /// Whether doing it twice does no harm; nil if the verdict alone is to tell. See ``Retry``.
+    /// Whether repeating the call does no harm. nil, the default, leaves it to the verdict.
+    ///
+    /// If true, a ``Retry`` treats uncertain failures like transient ones. If false, it retries neither, even if a rule
+    /// says so.
     public var isIdempotent: Bool?
 
+    /// Creates options. A value that is out of range traps, or is reported by ``PolicySettings/checked(_:)``.
+    /// - Parameters:
+    ///   - deadline: The instant at which the call must have ended. None by default.
+    ///   - firstAttempt: The number of the first attempt, 1 or more.
+    ///   - cost: What the call takes of a throttle's rate, in calls, 0 or more.
+    ///   - priority: The call's place in the queue of a bulkhead that is ordered by priority.
+    ///   - isIdempotent: Whether repeating the call does no harm; nil leaves it to the verdict.
     @inlinable public init(
         deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
         priority: CallPriority = .normal,
@@ -48,16 +62,20 @@ extension RunOptions {
     }
 }
 
-/// How much a call matters beside others that wait with it.
+/// How important a call is among those that wait in the same queue. The higher goes first.
 @frozen public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
+    /// The priority as a number, -128 to 127. Low is -64, normal 0, high 64.
     public let rawValue: Int8
 
+    /// Creates a priority.
+    /// - Parameter rawValue: The priority as a number, -128 to 127.
     @inlinable public init(rawValue: Int8) { self.rawValue = rawValue }
 
-    /// Work that nobody waits for.
+    /// The priority of work that nobody waits for: -64.
     public static let low = CallPriority(rawValue: -64)
+    /// The priority of a call that says nothing else: 0.
     @inlinable public static var normal: CallPriority { CallPriority(rawValue: 0) }
-    /// Work that somebody waits for.
+    /// The priority of work that somebody waits for: 64.
     public static let high = CallPriority(rawValue: 64)
 
     public static func < (lhs: CallPriority, rhs: CallPriority) -> Bool { lhs.rawValue < rhs.rawValue }

@@ -1,4 +1,4 @@
-/// Policies that one driver loop walks: in from the first to the last, out the other way.
+/// Policies that one driver loop walks: it enters them from first to last, and exits them in reverse order.
 @usableFromInline protocol Segment {
     var count: Int { get }
     func enter(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry

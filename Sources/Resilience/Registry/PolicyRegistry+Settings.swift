@@ -1,22 +1,27 @@
 extension PolicyRegistry {
-    /// Makes this key's own way, or as all others again if `make` is nil, also when it was evicted in between.
+    /// Gives a key settings of its own, or those of all other keys again. This also holds if the key is evicted and
+    /// made again.
     ///
-    /// Within ``PolicySettings/checked(_:)`` nothing changes if what is made so has an invalid setting.
-    /// - Returns: false if there is one already that can't go on with the new settings, and keeps its old ones.
+    /// Inside of ``PolicySettings/checked(_:)`` nothing changes if the new settings are invalid.
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - make: Makes the value for this key; nil to make it as for all other keys.
+    /// - Returns: false if the key has a value that can't go on with the new settings and keeps all of its old ones, or
+    ///   if a check has found an invalid setting.
     @discardableResult
     public func setOverride(_ key: Key, make: (@Sendable () -> Value)?) -> Bool {
         if Problems.areNoted { _ = make?() ?? table.withLock({ $0.make })(key) }
         guard SettingChecks.mayChange else { return false }
-        // What there was before is let go of after the lock.
+        // The override until now is released after the lock.
         _ = table.withLock { $0.setOverride(key, make) }
         return bringUpToDate(key)
     }
 
-    /// Makes new ones this way from now on, and gives those there are their new settings: states, counts and permits in use
-    /// go on. A key with an override keeps it.
+    /// Changes how values are made, and gives the new settings to the values that there are: states, counts and permits
+    /// in use go on. A key with an override keeps it.
     ///
-    /// Settings from outside must not end the process. Within ``PolicySettings/checked(_:)`` the new way is tried for every
-    /// key that is there, and nothing changes for any of them if one has an invalid setting:
+    /// Settings from outside must not end the process. Inside of ``PolicySettings/checked(_:)``, `make` is first tried
+    /// for every key that there is and that has no override. If one gets an invalid setting, no key changes:
     ///
     /// ```swift
     /// let kept = try PolicySettings.checked {
@@ -24,17 +29,19 @@ extension PolicyRegistry {
     /// }
     /// ```
     ///
-    /// A key that comes later is made outside of that check. If its settings depend on the key, check them in `make`.
-    /// - Returns: the keys whose one can't go on with the new settings, and keeps its old ones.
+    /// A key that is first used later is made outside of that check. If settings depend on the key, check them in
+    /// `make`.
+    /// - Parameter make: Makes the value for a key from now on.
+    /// - Returns: The keys whose values can't go on with the new settings and keep all of their old ones.
     @discardableResult
     public func reconfigure(make: @escaping Make) -> [Key] {
         guard let (old, keys) = setMake(make) else { return [] }
-        // Let go of here, and not under the lock.
+        // Released here, not under the lock.
         _ = old
         return keys.filter { !bringUpToDate($0) }
     }
 
-    /// - Returns: nil if somebody asked for a check, and something is invalid.
+    /// - Returns: nil if a check has found an invalid setting; nothing has changed then.
     private func setMake(_ make: @escaping Make) -> (old: Make, keys: [Key])? {
         guard Problems.areNoted else { return table.withLock { $0.setMake(make) } }
         var tried: Set<Key> = []
@@ -52,8 +59,8 @@ extension PolicyRegistry {
         }
     }
 
-    /// Gives a key's value the present settings; once more if they have changed meanwhile.
-    /// - Returns: false if it can't go on with them.
+    /// Gives a key's value its present settings, and again if they change meanwhile.
+    /// - Returns: false if the value can't go on with them, or if a check has found an invalid setting.
     private func bringUpToDate(_ key: Key) -> Bool {
         var refused: UInt64?
         while let outdated = table.withLock({ $0.outdated(key) }) {
@@ -61,7 +68,7 @@ extension PolicyRegistry {
             let other = outdated.make()
             guard SettingChecks.mayChange else { return false }
             if let changed = outdated.value.reconfigured(like: other) {
-                // Another one only for a plain value; a reference has changed itself.
+                // Only a plain value is replaced by another one; an object has changed itself.
                 _ = table.withLock { $0.update(key, outdated, to: changed) }
             } else {
                 refused = outdated.settings

@@ -1,20 +1,23 @@
 extension PolicyRegistry where Value == CircuitBreaker {
-    /// What each key's breaker should still know after a restart. Keys whose breaker is at rest are left out, and so are those
-    /// whose circuit can't be stored.
+    /// Returns what each key's breaker should still know after a restart. It leaves out breakers that are at rest, and
+    /// those whose circuit can't be stored.
     ///
     /// ```swift
     /// try JSONEncoder().encode(breakers.snapshots()).write(to: file)
     /// let stored = try JSONDecoder().decode([String: CircuitSnapshot].self, from: Data(contentsOf: file))
     /// let refused = breakers.restore(stored)
     /// ```
-    /// - Parameter wallClock: milliseconds since 1970.
+    /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
     public func snapshots(wallClock: Int64 = WallClock.milliseconds) -> [Key: CircuitSnapshot] {
         values.compactMapValues { $0.isAtRest ? nil : $0.snapshot(wallClock: wallClock) }
     }
 
-    /// Each key's breaker goes on from its snapshot, see ``CircuitBreaker/restore(_:wallClock:)``. It is made if there is none.
-    /// - Parameter wallClock: milliseconds since 1970.
-    /// - Returns: the keys whose snapshot makes no sense for their breaker, which is left as it is. The others are restored.
+    /// Restores each key's breaker from its snapshot, as ``CircuitBreaker/restore(_:wallClock:)`` does. A key without a
+    /// breaker gets one.
+    /// - Parameters:
+    ///   - snapshots: The snapshot of each key.
+    ///   - wallClock: The present time, in milliseconds since 1970. Now by default.
+    /// - Returns: The keys whose snapshot does not fit their breaker, which stays as it is. All others are restored.
     @discardableResult
     public func restore(
         _ snapshots: [Key: CircuitSnapshot], wallClock: Int64 = WallClock.milliseconds
@@ -26,9 +29,9 @@ extension PolicyRegistry where Value == CircuitBreaker {
 }
 
 extension PolicyRegistry where Value == Pipeline {
-    /// What the breakers of each key's pipeline should still know after a restart: one for each, outermost first, nil if its
-    /// circuit can't be stored. Keys whose breakers are all at rest are left out.
-    /// - Parameter wallClock: milliseconds since 1970.
+    /// Returns what the breakers of each key's pipeline should still know after a restart: a snapshot for each breaker,
+    /// outermost first, or nil if its circuit can't be stored. It leaves out keys whose breakers are all at rest.
+    /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
     public func snapshots(wallClock: Int64 = WallClock.milliseconds) -> [Key: [CircuitSnapshot?]] {
         values.compactMapValues { pipeline in
             let breakers = pipeline.circuitBreakers
@@ -36,11 +39,15 @@ extension PolicyRegistry where Value == Pipeline {
         }
     }
 
-    /// The breakers of each key's pipeline go on from their snapshots, see ``CircuitBreaker/restore(_:wallClock:)``. A pipeline
-    /// is made if there is none.
-    /// - Parameter wallClock: milliseconds since 1970.
-    /// - Returns: the keys that were not restored, or not wholly: the pipeline has another number of breakers, or a snapshot
-    ///   makes no sense for its breaker. Whatever does is restored.
+    /// Restores the breakers of each key's pipeline from their snapshots, as ``CircuitBreaker/restore(_:wallClock:)``
+    /// does. A key without a pipeline gets one.
+    /// - Parameters:
+    ///   - snapshots: The snapshots of each key: one for each breaker, outermost first. A breaker whose snapshot is nil
+    ///     stays as it is.
+    ///   - wallClock: The present time, in milliseconds since 1970. Now by default.
+    /// - Returns: The keys that were not restored, or not completely. If a key has more or fewer snapshots than
+    ///   breakers, none of these is restored. If a snapshot does not fit its breaker, the other breakers of the
+    ///   pipeline are restored.
     @discardableResult
     public func restore(
         _ snapshots: [Key: [CircuitSnapshot?]], wallClock: Int64 = WallClock.milliseconds

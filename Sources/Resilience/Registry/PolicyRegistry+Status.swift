@@ -1,55 +1,63 @@
-/// A circuit breaker for each key.
+/// A registry of circuit breakers, one for each key.
 public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, CircuitBreaker>
-/// A throttle for each key.
+/// A registry of throttles, one for each key.
 public typealias ThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Throttle>
-/// A bulkhead for each key.
+/// A registry of bulkheads, one for each key.
 public typealias BulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Bulkhead>
-/// A pipeline for each key.
+/// A registry of pipelines, one for each key.
 public typealias PipelineRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Pipeline>
 
 extension PolicyRegistry where Value == CircuitBreaker {
-    /// Whether a call to this key would be let through now. A key without a breaker is free.
+    /// Returns whether a call to this key would be let through now; true for a key without a breaker. Counts as a use
+    /// of the key.
+    /// - Parameter key: The key.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.status.isAllowed ?? true }
 
-    /// What a call to each key would find now.
+    /// The status of each key's breaker now. Reading it does not count as a use.
     public var statuses: [Key: CircuitBreakerStatus] { values.mapValues(\.status) }
 }
 
 extension PolicyRegistry where Value == Throttle {
-    /// Whether a call to this key that costs 1 would go now, without a wait. A key without a throttle is free.
+    /// Returns whether a call of cost 1 to this key could go now, without a wait; true for a key without a throttle.
+    /// Counts as a use of the key.
+    /// - Parameter key: The key.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.status.isAllowed ?? true }
 
-    /// What a call to each key would find now.
+    /// The status of each key's throttle now. Reading it does not count as a use.
     public var statuses: [Key: ThrottleStatus] { values.mapValues(\.status) }
 }
 
 extension PolicyRegistry where Value == Bulkhead {
-    /// Whether a call to this key would get in now, without a wait. A key without a bulkhead is free.
+    /// Returns whether a call to this key would get in now, without a wait; true for a key without a bulkhead. Counts
+    /// as a use of the key.
+    /// - Parameter key: The key.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.status.isAllowed ?? true }
 
-    /// What a call to each key would find now.
+    /// The status of each key's bulkhead now. Reading it does not count as a use.
     public var statuses: [Key: BulkheadStatus] { values.mapValues(\.status) }
 }
 
 extension PolicyRegistry where Value == Pipeline {
-    /// Whether a call to this key that costs 1 would reach the other side now, without a wait. A key without a pipeline is
-    /// free.
+    /// Returns whether a call of cost 1 to this key would now get past all breakers, throttles and bulkheads of its
+    /// pipeline, without a wait; true for a key without a pipeline. Counts as a use of the key.
+    /// - Parameter key: The key.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }
 
-    /// What a call to each key would find now, at each breaker, throttle and bulkhead, outermost first.
+    /// The status of each breaker, throttle and bulkhead of each key's pipeline now, outermost first. Reading it does
+    /// not count as a use.
     public var statuses: [Key: [PolicyStatus]] { values.mapValues(\.statuses) }
 }
 
-/// What a call would find now at one policy of a pipeline.
+/// The status of one policy of a pipeline: what a call would find there now.
 public enum PolicyStatus: Sendable, Hashable {
-    /// What a ``CircuitBreaker`` of this name says.
+    /// The status of the ``CircuitBreaker`` with this name.
     case circuitBreaker(name: String, CircuitBreakerStatus)
-    /// What a ``Throttle`` of this name says.
+    /// The status of the ``Throttle`` with this name.
     case throttle(name: String, ThrottleStatus)
-    /// What a ``Bulkhead`` of this name says.
+    /// The status of the ``Bulkhead`` with this name.
     case bulkhead(name: String, BulkheadStatus)
 
-    /// nil for a policy of another kind.
+    /// Reads the status of a breaker, throttle or bulkhead; nil for any other policy.
     init?(_ policy: any Policy) {
         switch policy {
         case let breaker as CircuitBreaker: self = .circuitBreaker(name: breaker.name, breaker.status)
@@ -59,7 +67,7 @@ public enum PolicyStatus: Sendable, Hashable {
         }
     }
 
-    /// Whether a call that costs 1 would be let through now, without a wait.
+    /// Whether a call of cost 1 would be let through now, without a wait.
     public var isAllowed: Bool {
         switch self {
         case .circuitBreaker(_, let status): status.isAllowed
@@ -70,9 +78,10 @@ public enum PolicyStatus: Sendable, Hashable {
 }
 
 extension Pipeline {
-    /// What a call would find now at each breaker, throttle and bulkhead, outermost first.
+    /// The status of each breaker, throttle and bulkhead of the pipeline now, outermost first.
     public var statuses: [PolicyStatus] { policies.compactMap(PolicyStatus.init) }
 
-    /// Whether a call that costs 1 would get past its breakers, throttles and bulkheads now, without a wait.
+    /// Whether a call of cost 1 would now get past all breakers, throttles and bulkheads of the pipeline, without a
+    /// wait.
     public var isAllowed: Bool { statuses.allSatisfy(\.isAllowed) }
 }

@@ -1,8 +1,14 @@
-/// A change of state of one key's circuit.
+/// A change of state of a key's circuit.
 public struct KeyedTransition<Key: Hashable & Sendable>: Sendable, Hashable {
+    /// The key.
     public let key: Key
+    /// The change of state.
     public let transition: CircuitTransition
 
+    /// Creates a change of state of a key's circuit.
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - transition: The change of state.
     public init(key: Key, transition: CircuitTransition) {
         self.key = key
         self.transition = transition
@@ -10,8 +16,10 @@ public struct KeyedTransition<Key: Hashable & Sendable>: Sendable, Hashable {
 }
 
 extension PolicyRegistry {
-    /// The changes of state of every key's circuits from now on, of those to come too; in order for each circuit.
-    /// - Parameter limit: changes kept for a reader that lags behind; the oldest are dropped first.
+    /// Returns the changes of state of all keys' circuits from now on, in order for each circuit. Keys that are made
+    /// later are included.
+    /// - Parameter limit: How many changes are kept for a reader that lags behind, at least 1. 1000 by default. The
+    ///   oldest are dropped first.
     public func transitions(bufferingNewest limit: Int = 1000) -> AsyncStream<KeyedTransition<Key>> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: KeyedTransition<Key>.self, bufferingPolicy: .bufferingNewest(max(1, limit)))
@@ -31,7 +39,7 @@ extension PolicyRegistry {
         for one in all { unwatch(one.value, one.id, by: [id: watcher]) }
     }
 
-    /// Each key has watchers of its own, since several may share a breaker.
+    /// Watches the breakers of a key's value. Each key has watchers of its own, since several keys may share a breaker.
     func watch(_ value: Value, of key: Key, _ id: UInt64, by watchers: [UInt64: RegistryTable<Key, Value>.Watcher]) {
         guard !watchers.isEmpty else { return }
         for breaker in value.circuitBreakers {

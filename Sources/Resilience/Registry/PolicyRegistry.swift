@@ -6,15 +6,16 @@
 /// try await breakers["/api/streams"].run { try await client.streams() }
 /// ```
 ///
-/// However many tasks ask at once, a key has one. When there are `capacity` of them, a new key evicts one that nobody holds
-/// and that has nothing to tell: it is at rest, or its circuit is not open and it has not been used for `evictingAfter`.
-/// The others stay, so that there may be more. Keys should be few all the same: a route, not a URL with its identifiers.
+/// A key has one value, however many tasks look it up concurrently. When there are `capacity` keys, a new key evicts
+/// idle ones. A key is idle if nobody else holds its value, and the value either is at rest, or was not used for
+/// `evictingAfter` and has no state that still matters. The other keys stay, so there may be more than `capacity`. An
+/// open circuit is never evicted. Use few keys all the same: a route, not a URL with its identifiers.
 ///
-/// Everything of yours runs outside the registry's lock, and may use the registry: `make`, policies, observers, time bases,
-/// and what they hold when it is let go of. The exceptions are a key's `==` and `hash(into:)`, and
-/// ``RegistryEntry/isUniquelyHeld(_:)``: those must not.
+/// User code runs outside of the registry's lock and may use the registry: `make`, policies, observers, time bases, and
+/// what they hold when it is released. The exceptions are a key's `==` and `hash(into:)`, and
+/// ``RegistryEntry/isUniquelyHeld(_:)``: they run under the lock and must not use the registry.
 public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
-    /// Makes the one of a key.
+    /// Makes the value for a key.
     public typealias Make = @Sendable (Key) -> Value
 
     private let capacity: Int
@@ -22,14 +23,16 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     private let timeBase: any TimeBase
     @usableFromInline let table: Locked<RegistryTable<Key, Value>>
 
+    /// Creates a registry without keys.
     /// - Parameters:
-    ///   - capacity: how many are kept before others are evicted; 1 or more.
-    ///   - evictingAfter: how long a key must not have been used before it may be evicted though failures are counted for
-    ///     it, or its last break was not followed by a success; 0 or more. See ``RegistryEntry/canBeEvicted(unusedFor:)``.
-    ///   - timeBase: where the registry reads how long a key was not used.
-    ///   - make: makes the one of a key. May be called for a key that another task has just made one for, or once more if its
-    ///     settings changed meanwhile. Invalid settings end the process here: those from outside are checked in it, by
-    ///     ``PolicySettings/checked(_:)``.
+    ///   - capacity: How many keys are kept before some are evicted, 1 or more. 10 000 by default.
+    ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at rest,
+    ///     because failures are counted for it, for example; zero or more. 600 seconds by default. See
+    ///     ``RegistryEntry/canBeEvicted(unusedFor:)``.
+    ///   - timeBase: The clock that measures how long a key was not used.
+    ///   - make: Makes the value for a key. It may be called more than once for a key: if another task makes the value
+    ///     at the same time, or if the key's settings change meanwhile. Invalid settings trap in it: check settings
+    ///     from outside in it with ``PolicySettings/checked(_:)``.
     public init(
         capacity: Int = 10_000, evictingAfter: Duration = .seconds(600), timeBase: any TimeBase = .system,
         make: @escaping Make
@@ -41,7 +44,8 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         table = Locked(RegistryTable(make: make))
     }
 
-    /// The one of this key, made now if it is new.
+    /// The value for a key, made now if there is none. Counts as a use of the key.
+    /// - Parameter key: The key.
     @inlinable public subscript(key: Key) -> Value { existing(key) ?? make(key) }
 
     @usableFromInline func make(_ key: Key) -> Value {
@@ -49,10 +53,10 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         var order = table.withLock { $0.order(for: key) }
         while true {
             let value = order.make()
-            // One with a setting that can't be is for nobody: whoever asked for the check is told.
+            // A value with an invalid setting is not kept: the check in which it was made throws.
             guard SettingChecks.mayChange else { return value }
             makeRoom(at: now)
-            // Before anybody else has it, so that no change is missed.
+            // Before another task can get the value, so that no change is missed.
             watch(value, of: key, id, by: order.watchers)
             switch table.withLock({ $0.putIn(value, for: key, id: id, by: order, at: now) }) {
             case .isIn:
@@ -67,38 +71,42 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         }
     }
 
-    /// The one of this key, if there is one.
+    /// Returns the value for a key; nil if there is none. Counts as a use of the key.
     ///
-    /// For others to compile for their keys: looking one up by an unknown kind of key takes ten times as long.
+    /// Inlinable, so that other modules compile it for their type of key: a lookup by a type that is not known takes
+    /// ten times as long.
+    /// - Parameter key: The key.
     @inlinable public func existing(_ key: Key) -> Value? { table.withLock { $0.use(key) } }
 
-    /// All there are now. Looking at them does not count as use.
+    /// The values of all keys. Reading them does not count as a use.
     public var values: [Key: Value] { table.withLock { $0.all() } }
 
-    /// How many there are now.
+    /// The number of keys.
     public var count: Int { table.withLock { $0.entries.count } }
 
-    /// Sets the one of this key back to how it was made.
+    /// Sets the value for a key back to how it was made. Does nothing if there is none.
+    /// - Parameter key: The key.
     public func reset(_ key: Key) { existing(key)?.reset() }
 
-    /// Sets every one back to how it was made.
+    /// Sets all values back to how they were made.
     public func resetAll() { for value in values.values { value.reset() } }
 
     // MARK: Evicting
 
-    /// How many are looked at, at most, for each new key: so that none of them waits long.
+    /// How many keys are examined for each new key, at most, so that no lookup takes long.
     private static var looks: Int { 8 }
 
     private func makeRoom(at now: MonotonicInstant) {
         var looks = Self.looks
         while let (mark, mayGo) = examineNext(&looks, at: now) {
             let evicted = table.withLock { $0.settle(mark, mayGo: mayGo) }
-            // It may hold a breaker that others share.
+            // The value may contain a breaker that other keys share.
             if let evicted { unwatch(evicted.value, evicted.id, by: evicted.watchers) }
         }
     }
 
-    /// Holds the value no longer than this takes: who evicts it must find that nobody holds it.
+    /// A function of its own, so that its reference to the value is gone when `settle` checks that nobody else holds
+    /// the value.
     @inline(never) private func examineNext(
         _ looks: inout Int, at now: MonotonicInstant
     ) -> (RegistryTable<Key, Value>.Mark, mayGo: Bool)? {

@@ -1,32 +1,41 @@
-/// What a ``PolicyRegistry`` can keep: the package's policies with a state, and pipelines.
+/// What a ``PolicyRegistry`` can keep: a policy with a state, or a pipeline.
 public protocol RegistryEntry: Sendable {
-    /// Whether nobody but the registry holds it. For a class that is `isKnownUniquelyReferenced(&entry)`, the default; for a
-    /// value, the same of what it refers to.
+    /// Returns whether nobody but the registry holds the entry. For a class, the default is
+    /// `isKnownUniquelyReferenced(&entry)`; a struct answers it for the object that it holds.
     ///
-    /// Runs under the registry's lock, so it must do nothing else, and not use the registry.
+    /// Runs under the registry's lock: it must do nothing else, and must not use the registry.
+    /// - Parameter entry: The entry.
     static func isUniquelyHeld(_ entry: inout Self) -> Bool
 
-    /// Whether evicting it would lose nothing. Asked only while nobody else holds it.
+    /// Whether evicting the entry would lose nothing. Before an eviction, the registry asks only an entry that nobody
+    /// else holds.
     var isAtRest: Bool { get }
 
-    /// Whether it may be evicted although it is not at rest, since nobody has used it for this long: what it has counted says
-    /// nothing any more. False by default.
+    /// Returns whether the entry may be evicted although it is not at rest, since it was not used for this long and its
+    /// counts no longer matter. False by default.
     ///
-    /// A breaker may, if it is not open, was not set by hand, and its last change of state is this long ago, too.
+    /// A breaker answers true if it is not open, its mode was not set by hand, and its last change of state was at
+    /// least this long ago, too.
+    /// - Parameter time: For how long, at least, the entry was not used: the registry's `evictingAfter`.
     func canBeEvicted(unusedFor time: Duration) -> Bool
 
-    /// Back to how it was made.
+    /// Sets the entry back to how it was made.
     func reset()
 
-    /// Whether ``reconfigured(like:)`` would succeed: asked first of all policies of a pipeline, so that none of them changes
-    /// if one can't. Best decided by settings alone, which do not change between the two.
+    /// Returns whether ``reconfigured(like:)`` would succeed. All policies of a pipeline are asked before any changes,
+    /// so that none changes if one can't.
+    ///
+    /// Decide it by settings alone, which do not change between the two calls.
+    /// - Parameter other: The entry with the new settings.
     func canBeReconfigured(like other: Self) -> Bool
 
-    /// The same with the settings of another: its state and its breakers go on. With those of itself nothing changes.
-    /// - Returns: nil if it can't; nothing has changed then.
+    /// Returns this entry with the settings of another one: its state and its breakers go on. If the other one is this
+    /// entry itself, nothing changes.
+    /// - Parameter other: The entry with the new settings.
+    /// - Returns: nil if the entry can't go on with these settings; nothing has changed then.
     func reconfigured(like other: Self) -> Self?
 
-    /// The breakers in it: none by default.
+    /// The circuit breakers in the entry. None by default.
     var circuitBreakers: [CircuitBreaker] { get }
 }
 

@@ -1,7 +1,7 @@
 /// What a registry knows, and every step that it takes under its lock.
 ///
-/// No step runs a user's code, except a key's `==` and `hash(into:)` and ``RegistryEntry/isUniquelyHeld(_:)``. What a step
-/// takes out is returned, so that it is let go of after the lock: a `deinit` may be a user's code, too.
+/// No step runs user code, except a key's `==` and `hash(into:)`, and ``RegistryEntry/isUniquelyHeld(_:)``. A step
+/// returns what it takes out, which is then released after the lock: a `deinit` may be user code, too.
 @usableFromInline struct RegistryTable<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
     typealias Make = @Sendable (Key) -> Value
     typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
@@ -9,15 +9,15 @@
     @usableFromInline struct Entry: Sendable {
         @usableFromInline var value: Value
         @usableFromInline var use = Use.unused
-        /// The same for as long as the key is there, also when its value is replaced.
+        /// The entry's identity: it stays as long as the key does, even if the value is replaced.
         let id: UInt64
-        /// The settings that it was made or last reconfigured with.
+        /// The number of the settings that the value was made with, or last took over.
         var settings: UInt64
-        /// When the hand last found it used or held; when it was made, before that.
+        /// When the hand last found the value used or held; before that, when the value was made.
         var unusedSince: MonotonicInstant
 
-        /// The hand comes by.
-        /// - Returns: whether to ask it whether it may be evicted. Nobody else holds it then.
+        /// Notes that the hand comes by.
+        /// - Returns: Whether the value is to be asked if it may be evicted. Nobody else holds it then.
         mutating func examine(at now: MonotonicInstant) -> Bool {
             guard use != .examined else { return false }
             let isHeld = !Value.isUniquelyHeld(&value)
@@ -26,8 +26,8 @@
             return !isHeld
         }
 
-        /// It has been asked.
-        /// - Returns: whether nobody has got it since, nor holds it.
+        /// Notes that the value was asked.
+        /// - Returns: Whether nobody has got the value since, and nobody else holds it.
         mutating func settle(_ id: UInt64) -> Bool {
             guard self.id == id, use == .examined else { return false }
             use = .unused
@@ -36,23 +36,24 @@
     }
 
     @usableFromInline enum Use: Sendable {
-        /// Looked up since the hand last came by.
+        /// The key was looked up since the hand last came by.
         case used
         case unused
-        /// Somebody is asking it whether it may be evicted, and nobody has got it since.
+        /// A task asks the value whether it may be evicted, and nobody has got the value since.
         case examined
     }
 
     @usableFromInline var entries: [Key: Entry] = [:]
-    /// The keys in the order in which they are examined, and the next of them.
+    /// The keys in the order in which they are examined, and the index of the next one.
     private(set) var ring: [Key] = []
     private var hand = 0
-    /// How often all values were handed out, which no entry is marked for.
+    /// How often values were handed out without a mark at their entries.
     private var handouts = 0
 
     private(set) var make: Make
     private var overrides: [Key: (make: @Sendable () -> Value, settings: UInt64)] = [:]
-    /// Counts changes of settings: the number of those that `make` stands for, and the latest of all.
+    /// Settings are numbered in the order of their changes. These are the number of `make`'s settings, and the latest
+    /// number.
     private var makeSettings: UInt64 = 0
     private var lastSettings: UInt64 = 0
 
@@ -64,15 +65,16 @@
 
     // MARK: Looking up
 
-    /// The one of this key, marked as used.
+    /// Returns the value for a key, and marks it as used.
     @inlinable mutating func use(_ key: Key) -> Value? {
         guard let entry = entries[key] else { return nil }
-        // Written only when it has to be, so that nearly every lookup only reads.
+        // Written only if it has to be, so that nearly every lookup only reads.
         if entry.use != .used { entries[key]?.use = .used }
         return entry.value
     }
 
-    /// All there are now. Does not count as use: a dashboard that looks at all of them every few seconds must not keep them.
+    /// Returns all values. This does not count as a use: a dashboard that reads all of them every few seconds must not
+    /// keep them from being evicted.
     mutating func all() -> [Key: Value] {
         handouts += 1
         return entries.mapValues(\.value)
@@ -80,7 +82,7 @@
 
     // MARK: Making
 
-    /// How a key's value is to be made, and who is to watch it.
+    /// How the value for a key is to be made, and which watchers it is to have.
     struct Order {
         let make: @Sendable () -> Value
         let settings: UInt64
@@ -90,9 +92,9 @@
 
     enum PutIn {
         case isIn
-        /// Another task was first.
+        /// Another task has put one in before.
         case isThere(Value)
-        /// It was made by old settings, or is not watched by all who watch.
+        /// The value has old settings, or lacks a watcher; it is to be made again by this order.
         case isOutdated(Order)
     }
 
@@ -105,7 +107,7 @@
         return { [make] in make(key) }
     }
 
-    /// The number of the settings that a key's value is to have now.
+    /// Returns the number of the settings that the value for a key should have now.
     private func settings(of key: Key) -> UInt64 { overrides[key]?.settings ?? makeSettings }
 
     mutating func putIn(_ value: Value, for key: Key, id: UInt64, by order: Order, at now: MonotonicInstant) -> PutIn {
@@ -120,10 +122,10 @@
 
     // MARK: Evicting
 
-    /// One that nobody else holds.
+    /// An entry that nobody else holds.
     struct Candidate {
         let value: Value
-        /// For how long at least it was neither looked up nor held.
+        /// For how long, at least, the entry was neither looked up nor held.
         let unusedFor: Duration
         let mark: Mark
     }
@@ -141,8 +143,8 @@
         let watchers: [UInt64: Watcher]
     }
 
-    /// Moves the hand on to the next that nobody else holds, for the caller to ask it whether it may be evicted.
-    /// - Returns: nil if there are fewer than `capacity`, or no looks are left.
+    /// Moves the hand to the next entry that nobody else holds, which the caller asks whether it may be evicted.
+    /// - Returns: nil if there are fewer keys than `capacity`, or no looks are left.
     mutating func examine(capacity: Int, looks: inout Int, at now: MonotonicInstant) -> Candidate? {
         while looks > 0, entries.count >= capacity {
             looks -= 1
@@ -158,13 +160,13 @@
         return nil
     }
 
-    /// What was examined goes, if it may and nobody has got it since. One whose place in the ring has changed stays until
-    /// its next turn.
+    /// Takes out an examined entry if it may go and nobody has got it since. If its place in the ring has changed, it
+    /// stays until its next turn.
     mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
         guard let index = entries.index(forKey: mark.key), entries.values[index].settle(mark.id), mayGo,
             mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key
         else { return nil }
-        // The caller holds the key.
+        // The caller holds the key, so that it is not released here, under the lock.
         let entry = entries.remove(at: index).value
         ring.swapAt(mark.place, ring.count - 1)
         ring.removeLast()
@@ -173,7 +175,8 @@
 
     // MARK: Settings
 
-    /// - Returns: the way that there was before, and the keys that are to be made by this one now.
+    /// Changes how values are made.
+    /// - Returns: The closure until now, and the keys whose values are to get their settings from the new one.
     mutating func setMake(_ make: @escaping Make) -> (old: Make, keys: [Key]) {
         let old = self.make
         self.make = make
@@ -184,7 +187,8 @@
 
     var keysWithoutOverride: [Key] { entries.keys.filter { overrides[$0] == nil } }
 
-    /// - Returns: the override that there was before, and the table's own copy of the key.
+    /// Changes how the value for one key is made.
+    /// - Returns: The override until now, and the table's own copy of the key.
     mutating func setOverride(_ key: Key, _ make: (@Sendable () -> Value)?) -> (Key, (@Sendable () -> Value))? {
         let old = overrides.index(forKey: key).map { overrides.remove(at: $0) }
         if let make {
@@ -194,7 +198,7 @@
         return old.map { ($0.key, $0.value.make) }
     }
 
-    /// A key's value that has other settings than it is to have now.
+    /// A key's value that does not have the settings that it should have now.
     struct Outdated {
         let value: Value
         let id: UInt64
@@ -208,8 +212,8 @@
         return Outdated(value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key))
     }
 
-    /// Takes note that a value has taken over settings, be they still the present ones or not.
-    /// - Returns: the value that was there before.
+    /// Notes that a value has taken over settings, whether or not they are still the present ones.
+    /// - Returns: The value until now; nil if the entry has been evicted meanwhile.
     mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
         guard let index = entries.index(forKey: key), entries.values[index].id == outdated.id else { return nil }
         let old = entries.values[index].value
@@ -231,14 +235,16 @@
         return entries.map { Watched(key: $0, value: $1.value, id: $1.id) }
     }
 
-    /// - Returns: all that are there. What comes later is watched before it is put in.
+    /// Adds a watcher.
+    /// - Returns: All entries that there are. Later ones are watched before they are put in.
     mutating func addWatcher(_ id: UInt64, _ watcher: @escaping Watcher) -> [Watched] {
         watchers[id] = watcher
         watcherChanges += 1
         return allToWatch()
     }
 
-    /// - Returns: all that are there, and the watcher.
+    /// Removes a watcher.
+    /// - Returns: All entries that there are, and the watcher.
     mutating func removeWatcher(_ id: UInt64) -> ([Watched], Watcher?) {
         let watcher = watchers.removeValue(forKey: id)
         watcherChanges += 1

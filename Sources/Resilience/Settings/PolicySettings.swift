@@ -1,27 +1,29 @@
-/// The way in for settings that come from outside: a file, an environment, a reloaded configuration.
+/// Checks settings that come from outside: a file, an environment, a reloaded configuration.
 ///
-/// A policy that is made with a setting that can't be traps: in source code that is a mistake to be seen at once. Settings from
-/// outside must not end the process. Make such policies in here:
+/// Making a policy with an invalid setting traps: in source code that is a mistake to be seen at once. Settings from
+/// outside must not end the process. Make policies with such settings in ``checked(_:)``, which throws instead:
 ///
 /// ```swift
 /// let bulkhead = try PolicySettings.checked { Bulkhead(limit: loaded.limit, queue: loaded.queue) }
 /// ```
 ///
-/// Whole pipelines and registries can be made so, too.
+/// Whole pipelines and registries can be made in it, too.
 public enum PolicySettings {
-    /// Calls `make`, and throws instead of trapping if it makes anything with a setting that can't be.
+    /// Calls `make`, and throws instead of trapping if it makes anything with an invalid setting.
     ///
-    /// It covers what `make` does by itself, not what it leaves for later, such as the values that a registry makes for its
-    /// keys: see ``PolicyRegistry/reconfigure(make:)``. What `make` changes while it runs (``Bulkhead/setLimit(_:)``,
-    /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is not changed if a setting was invalid up to there.
+    /// It covers what `make` does itself, not what happens later, such as the values that a registry makes for its
+    /// keys: see ``PolicyRegistry/reconfigure(make:)``. A change that `make` makes (``Bulkhead/setLimit(_:)``,
+    /// ``Throttle/setRate(_:burst:)``, `reconfigure`) is left out if a setting was invalid before it.
     ///
-    /// It ends when it returns: a task that `make` began traps on an invalid setting from then on, as outside.
+    /// The check ends when it returns. A task that `make` began traps on an invalid setting from then on, as it would
+    /// outside.
     ///
-    /// One within another throws what was wrong in it alone. If `make` lets that out, the outer one throws it with its own; if
-    /// `make` handles it, the outer one does not throw. What is changed in the inner one is not changed if a setting was
-    /// invalid in either.
-    /// - Returns: what `make` returned.
-    /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if its settings were valid.
+    /// A check inside another one throws only its own problems. If the outer `make` lets that error out, the outer
+    /// check throws those problems with its own; if it handles the error, the outer check does not throw them. A change
+    /// in the inner check is left out if a setting was invalid in either.
+    /// - Parameter make: Makes policies, pipelines or registries, or changes them.
+    /// - Returns: What `make` returned.
+    /// - Throws: ``InvalidSettings``, with everything that was wrong; what `make` threw, if all settings were valid.
     public static func checked<T>(_ make: () throws -> T) throws -> T {
         let problems = Problems()
         let made = Result { try Problems.$innermost.withValue(problems, operation: make) }
@@ -34,17 +36,23 @@ public enum PolicySettings {
     }
 }
 
-/// A setting that can't be.
+/// An invalid setting, and what is wrong with it.
 public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
-    /// What was to be made with it: "Bulkhead".
+    /// What was to be made with it, such as "Bulkhead".
     public let subject: String
-    /// The parameter's name: "limit".
+    /// The parameter's name, such as "limit".
     public let parameter: String
-    /// What it was: "0".
+    /// The invalid value, such as "0".
     public let value: String
-    /// What it must be: "must be at least 1".
+    /// What the value must be, such as "must be at least 1".
     public let requirement: String
 
+    /// Creates an invalid setting.
+    /// - Parameters:
+    ///   - subject: What was to be made with it, such as "Bulkhead".
+    ///   - parameter: The parameter's name, such as "limit".
+    ///   - value: The invalid value, such as "0".
+    ///   - requirement: What the value must be, such as "must be at least 1".
     public init(subject: String, parameter: String, value: String, requirement: String) {
         self.subject = subject
         self.parameter = parameter
@@ -55,26 +63,28 @@ public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(subject): \(parameter) is \(value), and \(requirement)" }
 }
 
-/// Settings that can't be, thrown by ``PolicySettings/checked(_:)``.
+/// The invalid settings that ``PolicySettings/checked(_:)`` found.
 public struct InvalidSettings: Error, Hashable, CustomStringConvertible {
-    /// All that were found, in the order in which they were; one at least.
+    /// All invalid settings, in the order in which they were found; at least one.
     public let problems: [InvalidSetting]
 
+    /// Creates the error.
+    /// - Parameter problems: All invalid settings; at least one.
     public init(problems: [InvalidSetting]) { self.problems = problems }
 
     public var description: String { problems.map(\.description).joined(separator: "\n") }
 }
 
-/// Where invalid settings are noted while somebody asks for them: the problems of one check.
+/// The invalid settings that one check has found.
 final class Problems: Sendable {
     @TaskLocal fileprivate static var innermost: Problems?
 
-    /// Of the check around this one.
+    /// The innermost check around this one that was open when this one began.
     private let outer = all.first { $0.isOpen }
-    /// nil once the check has returned. A task that was begun in it keeps this object.
+    /// nil once the check has returned; until then the check is open. A task that was begun in it keeps this object.
     private let found = Locked<[InvalidSetting]?>([])
 
-    /// The innermost first.
+    /// The checks around the running code, innermost first.
     private static var all: some Sequence<Problems> {
         sequence(state: innermost) { next in
             defer { next = next?.outer }
@@ -84,31 +94,32 @@ final class Problems: Sendable {
 
     private var isOpen: Bool { found.withLock { $0 != nil } }
 
-    /// Whether somebody asks for them.
+    /// Whether the running code is in an open check.
     static var areNoted: Bool { all.contains { $0.isOpen } }
 
-    /// Whether any check that has not returned has one.
+    /// Whether an open check around the running code has found a problem.
     static var areFound: Bool { all.contains { $0.found.withLock { $0?.isEmpty == false } } }
 
-    /// Notes a problem for the innermost check that has not returned.
-    /// - Returns: false if there is none.
+    /// Notes a problem for the innermost open check.
+    /// - Returns: false if there is no open check.
     static func note(_ problem: InvalidSetting) -> Bool {
         all.contains { $0.found.withLock { $0?.append(problem) != nil } }
     }
 
-    /// The check returns.
-    /// - Returns: what was found.
+    /// Ends the check.
+    /// - Returns: What was found.
     fileprivate func close() -> [InvalidSetting] { found.withLock { $0.take() } ?? [] }
 }
 
-/// The checks of one type's settings. Each returns a valid value: the one given, or, where problems are noted, one to go on
-/// with until they are thrown.
+/// The checks of one type's settings. Each returns a valid value: the given one, or, inside of
+/// ``PolicySettings/checked(_:)``, a substitute to go on with until the problem is thrown.
 package struct SettingChecks: Sendable {
     let subject: String
 
     package init(_ subject: String) { self.subject = subject }
 
-    /// - Parameter requirement: what follows "and": "must be …".
+    /// Returns the value if it is valid; otherwise notes the problem and returns `valid`, or traps outside of a check.
+    /// - Parameter requirement: What follows "and": "must be …".
     package func require<Value>(
         _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String,
         else valid: @autoclosure () -> Value
@@ -116,7 +127,8 @@ package struct SettingChecks: Sendable {
         allows(isValid, value, parameter, requirement()) ? value : valid()
     }
 
-    /// For a change of what is there already: it is to be left out if this is false.
+    /// Returns whether a value is valid, for a change of something that exists. If it is not, the change must be left
+    /// out: the problem is noted, or traps outside of a check.
     package func allows<Value>(
         _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String
     ) -> Bool {
@@ -135,14 +147,15 @@ package struct SettingChecks: Sendable {
         }
     }
 
-    /// Whether a change may be made: not if a setting was invalid that may be part of it.
+    /// Whether a change may be made: not if an open check has found an invalid setting, which may be part of the
+    /// change.
     package static var mayChange: Bool { !Problems.areFound }
 
     package func atLeast(_ least: Int, _ value: Int, _ parameter: String) -> Int {
         isAtLeast(least, value, parameter) ? value : least
     }
 
-    /// As ``allows(_:_:_:_:)``.
+    /// Returns whether a value is large enough, as ``allows(_:_:_:_:)`` does.
     func isAtLeast(_ least: Int, _ value: Int, _ parameter: String) -> Bool {
         allows(
             value >= least, value, parameter, least == 0 ? "must not be negative" : "must be at least \(least)")
@@ -162,7 +175,7 @@ package struct SettingChecks: Sendable {
             else: value > range.upperBound ? range.upperBound : range.lowerBound)
     }
 
-    /// What can have a substitute or another attempt.
+    /// Returns `value` if it has neither success nor cancelled, which can't have a substitute or another attempt.
     func failures(_ value: VerdictSet, _ parameter: String) -> VerdictSet {
         let others: VerdictSet = [.success, .cancelled]
         return require(
