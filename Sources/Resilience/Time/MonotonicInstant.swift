@@ -32,6 +32,9 @@
     public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
     /// Returns an instant moved by a duration, as ``advanced(by:)`` does.
+    /// - Parameters:
+    ///   - lhs: An instant.
+    ///   - rhs: How far to move; negative to go back.
     public static func + (lhs: MonotonicInstant, rhs: Duration) -> MonotonicInstant { lhs.advanced(by: rhs) }
 }
 
