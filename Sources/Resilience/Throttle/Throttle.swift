@@ -1,4 +1,4 @@
-/// Keeps calls to a rate, and holds them all when the other side asks for silence.
+/// Limits the rate of calls, and holds all of them when the other side asks for fewer calls.
 ///
 /// ```swift
 /// Throttle(.perSecond(10), burst: 20)                              // refuses what is too much
@@ -8,13 +8,14 @@
 /// Throttle.gate(maxWait: .seconds(60))                             // no rate of its own; a 429 holds everybody
 /// ```
 ///
-/// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A call whose
-/// cost exceeds the burst or the window's limit is rejected, and so is one whose turn can't come within `maxWait` or before
-/// its deadline. Waiting calls are served in order of arrival, whatever they cost; when one gives up, those behind it move up.
+/// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A
+/// call is rejected if its cost exceeds the burst or the window's limit, or if its turn can't come within `maxWait` and
+/// before its deadline. Waiting calls go in order of arrival, whatever they cost; when one gives up, those behind it
+/// move up.
 public final class Throttle: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// Who is told what this throttle does, whichever pipeline it is in.
+    /// The observers that are told what this throttle does, in whichever pipeline it is.
     public let observers: PolicyObservers
 
     enum Limit: Equatable {
@@ -25,13 +26,13 @@ public final class Throttle: Policy {
 
     struct State {
         var limit: Limit
-        /// What it was made with, or given by a registry since.
+        /// The limit that the throttle was made with, or that a registry has given it since.
         var made: Limit
         var machine: ThrottleStateMachine
-        /// The calls that sleep in the machine's line, by their tickets.
+        /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
 
-        /// Those that the machine has ask again, to be resumed when the lock is free.
+        /// The waiters of calls that are to ask again. Resume them without the lock.
         mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
             let (first, second) = machine.wakes()
             return (
@@ -46,17 +47,22 @@ public final class Throttle: Policy {
     let configuration: ThrottleConfiguration
     let state: Locked<State>
 
+    /// Creates a throttle with a rate and a burst.
     /// - Parameters:
-    ///   - rate: calls allowed in the long run.
-    ///   - burst: calls allowed at once after a pause; 1 or more.
-    ///   - maxWait: how long a call may wait for its turn; zero refuses what is too much.
-    ///   - maxWaiting: how many calls may wait at the same time.
-    ///   - holdOnThrottled: whether a ``Verdict/throttled(retryAfter:)`` holds everybody for as long as it says, or as
-    ///     `holdBackoff` does if it says nothing.
-    ///   - holdBackoff: how long to hold for the nth time in a row; not jittered, since one probe goes first.
-    ///   - maxHold: the longest hold, whatever the other side asks for.
-    ///   - ramp: how long after a hold the rate takes to grow from nothing to the whole, in proportion to the time; zero
-    ///     for the whole at once.
+    ///   - name: The name in events and errors.
+    ///   - rate: The rate of calls in the long run.
+    ///   - burst: How many calls may go at once after a pause; 1 or more.
+    ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
+    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
+    ///     it names none or 0, `holdBackoff` says how long.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///     not jittered, since one probe goes first.
+    ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - ramp: How long after a hold the rate takes to grow from zero to the full rate, in proportion to the time; 0
+    ///     or more, 0 for the full rate at once.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does.
     public convenience init(
         _ name: String, _ rate: ThrottleRate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
@@ -70,7 +76,21 @@ public final class Throttle: Policy {
             timeBase: timeBase, observers: observers)
     }
 
-    /// As the other, named "throttle".
+    /// Creates a throttle with a rate and a burst, named "throttle".
+    /// - Parameters:
+    ///   - rate: The rate of calls in the long run.
+    ///   - burst: How many calls may go at once after a pause; 1 or more.
+    ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
+    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
+    ///     it names none or 0, `holdBackoff` says how long.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///     not jittered, since one probe goes first.
+    ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - ramp: How long after a hold the rate takes to grow from zero to the full rate, in proportion to the time; 0
+    ///     or more, 0 for the full rate at once.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does.
     public convenience init(
         _ rate: ThrottleRate, burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
@@ -83,13 +103,21 @@ public final class Throttle: Policy {
             holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
     }
 
-    /// A throttle that counts calls in windows of time.
+    /// Creates a throttle that counts calls in windows of time.
     /// - Parameters:
-    ///   - window: how many in which time.
-    ///   - ramp: how long after a hold calls come in slowly: two at first, and two more for each that ends; zero for all
-    ///     at once.
-    ///
-    /// The others are as for a rate.
+    ///   - name: The name in events and errors.
+    ///   - window: How many calls may go in which time.
+    ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
+    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
+    ///     it names none or 0, `holdBackoff` says how long.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///     not jittered, since one probe goes first.
+    ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - ramp: How long after a hold calls are let in slowly: two at first, and two more for each call that ends; 0
+    ///     or more, 0 for all at once.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does.
     public convenience init(
         _ name: String, _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
@@ -103,7 +131,20 @@ public final class Throttle: Policy {
             observers: observers)
     }
 
-    /// As the other, named "throttle".
+    /// Creates a throttle that counts calls in windows of time, named "throttle".
+    /// - Parameters:
+    ///   - window: How many calls may go in which time.
+    ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
+    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
+    ///     it names none or 0, `holdBackoff` says how long.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///     not jittered, since one probe goes first.
+    ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - ramp: How long after a hold calls are let in slowly: two at first, and two more for each call that ends; 0
+    ///     or more, 0 for all at once.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does.
     public convenience init(
         _ window: Window, maxWait: Duration = .zero, maxWaiting: Int = 10_000, holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
@@ -115,10 +156,19 @@ public final class Throttle: Policy {
             holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
     }
 
-    /// A throttle with no rate of its own: it holds everybody when the other side asks for fewer calls, or ``hold(for:)``
-    /// is called, then lets one call probe.
-    /// - Parameter ramp: how long after a hold calls come in slowly: two at first, and two more for each that ends; zero
-    ///   for all at once.
+    /// Creates a throttle without a rate of its own. A 429 or ``hold(for:)`` holds all calls; then one call probes.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - maxWait: How long a call may wait for the end of a hold; 0 or more. With 0, a call that can't go at once is
+    ///     rejected.
+    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///     not jittered, since one probe goes first.
+    ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - ramp: How long after a hold calls are let in slowly: two at first, and two more for each call that ends; 0
+    ///     or more, 0 for all at once.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does.
     public static func gate(
         _ name: String = "gate", maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
@@ -149,7 +199,8 @@ public final class Throttle: Policy {
         state = Locked(State(limit: limit, made: limit, machine: ThrottleStateMachine(limiter, ramp: ramp)))
     }
 
-    /// It can't nest in itself: a call that is the gate's probe would wait for its own end.
+    /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
+    /// end.
     public var traits: PolicyTraits {
         PolicyTraits(waits: configuration.maxWait > .zero, limitsRate: true, canNestInItself: false)
     }
@@ -157,7 +208,8 @@ public final class Throttle: Policy {
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         if slot.first == 0 {
-            // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
+            // The usual way in, without a waiter. A call that can't go at once asks again below; until then it has
+            // changed nothing.
             let cost = call.options.cost
             let own = state.withLock { state in
                 state.machine.goAtOnce(cost: cost, at: now) ? ThrottleSlot(.go, of: state.machine) : nil
@@ -193,7 +245,7 @@ public final class Throttle: Policy {
             return .proceed
         case .wait(let own, _, let until):
             slot = own.slot
-            // Present with every wait.
+            // Never nil for a call that waits.
             return .park(waiter!, until: until)
         case .reject(let retryAfter):
             slot = PolicySlot()
@@ -235,7 +287,7 @@ public final class Throttle: Policy {
         }
     }
 
-    /// Changes the machine by hand.
+    /// Changes the machine by hand, and resumes the calls that are to ask again.
     private func change(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
         let woken = state.withLock { state in
@@ -245,23 +297,27 @@ public final class Throttle: Policy {
         resume(woken)
     }
 
-    /// Holds every call until `instant`, then lets one probe. A longer hold stays.
+    /// Holds all calls until an instant, then lets one call probe. A hold that already lasts longer stays.
+    /// - Parameter instant: When the hold ends, on the throttle's time base.
     public func hold(until instant: MonotonicInstant) { change { state, _ in state.machine.hold(until: instant) } }
 
-    /// Holds every call for this time from now, then lets one probe. A longer hold stays.
+    /// Holds all calls for a time, then lets one call probe. A hold that already lasts longer stays.
+    /// - Parameter duration: How long from now.
     public func hold(for duration: Duration) { change { state, now in state.machine.hold(until: now + duration) } }
 
-    /// Ends a hold before its time: the first of those that wait, or else the next call, is the probe.
+    /// Ends a hold early: the first waiting call, or else the next call, is the probe.
     public func endHold() { change { state, now in state.machine.endHold(at: now) } }
 
-    /// Changes the rate of a throttle that was made with one, while calls go and wait. No call gets through that neither
-    /// rate would let through.
+    /// Changes the rate while calls go and wait. Traps if the throttle was made without a rate.
     ///
-    /// What is left of the burst stays, cut to the new burst; a larger burst fills up at the new rate. Calls that wait keep
-    /// their places, and their turns move with the rate: one 10 s away is 5 s away at twice the rate, and they wake the
-    /// sooner. At a lower rate a turn may come too late for what a call waits at most: then it is refused, when it would
-    /// have gone or when it is the first in line.
-    /// - Parameter burst: 1 or more; as it was if nil.
+    /// A call gets through only if at least one of the two rates allows it. What is left of the burst stays, cut to the
+    /// new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns move with
+    /// the rate: at twice the rate, a turn that is 10 s away is 5 s away. At a lower rate, a turn may come later than
+    /// the call may wait. Then the call is rejected, at the time when it would have gone, or when it is the first in
+    /// line.
+    /// - Parameters:
+    ///   - rate: The new rate of calls in the long run.
+    ///   - burst: How many calls may go at once after a pause; 1 or more. nil keeps the present one.
     public func setRate(_ rate: ThrottleRate, burst: Int? = nil) {
         let hasRate = state.withLock { if case .rate = $0.limit { true } else { false } }
         guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
@@ -275,27 +331,29 @@ public final class Throttle: Policy {
         }
     }
 
-    /// As when it was made: nothing used, the gate open, no hold remembered. Calls that wait go on, as far as there is
-    /// room. The end of a call that was let in before holds nobody.
+    /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
+    ///
+    /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls.
     public func reset() { change { state, now in state.machine.reset(at: now) } }
 
-    /// Whether forgetting it would lose nothing: it would let through what a new one does, and nobody waits.
+    /// Whether evicting the throttle would lose nothing: no call waits, the limit is the one it was made with, and a
+    /// new throttle would let through the same calls.
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
     func isAtRest(at now: MonotonicInstant) -> Bool {
         state.withLock { $0.machine.isAtRest(at: now) && $0.limit == $0.made }
     }
 
-    /// What it would say to a call now.
+    /// What a call would find now.
     public var status: ThrottleStatus {
         let now = base.now
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// When the gate lets the next call through; nil when it is open.
+    /// When the gate lets the next call through, at the latest; nil if it is open.
     public var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
-    /// Calls that wait for their turn now.
+    /// The number of calls that wait for their turn now.
     public var waiting: Int { state.withLock { $0.machine.line.count } }
 
     public var description: String {

@@ -1,13 +1,15 @@
 extension Throttle {
-    /// At most so many calls in a time, counted exactly rather than let through at an even pace.
+    /// A number of calls per window of time, counted exactly: calls do not have to go at an even pace.
     public struct Window: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Sendable, Hashable {
             case sliding
-            /// `anchor`: when one of them begins; nil for the first call's own time.
+            /// `anchor`: when one of the windows begins; nil if the first call begins it.
             case fixed(anchor: MonotonicInstant?)
         }
 
+        /// How many calls may go in a window.
         public let calls: Int
+        /// The length of a window.
         public let period: Duration
         let kind: Kind
 
@@ -17,25 +19,28 @@ extension Throttle {
             self.kind = kind
         }
 
-        /// At most so many in **any** stretch of this length, wherever it begins; but for a probe after a hold, which goes
-        /// at once. Remembers the instant of each of them: 8 bytes a call.
+        /// At most this many calls in **any** stretch of this length, wherever it begins.
+        ///
+        /// The exception is a probe after a hold, which goes at once. The window remembers the instant of each call: 8
+        /// bytes per call.
         /// - Parameters:
         ///   - calls: 1 or more.
-        ///   - period: above zero.
+        ///   - period: The length of the stretch; above 0.
         public static func slidingWindow(_ calls: Int, per period: Duration) -> Window {
             Window(calls, per: period, .sliding)
         }
 
-        /// At most so many in each window, and each window whole after the last: for a server that counts so.
+        /// At most this many calls in each window; windows do not overlap. For a server that counts in this way.
         ///
-        /// A window begins with the first call after the last one ended, as servers do that count from a client's first
-        /// call. If the server's windows begin elsewhere, up to twice as many calls may fall in one of them: then name
-        /// an instant at which one begins, as its headers tell, or use ``slidingWindow(_:per:)``, which is right wherever
-        /// they begin.
+        /// Without an anchor, a window begins with the first call after the last window has ended, as on servers that
+        /// count from a client's first call. If the server's windows begin elsewhere, up to twice as many calls may
+        /// fall into one of them. Then name an instant at which one of its windows begins, as its headers tell, or use
+        /// ``slidingWindow(_:per:)``, which is right wherever they begin.
         /// - Parameters:
         ///   - calls: 1 or more.
-        ///   - period: above zero.
-        ///   - anchor: when one of the windows begins, on the throttle's time base; may be past or future.
+        ///   - period: The length of a window; above 0.
+        ///   - anchor: When one of the windows begins, on the throttle's time base, in the past or future; nil for
+        ///     windows that begin with a call.
         public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: MonotonicInstant? = nil)
             -> Window
         {
@@ -51,11 +56,11 @@ extension Throttle {
     }
 }
 
-/// The instants of the last calls: no more than the limit within one period.
+/// The instants of the latest calls: no more than the limit within one period.
 struct SlidingWindow: Sendable, Equatable {
     let limit: Int
     private let period: Int64
-    /// A ring that grows up to the limit. The oldest call is at `oldest`.
+    /// A ring that grows up to the limit. `oldest` is the place of the oldest call.
     private var log: [Int64] = []
     private var oldest = 0
     private(set) var count = 0
@@ -74,7 +79,7 @@ struct SlidingWindow: Sendable, Equatable {
         return turn
     }
 
-    /// Counts a call that went without asking. The log holds no more than the limit: the oldest give way.
+    /// Counts a call that went without asking. The log holds no more than the limit, so the oldest calls are dropped.
     mutating func count(_ cost: Int, at now: Int64) {
         for _ in 0..<cost {
             if count == limit { dropOldest() }
@@ -82,17 +87,17 @@ struct SlidingWindow: Sendable, Equatable {
         }
     }
 
-    /// Of calls that cost more than one and wait, the earliest it can be.
+    /// When a call may go. For calls that wait and cost more than 1, this is the earliest possible time.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
         let place = behind.saturatingAdding(cost)
-        // Each call that goes makes room for another a period later.
+        // Each call that goes makes room for another one a period later.
         let (rounds, index) = (place - 1).quotientAndRemainder(dividingBy: limit)
         let free = limit - count
         let first = index < free ? now : max(now, self[index - free].saturatingAdding(period))
         return first.saturatingAdding(period.saturatingMultiplied(by: Int64(rounds)))
     }
 
-    /// The instants are in order: those that have left the window are the first.
+    /// The number of calls in the window. The instants are in order: those that have left the window come first.
     func inUse(at now: Int64) -> Int {
         var (low, high) = (0, count)
         while low < high {
@@ -102,7 +107,7 @@ struct SlidingWindow: Sendable, Equatable {
         return count - low
     }
 
-    /// Takes out calls that went at this instant, if they are among the latest: further back nobody looks.
+    /// Removes calls that went at this instant, if they are among the latest 64: it looks no further back.
     mutating func giveBack(_ cost: Int, takenAt instant: Int64) {
         var index = count
         while index > 0, self[index - 1] > instant, count - index < Self.look { index -= 1 }
@@ -147,7 +152,7 @@ struct FixedWindow: Sendable, Equatable {
     let limit: Int
     private let period: Int64
     private let anchor: Int64?
-    /// When the present one began; nil before the first.
+    /// When the present window began; nil before the first.
     private var start: Int64?
     private var used = 0
 
@@ -169,14 +174,15 @@ struct FixedWindow: Sendable, Equatable {
         used = used.saturatingAdding(cost)
     }
 
-    /// Of calls that cost more than one and wait, the earliest it can be.
+    /// When a call may go. For calls that wait and cost more than 1, this is the earliest possible time.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
         let (start, used) = present(at: now)
         let windows = (min(limit, used).saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
         return max(now, start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows))))
     }
 
-    /// A probe goes beyond the limit, which takes nothing from the next window.
+    /// The number of calls in the window, at most the limit: a probe beyond the limit takes nothing from the next
+    /// window.
     func inUse(at now: Int64) -> Int { min(limit, present(at: now).used) }
 
     func windowStart(at now: Int64) -> Int64 { present(at: now).start }
@@ -184,7 +190,7 @@ struct FixedWindow: Sendable, Equatable {
     mutating func giveBack(_ cost: Int, ofWindow start: Int64, at now: Int64) {
         guard present(at: now).start == start else { return }
         used = max(0, used - cost)
-        // A window of the calls' own begins with the first that leaves.
+        // A window without an anchor begins with the first call that is not given back.
         if used == 0, anchor == nil { self.start = nil }
     }
 
