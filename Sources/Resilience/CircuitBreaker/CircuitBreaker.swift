@@ -106,7 +106,7 @@ public final class CircuitBreaker: Policy {
         try await run(on: ownCore, options, judging: { _ in .success }, operation)
     }
 
-    /// Runs an operation whose results may mean failure, such as a response with status 503. See ``run(options:_:)``.
+    /// Runs an operation whose results may mean failure, such as a response with status 503.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline and so on.
     ///   - judge: Returns what a result means.

@@ -65,7 +65,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         try await run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
-    /// Runs an operation that needs its attempt's number or deadline. See ``run(options:_:)``.
+    /// Runs an operation that needs its attempt's number or deadline.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
     ///   - operation: What to run, in each attempt; it is given the attempt.

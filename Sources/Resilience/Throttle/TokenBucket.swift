@@ -1,8 +1,8 @@
 /// A bucket that fills at a rate: GCRA, one instant of state (Brandur Leach, "Rate Limiting, Cells, and GCRA";
 /// throttled/throttled `rate.go`).
 ///
-/// A call takes its share when it goes, however long it has waited. So in any stretch of time t, at most burst + rate ·
-/// t calls go, even if some wake late.
+/// A call takes its share when it goes, however long it has waited. So in any stretch of time t, at most
+/// `burst + rate · t` calls go, even if some wake late.
 ///
 /// The unit is a tick: a fraction of a nanosecond, so small that one call costs a whole number of ticks. So a rate of
 /// three per second is exact. If a burst takes centuries to fill, the bucket's clock advances in steps of more than a
