@@ -17,14 +17,15 @@ public struct BackoffGate: CircuitStateMachine {
     private let openFor: any BreakDuration
     private(set) var shutUntil: MonotonicInstant?
     private(set) var trips = 0
-    /// The number of all failures counted so far. A call's ticket is this number at its admission.
+    /// The number of all failures counted so far. A call's ticket is this number at its admission, or 0 if there was a
+    /// success since the last of them.
     private var failures: UInt64 = 0
     /// Whether a failure was counted since the last success.
     private var hasFailed = false
     /// Successes minus failures among calls that were let in before the last counted failure and have ended since.
     private var lateSuccesses = 0
 
-    /// Creates an open gate.
+    /// Creates a gate that lets calls in.
     /// - Parameters:
     ///   - rule: Decides when to shut; not a rule that watches calls, as ``SlowCalls`` does.
     ///   - openFor: How long the gate stays shut.
