@@ -1,28 +1,31 @@
-/// How long to wait before each retry. A value: asking for any delay costs the same, and nothing is counted inside.
+/// How long to wait before each retry.
 ///
-/// Everything saturates. The cap applies before the growth could overflow and again after jitter, so no delay is above
-/// it; the smallest is zero. Formulas: AWS Architecture Blog, "Exponential Backoff And Jitter" (exponential; full, equal
-/// and decorrelated jitter); resilience4j and gRPC (proportional jitter); Polly (constant, linear).
+/// A backoff is a value without counters: asking for any delay costs the same. All arithmetic saturates. The cap
+/// applies before the growth could overflow, and again after jitter, so a delay is never above the cap, and never below
+/// zero.
+///
+/// Formulas: AWS Architecture Blog, "Exponential Backoff And Jitter" (exponential; full, equal and decorrelated
+/// jitter); resilience4j and gRPC (proportional jitter); Polly (constant, linear).
 public struct Backoff: Sendable, Hashable {
-    /// What chance does to a delay.
+    /// How chance changes a delay.
     public enum Jitter: Sendable, Hashable {
-        /// Nothing.
+        /// No chance: the delay as it is.
         case none
-        /// Anything from zero to the delay. The fewest calls of all jittered kinds.
+        /// Anything from zero to the delay. Of all kinds of jitter, this one makes the fewest calls.
         case full
-        /// Half of the delay, and anything up to the other half.
+        /// Anything from half of the delay to the delay.
         case equal
-        /// Anything from the base to three times the last delay. Replaces the growth.
+        /// Anything from the base to three times the previous delay, up to the cap. Replaces the growth.
         case decorrelated
-        /// The delay, give or take this share of it (0…1), and never above the cap: a constant delay is its own cap.
+        /// The delay ± this share of it (0…1), never above the cap. A constant delay is its own cap.
         case proportional(Double)
     }
 
-    /// What comes after the last delay of a sequence.
+    /// What follows the last delay of a sequence.
     public enum SequenceEnd: Sendable, Hashable {
-        /// The last delay, over and over.
+        /// The last delay again, for each further retry.
         case repeatLast
-        /// Nothing: a ``Retry`` gives up.
+        /// No retry: a ``Retry`` gives up.
         case stop
     }
 
@@ -56,7 +59,10 @@ public struct Backoff: Sendable, Hashable {
         isJittered = jitter != .none
     }
 
-    /// The same delay each time.
+    /// The same delay before each retry.
+    /// - Parameters:
+    ///   - delay: The delay; 0 or more. It is also the cap.
+    ///   - jitter: How chance changes the delay.
     public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
         Backoff(base: delay, cap: delay, growth: .constant, jitter: jitter)
     }
@@ -64,13 +70,21 @@ public struct Backoff: Sendable, Hashable {
     /// No delay.
     public static let none = constant(.zero)
 
-    /// (n + 1) · `step` before retry n, counted from 0.
+    /// (n + 1) · `step` before retry n, counted from 0, and never above `cap`.
+    /// - Parameters:
+    ///   - step: The first delay, and the growth per retry; 0 or more.
+    ///   - cap: The longest delay; 0 or more.
+    ///   - jitter: How chance changes the delays.
     public static func linear(_ step: Duration, cap: Duration = .seconds(20), jitter: Jitter = .none) -> Backoff {
         Backoff(base: step, cap: cap, growth: .linear, jitter: jitter)
     }
 
     /// `base` · `factor`ⁿ before retry n, counted from 0, and never above `cap`.
-    /// - Parameter factor: 1 or more.
+    /// - Parameters:
+    ///   - base: The first delay; 0 or more.
+    ///   - factor: The growth per retry; 1 or more.
+    ///   - cap: The longest delay; 0 or more.
+    ///   - jitter: How chance changes the delays.
     public static func exponential(
         from base: Duration = .milliseconds(50), factor: Double = 2, cap: Duration = .seconds(20),
         jitter: Jitter = .full
@@ -80,8 +94,11 @@ public struct Backoff: Sendable, Hashable {
         return Backoff(base: base, cap: cap, growth: .exponential(factor: factor), jitter: jitter)
     }
 
-    /// The delays as given.
-    /// - Parameter end: what comes after the last one.
+    /// The given delays, in order.
+    /// - Parameters:
+    ///   - delays: One delay or more, each 0 or more. The longest is the cap.
+    ///   - end: What follows the last delay.
+    ///   - jitter: How chance changes the delays.
     public static func sequence(
         _ delays: [Duration], atEnd end: SequenceEnd = .repeatLast, jitter: Jitter = .none
     ) -> Backoff {
@@ -93,9 +110,12 @@ public struct Backoff: Sendable, Hashable {
             growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter)
     }
 
-    /// What `delay` says, but not less than zero or more than `cap`. It is equal only to copies of itself.
-    /// - Parameter delay: a pure function of the retry, from 0, and of the delay before the one before, zero at the first.
-    ///   It is called on whatever task the call runs on, never under a lock.
+    /// The delays that a closure returns, limited to 0…`cap`. A custom backoff is equal only to copies of itself.
+    /// - Parameters:
+    ///   - cap: The longest delay; 0 or more.
+    ///   - jitter: How chance changes the delays. Not ``Jitter/decorrelated``, which would replace them.
+    ///   - delay: A pure function of the retry, from 0, and of the delay before the previous retry, zero at the first.
+    ///     It is called on the call's task, never under a lock.
     public static func custom(
         cap: Duration = .seconds(20), jitter: Jitter = .none,
         _ delay: @escaping @Sendable (_ retry: Int, _ previous: Duration) -> Duration
@@ -106,11 +126,13 @@ public struct Backoff: Sendable, Hashable {
         return Backoff(base: .zero, cap: cap, growth: .custom(CustomDelay(delay)), jitter: jitter)
     }
 
-    /// The delay before a retry.
+    /// Returns the delay before a retry.
     /// - Parameters:
-    ///   - retry: which retry, from 0.
-    ///   - previous: the delay before the one before; nil at the first. Only decorrelated jitter and a custom delay ask.
-    ///   - generator: where chance comes from; asked for one number if there is jitter, and for none without.
+    ///   - retry: Which retry, from 0.
+    ///   - previous: The delay before the previous retry; nil at the first. Only decorrelated jitter and custom delays
+    ///     use it.
+    ///   - generator: The source of chance: asked for one number with jitter, for none without.
+    /// - Returns: The delay, from zero to the cap.
     @inlinable public func delay(
         beforeRetry retry: Int, previous: Duration? = nil, using generator: inout some RandomNumberGenerator
     ) -> Duration {
@@ -128,7 +150,7 @@ public struct Backoff: Sendable, Hashable {
             beforeRetry: retry, previous: previous, bits: isJittered ? generator.next() : 0)
     }
 
-    /// - Parameter bits: 64 random ones.
+    /// - Parameter bits: 64 random bits.
     @usableFromInline func delayInNanoseconds(beforeRetry retry: Int, previous: Int64, bits: UInt64) -> Int64 {
         let retry = max(0, retry)
         switch jitter {
@@ -145,18 +167,18 @@ public struct Backoff: Sendable, Hashable {
         case .proportional(let share):
             let delay = plainDelay(beforeRetry: retry, previous: previous)
             let spread = Int64(saturating: Double(delay) * share)
-            // The cap cuts the range, not the draw: else half of all clients would meet at the cap.
+            // The cap limits the range, not the result: else half of all clients would meet at the cap.
             return Self.pick(
                 from: max(0, delay - spread), through: min(cap, delay.saturatingAdding(spread)), bits)
         }
     }
 
-    /// Whether no retry is left: a sequence that stops has come to its end.
+    /// Whether no retry is left: the backoff is a sequence that stops, and it has ended.
     func hasEnded(beforeRetry retry: Int) -> Bool {
         if case .sequence(let delays, .stop) = growth { retry >= delays.count } else { false }
     }
 
-    /// Whether asking for a delay runs what a user wrote, which must not happen under a lock.
+    /// Whether asking for a delay runs a user's code, which must not happen under a lock.
     var isCustom: Bool { if case .custom = growth { true } else { false } }
 
     private func plainDelay(beforeRetry retry: Int, previous: Int64) -> Int64 {
@@ -167,10 +189,10 @@ public struct Backoff: Sendable, Hashable {
             return min(cap, base.saturatingMultiplied(by: Int64(retry).saturatingAdding(1)))
         case .exponential(2):
             guard base > 0 else { return 0 }
-            // Shifting further would pass Int64.max, so the cap has it.
+            // Shifting further would exceed Int64.max, so the cap applies.
             return retry < base.leadingZeroBitCount ? min(cap, base << Int64(retry)) : cap
         case .exponential(let factor):
-            // Zero times infinity is not a number, which saturates to zero.
+            // Zero times infinity is NaN, which saturates to zero.
             return min(cap, Int64(saturating: Double(base) * Self.power(factor, retry)))
         case .sequence(let delays, _):
             return delays[min(retry, delays.count - 1)]
@@ -179,8 +201,8 @@ public struct Backoff: Sendable, Hashable {
         }
     }
 
-    /// `base` to the `exponent`th by squaring: at most 64 steps, infinity when too large. Never NaN for a base of 1 or
-    /// more.
+    /// `base` to the power of `exponent`, by squaring: at most 64 steps, infinity if too large. Never NaN for a base of
+    /// 1 or more.
     private static func power(_ base: Double, _ exponent: Int) -> Double {
         var result = 1.0
         var square = base
@@ -193,17 +215,17 @@ public struct Backoff: Sendable, Hashable {
         return result
     }
 
-    /// One of the integers from `low` through `high`, by the high half of one product. Each comes up as often as the others
-    /// to within 2⁻⁶⁴ of all draws. Source: Lemire, "Fast Random Integer Generation in an Interval" (ACM TOMACS 2019),
-    /// without the rejections that would take away the rest of the bias.
+    /// An integer from `low` through `high`: the high half of one product. All are equally likely to within 2⁻⁶⁴.
+    /// Source: Lemire, "Fast Random Integer Generation in an Interval" (ACM TOMACS 2019), without the rejections that
+    /// would remove the rest of the bias.
     private static func pick(from low: Int64, through high: Int64, _ bits: UInt64) -> Int64 {
-        // Zero is not above `low`, nor `low` above `high`, so that neither the difference nor the sum overflows.
+        // `low` is not below zero, and not above `high`, so neither the difference nor the sum overflows.
         low + Int64(bits.multipliedFullWidth(by: UInt64(high - low) + 1).high)
     }
 }
 
 extension Int64 {
-    /// The nearest integer that there is; zero for NaN.
+    /// The nearest representable integer; zero for NaN.
     package init(saturating value: Double) {
         if value.isNaN {
             self = 0

@@ -1,4 +1,4 @@
-/// A delay that a user wrote. A class, so that a ``Backoff`` stays comparable: each is equal to itself.
+/// A user's delay function. A class, so that a ``Backoff`` stays equatable: each is equal only to itself.
 final class CustomDelay: Sendable, Hashable {
     let body: @Sendable (_ retry: Int, _ previous: Duration) -> Duration
 

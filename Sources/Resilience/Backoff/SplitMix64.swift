@@ -1,18 +1,20 @@
 import Synchronization
 
-/// Random numbers that many tasks can draw from at once, from a seed that can be repeated.
+/// A generator of random numbers that many tasks can use concurrently, with a seed that makes a run repeatable.
 ///
-/// One atomic addition a number: the system's generator costs hundreds of nanoseconds. Source of the constants:
-/// Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014). Not for secrets.
+/// A number costs one atomic addition; the system's generator costs hundreds of nanoseconds. Not for secrets. Source of
+/// the constants: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014).
 public final class SplitMix64: RandomNumberGenerator, Sendable {
     private let state: Atomic<UInt64>
 
-    /// The same seed gives the same numbers, in the order they are drawn.
+    /// Creates a generator.
+    /// - Parameter seed: The same seed gives the same numbers, in the order in which they are drawn.
     public init(seed: UInt64) { state = Atomic(seed) }
 
-    /// Seeded once from the system's generator; what policies use unless given another.
+    /// The generator that policies use by default, seeded once from the system's generator.
     public static let shared = SplitMix64(seed: .random(in: .min ... .max))
 
+    /// Returns the next random number; safe to call from several tasks.
     public func next() -> UInt64 {
         Self.mixed(state.wrappingAdd(Self.increment, ordering: .relaxed).newValue)
     }

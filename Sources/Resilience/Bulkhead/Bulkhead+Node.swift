@@ -2,7 +2,7 @@ extension Bulkhead: NodeProviding {
     func makeNode() -> Node { BulkheadNode(self) }
 }
 
-/// Unchecked as ``Node`` is: it adds no state.
+/// Unchecked because ``Node`` is; it adds no state.
 private final class BulkheadNode: PolicyNode<Bulkhead>, @unchecked Sendable {
     override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         policy.enter(&call, &slot)

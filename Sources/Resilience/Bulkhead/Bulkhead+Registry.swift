@@ -1,14 +1,20 @@
 extension Bulkhead: RegistryEntry {
-    /// If its limits are those that it was made with. Whoever is inside has come by another key that shares it.
+    /// Whether the limit and the queue size are those that the bulkhead was made with.
+    ///
+    /// Calls inside do not prevent eviction: they came through another key that shares this bulkhead.
+    /// - Parameter time: How long the bulkhead has not been used. It makes no difference here.
     public func canBeEvicted(unusedFor time: Duration) -> Bool { ask { $0.hasLimitsAsMade } }
 
-    /// Whether the two differ in no more than their limit and queue.
+    /// Whether the two bulkheads differ in nothing but their limit and queue size.
+    /// - Parameter other: The bulkhead with the new settings.
     public func canBeReconfigured(like other: Bulkhead) -> Bool {
         order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
     }
 
-    /// With the other's limit and queue, as by ``setLimit(_:)``; nil if the two differ in more than these, or within
-    /// ``PolicySettings/checked(_:)`` if a setting was invalid.
+    /// Takes over the limit and the queue size of another bulkhead, as ``setLimit(_:)`` and ``setQueue(_:)`` do.
+    /// - Parameter other: The bulkhead with the new settings.
+    /// - Returns: This bulkhead. nil, with nothing changed, if the two differ in more than limit and queue size, or
+    ///   within ``PolicySettings/checked(_:)`` if a setting was invalid.
     public func reconfigured(like other: Bulkhead) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }

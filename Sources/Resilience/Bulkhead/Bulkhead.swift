@@ -1,37 +1,45 @@
-/// Lets a limited number of calls run at the same time; a bounded queue holds the next ones.
+/// Lets a limited number of calls run at the same time, and a bounded number wait in a queue.
 ///
 /// ```swift
 /// let bulkhead = Bulkhead(limit: 16, queue: 64, maxWait: .seconds(2))
 /// ```
 ///
-/// A freed permit goes to the first in the queue; nobody overtakes. A call whose deadline comes first, or that is
-/// cancelled, leaves the queue at once. One whose turn is likely to come too late is refused instead of queued.
+/// A freed permit goes to the first call in the queue; no other call overtakes it. A waiting call leaves the queue as
+/// soon as its deadline comes or it is cancelled. A call whose turn is likely to come too late is rejected instead of
+/// queued.
 public final class Bulkhead: Policy {
-    /// Whose turn is next. When the queue is full, the one whose turn comes last is refused, be it the newcomer or not.
+    /// The order in which waiting calls get a permit.
+    ///
+    /// When the queue is full, the call whose turn would come last is rejected, whether it is the new call or a waiting
+    /// one.
     public enum Order: Sendable, Hashable {
-        /// First come, first served. A full queue refuses the newcomer.
+        /// The oldest call first. A full queue rejects the new call.
         case firstInFirstOut
-        /// The newest first, for overload: its caller is the likeliest to be there still (Maurer, "Fail at Scale", ACM
-        /// Queue 2015). The older ones wait longer, some until they give up. A full queue refuses the oldest.
+        /// The newest call first: under overload, its caller is the likeliest to be still waiting (Maurer, "Fail at
+        /// Scale", ACM Queue 2015). Older calls wait longer, some until they give up. A full queue rejects its oldest
+        /// call.
         case lastInFirstOut
-        /// By ``RunOptions/priority``, first come, first served within one. A full queue refuses the youngest of the
-        /// least important, if it is less important than the newcomer. As long as more important calls keep coming, the
-        /// less important get no turn: nothing here raises them for having waited.
+        /// The call with the highest ``RunOptions/priority`` first; among equals, the oldest.
+        ///
+        /// A full queue rejects the newest of its least important calls if that one is less important than the new
+        /// call, else the new call. Waiting does not raise a call's priority: as long as more important calls keep
+        /// coming, less important ones get no turn.
         case byPriority
     }
 
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// Who is told what this bulkhead does, whichever pipeline it is in.
+    /// The observers that are told what this bulkhead does, in whichever pipeline it is.
     public let observers: PolicyObservers
+    /// The order in which waiting calls get a permit.
     public let order: Order
 
     struct State {
-        /// Knows all permits only inside of ``ask(_:)``.
+        /// Its `inUse` is right only inside ``ask(_:)``.
         var machine: BulkheadStateMachine
-        /// What it was made with, or given by a registry since.
+        /// The settings that the bulkhead was made with, or that a registry has given it since.
         var made: (limit: Int, queue: Int)
-        /// The parked calls' waiters, by their tickets.
+        /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
 
         var hasLimitsAsMade: Bool { (machine.limit, machine.queueLimit) == made }
@@ -45,15 +53,21 @@ public final class Bulkhead: Policy {
     private let freePermits: FreePermits
     private let state: Locked<State>
 
+    /// Creates a bulkhead with all permits free.
     /// - Parameters:
-    ///   - limit: calls at the same time; 1 or more. See ``setLimit(_:)``.
-    ///   - queue: calls that may wait; 0 or more. See ``setQueue(_:)``.
-    ///   - order: whose turn is next, and who is refused when the queue is full.
-    ///   - maxWait: the longest wait in the queue; 0 or more. Without a limit if nil; 0 never waits.
-    ///   - predictsWait: whether to refuse a call at once if its turn is likely to come after its deadline or
-    ///     `maxWait`: the calls ahead of it × how long a permit is held ÷ `limit` (Little's law). That service time is measured
-    ///     on calls that were in the queue, an eighth of the newest and seven eighths of what was known (RFC 6298), and
-    ///     forgotten when a permit lies free. So nobody is refused without a measurement, nor the first in the queue.
+    ///   - name: The name in events and errors.
+    ///   - limit: How many calls may run at the same time; 1 or more. See ``setLimit(_:)``.
+    ///   - queue: How many calls may wait; 0 or more. See ``setQueue(_:)``.
+    ///   - order: Which waiting call is next, and which is rejected when the queue is full.
+    ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
+    ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`.
+    ///     The prediction is (calls ahead of it) × service time ÷ `limit` (Little's law). The service time is how long
+    ///     a call keeps its permit: a moving average over calls that had to wait for theirs, with weight 1/8 for the
+    ///     newest (RFC 6298), forgotten as soon as a permit is free. No call is rejected by prediction without a
+    ///     measurement, nor if it would be the first in the queue. If false, service times are not measured, and
+    ///     `retryAfter` and `estimatedWait` are nil.
+    ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this bulkhead does.
     public init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
         maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
@@ -73,7 +87,8 @@ public final class Bulkhead: Policy {
         freePermits = FreePermits(limit)
     }
 
-    /// It can't nest in itself: a call that holds a permit would wait for another, for ever if that is the last.
+    /// What the bulkhead does to calls. It can't nest in itself: a call that holds a permit would wait for another one,
+    /// for ever if its own is the last.
     public var traits: PolicyTraits {
         let waits = maxWait > .zero && ask { $0.machine.queueLimit } > 0
         return PolicyTraits(waits: waits, holdsPermits: true, canNestInItself: false)
@@ -93,8 +108,8 @@ public final class Bulkhead: Policy {
         return .pass
     }
 
-    /// Asks the machine with all permits known to it: those that lie free are collected first, and laid out afterwards.
-    /// Nobody waits then, since they would have been handed over.
+    /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
+    /// if any are left. No call waits then, since a waiting call would have been given the permit.
     func ask<R: Sendable>(_ body: (inout State) -> R) -> R {
         state.withLock { state in
             if let free = freePermits.collect() { state.machine.inUse = state.machine.limit - free }
@@ -105,7 +120,7 @@ public final class Bulkhead: Policy {
         }
     }
 
-    /// It waits already, or no permit lies free for the taking.
+    /// For a call that waits already, or that found no free permit.
     @inline(never) private func enterOrWait(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if case .queued(let ticket) = BulkheadSlot(slot) {
             askAgain(ticket, &call, &slot)
@@ -118,7 +133,7 @@ public final class Bulkhead: Policy {
         let priority = call.options.priority
         let mayDisplace = call.mayWait
         let waitEnds = maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
-        // Without an end to the wait the clock need not be read.
+        // Without an end to the wait, the clock need not be read.
         let patience =
             waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
         let (answer, waiter, loser, estimate) = ask {
@@ -139,7 +154,7 @@ public final class Bulkhead: Policy {
             BulkheadSlot.queued(ticket: ticket).write(to: &slot)
             loser?.resume()
             call.emit(Event.queued, from: name, to: observers)
-            // Present, since .queue makes one.
+            // Never nil: `.queue` makes a waiter.
             return .park(waiter!, until: waitEnds)
         case .refuse:
             return refuse(.full, estimate, &call)
@@ -148,7 +163,7 @@ public final class Bulkhead: Policy {
         }
     }
 
-    /// The wait is over: by a permit, by the time, or by another call that took the place.
+    /// The wait has ended: the call has a permit, its time is over, or another call has taken its place.
     private func askAgain(_ ticket: UInt64, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (refusal, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
             if state.machine.leaveQueue(ticket) {
@@ -191,8 +206,11 @@ public final class Bulkhead: Policy {
         next?.resume()
     }
 
-    /// Calls at the same time from now on; 1 or more. New permits go to those who wait, at once. When it is lowered,
-    /// those inside finish, and nobody gets in before fewer are inside than the new limit.
+    /// Changes how many calls may run at the same time.
+    ///
+    /// New permits go to waiting calls at once. If the limit is lowered, calls inside finish, and no call gets in until
+    /// fewer calls are inside than the new limit.
+    /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
         guard Self.checks.isAtLeast(1, limit, "limit"), SettingChecks.mayChange else { return }
         let (old, next) = ask { state in
@@ -203,7 +221,10 @@ public final class Bulkhead: Policy {
         if old != limit { tell(.limitChanged(from: old, to: limit)) }
     }
 
-    /// Calls that may wait from now on; 0 or more. Those who wait already keep their places.
+    /// Changes how many calls may wait.
+    ///
+    /// Waiting calls keep their places, even if there are more of them than the new size.
+    /// - Parameter queue: How many calls may wait; 0 or more.
     public func setQueue(_ queue: Int) {
         guard Self.checks.isAtLeast(0, queue, "queue"), SettingChecks.mayChange else { return }
         let old = ask { state in
@@ -218,7 +239,7 @@ public final class Bulkhead: Policy {
         observers.send(event, from: name, at: base.now)
     }
 
-    /// How full it is now.
+    /// The limits and how many calls are inside and in the queue now.
     public var status: BulkheadStatus {
         ask { state in
             let machine = state.machine
@@ -228,13 +249,13 @@ public final class Bulkhead: Policy {
         }
     }
 
-    /// Calls inside now.
+    /// The number of calls inside now.
     public var inUse: Int { ask { $0.machine.inUse } }
-    /// Calls in the queue now.
+    /// The number of calls in the queue now.
     public var queued: Int { ask { $0.machine.queued } }
 
-    /// Whether nobody is inside, and so nobody waits, and its limits are those that it was made with: forgetting it
-    /// would lose nothing.
+    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting
+    /// it would lose nothing.
     public var isAtRest: Bool {
         ask { $0.machine.inUse == 0 && $0.hasLimitsAsMade }
     }

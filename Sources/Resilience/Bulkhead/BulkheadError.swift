@@ -1,23 +1,31 @@
-/// A bulkhead refused the call; it did not run.
+/// A bulkhead rejected the call; it did not run.
 public struct BulkheadFull: Rejection, Hashable {
+    /// Why the call was rejected.
     public enum Reason: Sendable, Hashable {
-        /// All permits in use and the queue full.
+        /// All permits are in use, and the queue is full.
         case full
-        /// Its turn would have come after its longest wait or its deadline, so it did not wait. See
+        /// The call was not queued: its turn would probably have come after its longest wait or its deadline. See
         /// ``Bulkhead/init(_:limit:queue:order:maxWait:predictsWait:timeBase:observers:)``.
         case turnTooLate
-        /// No permit came within the wait or before the call's deadline.
+        /// No permit came within the longest wait, or before the call's deadline.
         case waitedTooLong
-        /// It lost its place in the full queue to a newer or a more important call. See ``Bulkhead/Order``.
+        /// The call lost its place in the full queue to a newer or a more important call. See ``Bulkhead/Order``.
         case displaced
     }
 
     /// The bulkhead's name.
     public let bulkhead: String
+    /// Why the call was rejected.
     public let reason: Reason
-    /// How long a call that joined the queue would have waited, as far as recent calls can tell; nil if they can't.
+    /// How long one more call at the end of the queue would wait, estimated from recent service times; nil if there are
+    /// none.
     public let retryAfter: Duration?
 
+    /// Creates an error for a rejected call.
+    /// - Parameters:
+    ///   - bulkhead: The bulkhead's name.
+    ///   - reason: Why the call was rejected.
+    ///   - retryAfter: How long until another call may get a permit; nil if unknown.
     public init(bulkhead: String, reason: Reason, retryAfter: Duration? = nil) {
         self.bulkhead = bulkhead
         self.reason = reason

@@ -1,8 +1,13 @@
 extension Bulkhead {
+    /// What a bulkhead tells its observers.
     public enum Event: PolicyEventDetail, Equatable {
+        /// All permits are in use; the call waits in the queue.
         case queued
+        /// The call was rejected, for this reason.
         case refused(BulkheadFull.Reason)
+        /// ``Bulkhead/setLimit(_:)`` has changed how many calls may run at the same time.
         case limitChanged(from: Int, to: Int)
+        /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
         case queueChanged(from: Int, to: Int)
 
         public var kind: String {

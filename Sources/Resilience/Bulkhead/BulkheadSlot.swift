@@ -1,8 +1,9 @@
-/// What the slot of a call holds: in the first word where it stands, in the second its ticket or when it came inside.
+/// What a bulkhead keeps in a call's slot: in the first word the case, in the second the ticket or the instant of
+/// entry.
 enum BulkheadSlot {
     case outside
     case inside
-    /// One that had to wait, and by which the next waits are estimated.
+    /// Inside, after a wait: the time that this call keeps its permit is a sample of the service time.
     case measured(since: MonotonicInstant)
     case queued(ticket: UInt64)
 
@@ -16,11 +17,11 @@ enum BulkheadSlot {
             }
     }
 
-    /// For the usual call, which needs no more of it.
+    /// A fast test for the usual call, which needs no more than this.
     @inline(__always) static func isOutside(_ slot: PolicySlot) -> Bool { slot.first == 0 }
     @inline(__always) static func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 }
 
-    /// What it has nothing to say in stays as it is.
+    /// Words that the case has no value for stay as they are.
     @inline(__always) func write(to slot: inout PolicySlot) {
         switch self {
         case .outside: slot.first = 0

@@ -1,17 +1,22 @@
-/// Counts the permits in use and keeps the order of those who wait. Every input is O(1), amortised, beside a look at
-/// the line of each priority that ever waited: at most 256, and one unless the order is by priority.
+/// Counts the permits in use, and keeps the order of waiting calls.
+///
+/// Every input is amortised O(1), plus a look at the line of each priority that has ever waited: at most 256 lines, and
+/// only one unless the order is by priority.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
     let order: Bulkhead.Order
-    /// Above the limit after the limit was lowered. The shell sets it when it has handed out free permits itself.
+    /// Permits in use. May exceed the limit after that was lowered. The shell sets it when it has handed out free
+    /// permits itself.
     var inUse = 0
     /// A line for each priority, most important first.
     private(set) var lines: [PriorityLine] = []
-    /// How long a permit is held, in nanoseconds: a moving average over those who had to wait for theirs. nil before
-    /// the first of them is back, and forgotten as soon as a permit lies free: what comes then is another time.
+    /// How long a call keeps its permit, in nanoseconds: a moving average over the calls that had to wait for theirs.
+    ///
+    /// nil until the first such call has ended. Reset as soon as a permit is free, since an old average says nothing
+    /// about the next busy period.
     private(set) var serviceTime: Int64?
-    /// Tickets that lost their place and don't know it yet.
+    /// Tickets that have lost their place, and whose calls have not learned it yet.
     private(set) var displaced: Set<UInt64> = []
 
     init(limit: Int, queueLimit: Int, order: Bulkhead.Order = .firstInFirstOut) {
@@ -24,7 +29,7 @@ struct BulkheadStateMachine: Sendable {
         let priority: CallPriority
         var tickets: TicketLine<Void>
 
-        /// The priority is in a ticket's top byte, so that no two lines give out the same.
+        /// A ticket's top byte is its priority, so that no two lines give out the same ticket.
         init(_ priority: CallPriority) {
             self.priority = priority
             tickets = TicketLine(after: UInt64(UInt8(bitPattern: priority.rawValue)) << 56)
@@ -39,21 +44,23 @@ struct BulkheadStateMachine: Sendable {
 
     enum Answer: Equatable {
         case enter
-        /// The other ticket, if there is one, has lost its place to this one.
+        /// The call waits with this ticket. It has taken the place of the displaced ticket, if there is one.
         case queue(ticket: UInt64, displacing: UInt64? = nil)
-        /// The queue is full, and nobody in it comes after this call.
+        /// The queue is full, and the new call's turn would not come before that of the last in it.
         case refuse
-        /// It would wait in vain.
+        /// The call would wait in vain.
         case tooLate
     }
 
+    /// A call asks for a permit.
     /// - Parameters:
-    ///   - patience: the longest that it can wait, in nanoseconds.
-    ///   - mayDisplace: whether it may take the place of another.
+    ///   - priority: Its priority; it matters only if the order is by priority.
+    ///   - patience: The longest time that it can wait, in nanoseconds.
+    ///   - mayDisplace: Whether it may take the place of a waiting call.
     mutating func arrive(
         priority: CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true
     ) -> Answer {
-        // While somebody waits, all permits are in use: a freed one is handed over, never left lying for a newcomer.
+        // While calls wait, all permits are in use: a freed permit goes to a waiting call, never to a new one.
         if inUse < limit {
             inUse += 1
             return .enter
@@ -63,7 +70,7 @@ struct BulkheadStateMachine: Sendable {
         if isFull {
             guard mayDisplace, comesBeforeLast(priority) else { return .refuse }
         }
-        // The next permit may come at any moment: only those ahead are sure to take time.
+        // The next permit may come at any moment: only the calls ahead are sure to take time.
         guard patience > 0, wait(behind: ahead(of: priority)) ?? 0 <= patience else { return .tooLate }
         let loser = isFull ? popLast() : nil
         if let loser { displaced.insert(loser) }
@@ -71,13 +78,13 @@ struct BulkheadStateMachine: Sendable {
     }
 
     /// A permit comes back.
-    /// - Parameter serviceTime: how long it was held, in nanoseconds, if that was measured.
-    /// - Returns: the ticket that it is handed to, which is inside from now on; nil if nobody waits, or if more are
-    ///   inside than the limit.
+    /// - Parameter serviceTime: How long it was in use, in nanoseconds, if that was measured.
+    /// - Returns: The ticket of the waiting call that gets the permit, and is inside from now on; nil if no call waits,
+    ///   or if more calls are inside than the limit allows.
     mutating func leave(after serviceTime: Int64? = nil) -> UInt64? {
         if let serviceTime {
             let sample = max(0, serviceTime)
-            // One eighth of the news, as TCP smooths its round trips: RFC 6298, 2.3.
+            // The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3.
             self.serviceTime = self.serviceTime.map { $0 + (sample - $0) / 8 } ?? sample
         }
         if inUse <= limit, let next = popFirst() { return next }
@@ -86,8 +93,8 @@ struct BulkheadStateMachine: Sendable {
         return nil
     }
 
-    /// A waiting call gives up.
-    /// - Returns: false if it no longer waits, having been handed a permit or displaced.
+    /// A waiting call leaves the queue.
+    /// - Returns: false if it does not wait any more, because it got a permit or was displaced.
     mutating func leaveQueue(_ ticket: UInt64) -> Bool {
         guard let index = lines.firstIndex(where: { $0.priority == PriorityLine.priority(of: ticket) }) else {
             return false
@@ -95,11 +102,12 @@ struct BulkheadStateMachine: Sendable {
         return lines[index].tickets.leave(ticket) != nil
     }
 
-    /// A call that no longer waits learns why.
-    /// - Returns: true, once, if it lost its place; false if it was handed a permit.
+    /// A call that does not wait any more asks why.
+    /// - Returns: true, once, if it was displaced; false if it got a permit.
     mutating func learnsOfDisplacement(_ ticket: UInt64) -> Bool { displaced.remove(ticket) != nil }
 
-    /// - Returns: the tickets that are handed the new permits.
+    /// Sets how many permits there are.
+    /// - Returns: The tickets of the waiting calls that get the new permits.
     mutating func setLimit(_ limit: Int) -> [UInt64] {
         self.limit = limit
         var next: [UInt64] = []
@@ -111,15 +119,16 @@ struct BulkheadStateMachine: Sendable {
         return next
     }
 
-    /// Those who wait keep their places, even if there are more of them now.
+    /// Sets how many calls may wait. Waiting calls keep their places, even if there are more of them than that.
     mutating func setQueueLimit(_ queueLimit: Int) {
         self.queueLimit = queueLimit
     }
 
-    /// What one more at the end of the queue would have to wait, in nanoseconds; nil if that can't be told.
+    /// How long one more call at the end of the queue would wait, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
-    /// With `limit` permits, each held for the service time, one comes back every service time ÷ limit: Little's law.
+    /// With `limit` permits in use for one service time each, a permit comes back every service time ÷ limit: Little's
+    /// law.
     private func wait(behind places: Int) -> Int64? {
         serviceTime.map { $0.saturatingMultiplied(by: Int64(places)) / Int64(limit) }
     }
@@ -142,7 +151,7 @@ struct BulkheadStateMachine: Sendable {
         return lines[index].tickets.join()
     }
 
-    /// Whose turn is next.
+    /// Removes the call whose turn is next.
     private mutating func popFirst() -> UInt64? {
         for index in lines.indices {
             let ticket = order == .lastInFirstOut ? lines[index].tickets.popLast() : lines[index].tickets.popFirst()
@@ -151,7 +160,7 @@ struct BulkheadStateMachine: Sendable {
         return nil
     }
 
-    /// Whose turn comes after everybody else's.
+    /// Removes the call whose turn would come last.
     private mutating func popLast() -> UInt64? {
         for index in lines.indices.reversed() {
             let ticket = order == .lastInFirstOut ? lines[index].tickets.popFirst() : lines[index].tickets.popLast()

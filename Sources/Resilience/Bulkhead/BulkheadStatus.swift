@@ -1,14 +1,24 @@
-/// What can be read of a ``Bulkhead`` at one moment.
+/// The state of a ``Bulkhead`` at one moment.
 public struct BulkheadStatus: Sendable, Hashable {
+    /// How many calls may run at the same time.
     public let limit: Int
-    /// Calls inside; for a while more than ``limit`` after that was lowered.
+    /// The number of calls inside. It may exceed ``limit`` for a while after that was lowered.
     public let inUse: Int
+    /// How many calls may wait.
     public let queueLimit: Int
-    /// Calls in the queue; for a while more than ``queueLimit`` after that was lowered.
+    /// The number of calls in the queue. It may exceed ``queueLimit`` for a while after that was lowered.
     public let queued: Int
-    /// How long one more at the end of the queue would wait; nil if nobody can tell, as when nobody had to wait lately.
+    /// How long one more call at the end of the queue would wait; nil if there are no recent service times, for example
+    /// because no call had to wait.
     public let estimatedWait: Duration?
 
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - limit: How many calls may run at the same time.
+    ///   - inUse: The number of calls inside.
+    ///   - queueLimit: How many calls may wait.
+    ///   - queued: The number of calls in the queue.
+    ///   - estimatedWait: How long one more call at the end of the queue would wait; nil if unknown.
     public init(limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil) {
         self.limit = limit
         self.inUse = inUse
@@ -17,6 +27,6 @@ public struct BulkheadStatus: Sendable, Hashable {
         self.estimatedWait = estimatedWait
     }
 
-    /// Whether a call would get in now, without a wait.
+    /// Whether a call would get in now without a wait.
     public var isAllowed: Bool { inUse < limit }
 }

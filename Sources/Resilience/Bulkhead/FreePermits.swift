@@ -1,15 +1,17 @@
 import Synchronization
 
-/// The permits that lie free, for whoever comes first, without a lock: as long as nobody waits, taking one and giving
-/// it back is all there is to do. Whoever needs to know more locks and collects them, and then has them all; until some
-/// are laid out again, everybody else has to lock too.
+/// The free permits. As long as no call waits, a call takes one and gives it back without a lock.
+///
+/// To know more, a caller takes the lock and collects them all; until some are laid out again, every other call has to
+/// take the lock too.
 struct FreePermits: ~Copyable {
     private static let collected = -1
     private let count: Atomic<Int>
 
     init(_ count: Int) { self.count = Atomic(count) }
 
-    /// - Returns: false if there is none, or they are collected.
+    /// Takes a free permit.
+    /// - Returns: false if there is none, or if they are collected.
     func take() -> Bool {
         while case let seen = count.load(ordering: .relaxed), seen > 0 {
             let (isDone, _) = count.weakCompareExchange(
@@ -19,7 +21,8 @@ struct FreePermits: ~Copyable {
         return false
     }
 
-    /// - Returns: false if they are collected: somebody may be waiting for it.
+    /// Gives a permit back.
+    /// - Returns: false if the permits are collected: a call may be waiting for this one.
     func giveBack() -> Bool {
         while case let seen = count.load(ordering: .relaxed), seen != Self.collected {
             let (isDone, _) = count.weakCompareExchange(
@@ -29,13 +32,13 @@ struct FreePermits: ~Copyable {
         return false
     }
 
-    /// Under the lock only.
-    /// - Returns: how many there were; nil if they were collected before, and are not laid out yet.
+    /// Takes all free permits. Call it under the lock only.
+    /// - Returns: How many there were; nil if they are already collected and have not been laid out again.
     func collect() -> Int? {
         let seen = count.exchange(Self.collected, ordering: .acquiring)
         return seen == Self.collected ? nil : seen
     }
 
-    /// Under the lock only, with the permits collected and nobody waiting.
+    /// Makes permits free. Call it under the lock only, with the permits collected and no call waiting.
     func layOut(_ permits: Int) { count.store(permits, ordering: .releasing) }
 }

@@ -1,31 +1,34 @@
-/// A gate that shuts for a growing time and then simply opens: no probes, for everybody at once.
+/// A gate that shuts for a growing time, and then lets all calls in at once, without probes.
 ///
-/// What a sync engine wants under a rate limit. Trips in a row without a success in between shut it for longer and longer
-/// (30, 60, 120, 240, 300 s by default). The failures counted before a trip still count after it: the first one after the
-/// gate has opened shuts it again, a success clears the slate.
+/// It is meant for a sync engine under a rate limit. Trips in a row without a success in between shut it for longer
+/// each time (30, 60, 120, 240, 300 s by default). Failures counted before a trip still count after it: the first
+/// failure after the gate has opened shuts it again, and a success resets the count.
 ///
-/// Calls that are under way together are refused together, and that is one event. So where the rule counts failures in a row,
-/// once one is counted, and until a success, no end of a call that was let in before it counts, neither a failure nor a success:
-/// three in a row are three that came one after the other. But if most of such calls got through, the next failure is the first
-/// of a new row: where many call at once, and few are refused, the gate stays open. A rule with a window counts each.
+/// Concurrent calls that fail together count as one event, if the rule counts consecutive failures. After a counted
+/// failure, and until a counted success, the ends of calls that were let in before that failure do not count, neither
+/// failures nor successes. So three in a row are three failures in sequence. But if most of these earlier calls
+/// succeed, the next counted failure is the first of a new row: with many concurrent calls of which few fail, the gate
+/// stays open. With any other rule, every end counts.
 ///
-/// What makes calls wait, such as a throttle or a bulkhead with a line, belongs outside a gate: it takes all that it has let
-/// in before a failure for one volley, whenever they are sent.
+/// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls that
+/// the gate let in before a failure count as one volley, even if they are sent later.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
     private(set) var shutUntil: MonotonicInstant?
     private(set) var trips = 0
-    /// Failures counted so far, those of all times: the ticket of a call says how many there were when it was let in.
+    /// The number of all failures counted so far. A call's ticket is this number at its admission, or 0 if there was a
+    /// success since the last of them.
     private var failures: UInt64 = 0
-    /// Whether one was counted since the last success.
+    /// Whether a failure was counted since the last success.
     private var hasFailed = false
-    /// Of the calls let in before the last counted failure, and ended since: how many more got through than failed.
+    /// Successes minus failures among calls that were let in before the last counted failure and have ended since.
     private var lateSuccesses = 0
 
+    /// Creates a gate that lets calls in.
     /// - Parameters:
-    ///   - rule: when to shut; not one that watches calls, as ``SlowCalls`` does.
-    ///   - openFor: for how long.
+    ///   - rule: Decides when to shut; not a rule that watches calls, as ``SlowCalls`` does.
+    ///   - openFor: How long the gate stays shut.
     public init(
         tripping rule: some TripRule = .consecutiveThrottles(3), openFor: some BreakDuration = .exponential()
     ) {
@@ -48,14 +51,15 @@ public struct BackoffGate: CircuitStateMachine {
         return shutUntil.map { .refuse(retryAfter: now.duration(to: $0)) } ?? .allow(ticket: firstTicket)
     }
 
-    /// Of the calls that were let in after the last counted failure; of all, if there was a success since.
+    /// The lowest ticket that counts: that of the calls let in after the last counted failure; 0 if there was a success
+    /// since.
     private var firstTicket: UInt64 { hasFailed ? failures : 0 }
 
     private var countsInARow: Bool { rule is ConsecutiveFailures }
 
     public mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         guard shutUntil == nil, count(end, ticket: ticket) == .failing else { return false }
-        // Only a failure shuts: a success must not, however many failures it has seen.
+        // Only a failure shuts the gate, never a success, even if the rule is met.
         if rule.isMet(at: end.time) { shut(for: nil, after: end.verdict, at: end.time, using: generator) }
         return true
     }
@@ -73,12 +77,12 @@ public struct BackoffGate: CircuitStateMachine {
         trips = trips.saturatingAdding(1)
     }
 
-    // Once shut, it has a trip behind it.
+    // After a trip, `trips` is above 0.
     public func isAtRest(at now: MonotonicInstant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
 
-    /// - Returns: nil for one that is not counted.
+    /// - Returns: nil if the end does not count.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> TripEvidence? {
-        // It has a ticket, so it is told here; to the rule it says nothing.
+        // Reported here because the call has a ticket; but it says nothing to the rule.
         guard !end.verdict.saysNothing else { return nil }
         let evidence = rule.evidence(of: end)
         guard ticket >= firstTicket else {
@@ -88,7 +92,7 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // The counted one is of that volley, too.
+            // More than 1: the failure counted before is of that volley, too.
             if lateSuccesses > 1 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1
@@ -101,7 +105,9 @@ public struct BackoffGate: CircuitStateMachine {
         return evidence
     }
 
-    /// Where nobody is refused, nobody is given a ticket: each failure counts.
+    /// While only observing, calls get no tickets: every failure counts.
+    /// - Parameter end: How the call ended, and when.
+    /// - Returns: Whether the gate would have shut.
     public mutating func observe(_ end: CallEnd) -> Bool {
         count(end, ticket: .max) == .failing && rule.isMet(at: end.time)
     }

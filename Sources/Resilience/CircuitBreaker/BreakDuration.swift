@@ -1,12 +1,13 @@
-/// How long an open circuit stays open. A pure value, asked once a trip.
+/// How long an open circuit stays open. A pure value, asked once per trip.
 public protocol BreakDuration: Sendable, CustomStringConvertible {
+    /// Returns how long the circuit stays open after a trip.
     /// - Parameters:
-    ///   - trip: the trip that the break follows.
-    ///   - generator: where to draw from.
-    /// - Returns: zero or more; less is taken for zero.
+    ///   - trip: The trip that the break follows.
+    ///   - generator: The source of chance.
+    /// - Returns: 0 or more; less counts as 0.
     func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration
 
-    /// The longest that it ever returns; nil if nobody can tell, as by default. A restored break is cut to it.
+    /// The longest break that this ever returns; nil, the default, if unknown. A restored break is cut to it.
     var longest: Duration? { get }
 }
 
@@ -14,21 +15,26 @@ extension BreakDuration {
     public var longest: Duration? { nil }
 }
 
-/// A circuit's opening.
+/// One opening of a circuit.
 public struct CircuitTrip: Sendable, Hashable {
-    /// Trips before this one without a recovery in between, from 0.
+    /// The number of trips before this one without a recovery in between, from 0.
     public let earlier: Int
-    /// How the call ended that made it open; nil if one did that is still under way.
+    /// The verdict of the call that opened the circuit; nil if it was opened by a slow call in flight, or by hand.
     public let verdict: Verdict?
 
+    /// Creates a trip.
+    /// - Parameters:
+    ///   - earlier: The number of trips before this one without a recovery in between; 0 or more.
+    ///   - verdict: The verdict of the call that opened the circuit; nil if none did.
     public init(earlier: Int, verdict: Verdict? = nil) {
         self.earlier = earlier
         self.verdict = verdict
     }
 }
 
-/// The same time at every trip.
+/// A break of the same length after every trip.
 public struct ConstantBreak: BreakDuration, Hashable {
+    /// The length; 0 or more.
     public let length: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { length }
@@ -36,18 +42,24 @@ public struct ConstantBreak: BreakDuration, Hashable {
     public var description: String { "for \(length.text)" }
 }
 
-/// A time that grows with every trip in a row: doubling, or by its base at a time.
+/// A break that grows with every trip in a row: it doubles, or grows by its base.
 ///
 /// base × min(`maxMultiplier`, 2^trips), or base × (trips + 1), never above `cap`: 30, 60, 120, 240, 300 s with the
-/// defaults. Linear is how Envoy's outlier detection ejects hosts.
+/// defaults of `exponential`. The linear form is that of Envoy's outlier detection.
 public struct GrowingBreak: BreakDuration, Hashable {
+    /// How the break grows.
     public enum Growth: Sendable, Hashable {
+        /// By the base with each trip.
         case linear
+        /// It doubles with each trip, up to this multiple of the base.
         case exponential(maxMultiplier: Int)
     }
 
+    /// The first break.
     public let base: Duration
+    /// How the break grows.
     public let growth: Growth
+    /// The longest break.
     public let cap: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
@@ -79,9 +91,11 @@ public struct GrowingBreak: BreakDuration, Hashable {
     }
 }
 
-/// As long as the failure that opened the circuit asks for, if it asks. Less than no time is not asked for.
+/// A break as long as the failure that opened the circuit asks for, if it asks for more than zero.
 public struct RetryAfterBreak: BreakDuration {
+    /// The break if the failure asks for none.
     public let otherwise: any BreakDuration
+    /// The longest break that a failure can ask for.
     public let cap: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
@@ -96,9 +110,11 @@ public struct RetryAfterBreak: BreakDuration {
     public var description: String { "for as long as asked, up to \(cap.text), else \(otherwise)" }
 }
 
-/// Another break, give or take a share of it, so that many clients do not come back at once.
+/// Another break ± a share of it, so that clients do not all come back at once.
 public struct JitteredBreak: BreakDuration {
+    /// The break before the jitter.
     public let length: any BreakDuration
+    /// The largest change, as a share of the break: 0…1.
     public let share: Double
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
@@ -121,37 +137,45 @@ public struct JitteredBreak: BreakDuration {
 private let breakChecks = SettingChecks("BreakDuration")
 
 extension BreakDuration {
-    /// This one, give or take up to this share of it.
-    /// - Parameter share: 0…1. The cap of a growing break holds before the jitter.
+    /// Returns this break with jitter: ± up to a share of it.
+    /// - Parameter share: The largest change, 0…1. The cap of a growing break applies before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
         JitteredBreak(length: self, share: breakChecks.share(share, "jitter share"))
     }
 }
 
 extension BreakDuration where Self == ConstantBreak {
-    /// What a circuit has if not told otherwise: 60 s.
+    /// The default of a circuit: 60 s.
     public static var standard: Self { .seconds(60) }
 
-    /// - Parameter length: zero or more.
+    /// A break of the same length after every trip.
+    /// - Parameter length: 0 or more.
     public static func constant(_ length: Duration) -> Self {
         ConstantBreak(length: breakChecks.notNegative(length, "length"))
     }
 
-    /// - Parameter seconds: zero or more.
+    /// A break of whole seconds.
+    /// - Parameter seconds: 0 or more.
     public static func seconds(_ seconds: Int) -> Self { .constant(.seconds(seconds)) }
 
-    /// - Parameter seconds: zero or more; above 10¹⁸ it is that.
+    /// A break of seconds.
+    /// - Parameter seconds: 0 or more; above 10¹⁸ it counts as 10¹⁸.
     public static func seconds(_ seconds: Double) -> Self {
         let valid = breakChecks.require(seconds >= 0, seconds, "seconds", "must not be negative", else: 60)
         return .constant(.seconds(min(valid, 1e18)))
     }
 
-    /// - Parameter milliseconds: zero or more.
+    /// A break of milliseconds.
+    /// - Parameter milliseconds: 0 or more.
     public static func milliseconds(_ milliseconds: Int) -> Self { .constant(.milliseconds(milliseconds)) }
 }
 
 extension BreakDuration where Self == GrowingBreak {
-    /// Doubles with every trip in a row, up to `maxMultiplier` times `base`, and never above `cap`.
+    /// A break that doubles with every trip in a row.
+    /// - Parameters:
+    ///   - base: The first break; 0 or more.
+    ///   - maxMultiplier: The largest multiple of `base`; 1 or more.
+    ///   - cap: The longest break; 0 or more.
     public static func exponential(
         from base: Duration = .seconds(30), maxMultiplier: Int = 10, cap: Duration = .seconds(300)
     ) -> Self {
@@ -159,7 +183,10 @@ extension BreakDuration where Self == GrowingBreak {
         return growing(from: base, .exponential(maxMultiplier: maxMultiplier), cap: cap)
     }
 
-    /// `base`, twice it, three times it …, never above `cap`.
+    /// A break that grows by `base` with every trip in a row.
+    /// - Parameters:
+    ///   - base: The first break; 0 or more.
+    ///   - cap: The longest break; 0 or more.
     public static func linear(from base: Duration = .seconds(30), cap: Duration = .seconds(300)) -> Self {
         growing(from: base, .linear, cap: cap)
     }
@@ -171,9 +198,10 @@ extension BreakDuration where Self == GrowingBreak {
 }
 
 extension BreakDuration where Self == RetryAfterBreak {
-    /// As long as the failure that opened the circuit asks for (``Verdict/throttled(retryAfter:)``), else as `otherwise`
-    /// says.
-    /// - Parameter cap: the longest, whatever is asked for.
+    /// A break as long as the failure that opened the circuit asks for (``Verdict/throttled(retryAfter:)``).
+    /// - Parameters:
+    ///   - otherwise: The break if the failure asks for none.
+    ///   - cap: The longest break that a failure can ask for; 0 or more. It does not limit `otherwise`.
     public static func retryAfter(
         otherwise: some BreakDuration = .exponential(), cap: Duration = .seconds(3600)
     ) -> Self {

@@ -1,5 +1,5 @@
-/// A circuit state machine of any kind, and what every kind needs: generations, so that the result of a call admitted in
-/// an earlier state never decides the present one; time that never goes back; and modes set by hand.
+/// A circuit state machine of any kind, and what all kinds need: generations, so that the result of a call that was
+/// admitted in an earlier state never decides the present one; time that never goes back; and modes set by hand.
 struct Circuit: Sendable {
     private(set) var machine: any CircuitStateMachine
     private(set) var mode = CircuitBreaker.Mode.automatic
@@ -7,12 +7,13 @@ struct Circuit: Sendable {
     private(set) var generation: UInt64 = 1
     /// Whether only a health check may be a probe.
     private let checksHealth: Bool
-    /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
+    /// The latest time that the circuit was told. Callers read the clock before they wait for the lock, so their
+    /// readings may arrive out of order.
     var latest = MonotonicInstant.distantPast
-    /// When it came into its state, and when it was last closed: see ``CircuitBreakerStatus``.
+    /// When it entered its state, and when it was last closed: see ``CircuitBreakerStatus``.
     private(set) var since: MonotonicInstant?
     private var lastClosed: MonotonicInstant?
-    /// When somebody last changed it by hand: nobody found what it would have become by itself before.
+    /// When it was last changed by hand. A change by itself that is noticed later did not happen before this.
     private var lastByHand = MonotonicInstant.distantPast
 
     init(_ machine: any CircuitStateMachine, checksHealth: Bool = false) {
@@ -26,42 +27,43 @@ struct Circuit: Sendable {
     }
 
     enum Admission: Equatable {
-        /// `began` is there for a machine that watches calls. `wouldOpen`: it would have opened, were it not only observing.
+        /// `began` is set for a machine that watches calls. `wouldOpen`: the machine would have opened, but the mode is
+        /// observing.
         case allow(
             generation: UInt64, ticket: UInt64, began: MonotonicInstant? = nil, wouldOpen: Bool = false, Transition?)
         case refuse(retryAfter: Duration?, Transition?)
-        /// In line until this instant at the latest, to ask again when the lease ends, or when it is woken.
+        /// The call waits until this instant at the latest. It asks again when the lease ends, or when it is woken.
         case wait(until: MonotonicInstant, leaseEnds: MonotonicInstant)
     }
 
-    /// The most calls that wait for probes.
+    /// The largest number of calls that wait for probes.
     static let maxWaiting = 10_000
 
-    /// What a call that could wait says of itself.
+    /// How long a call may wait, and how many others do.
     struct Patience {
         var deadline = MonotonicInstant.distantFuture
-        /// Until when it may wait, if it was told to wait before.
+        /// Until when it may wait; nil if it has not waited before.
         var latest: MonotonicInstant?
-        /// How many others wait.
+        /// How many other calls wait.
         var waiting = 0
     }
 
     enum Recording: Equatable {
         /// The call was admitted in an earlier generation, or in a ramp that had just ended: its end changed nothing.
         case late(Transition? = nil)
-        /// `failure`: a failure was counted.
+        /// `failure`: whether a failure was counted.
         case recorded(failure: Bool = false, Transition?)
-        /// It would have opened, were it not only observing.
+        /// The machine would have opened, but the mode is observing.
         case wouldOpen
     }
 
-    /// The state that callers find: an isolated circuit is open for them.
+    /// The state that callers find: for them, an isolated circuit is open.
     var state: CircuitState { mode == .isolated ? .open : machine.state }
 
-    /// When the state changes by itself; nil if never. A break goes on where nobody is refused, too.
+    /// When the state changes by itself; nil if never. A break also ends while no call is rejected.
     var changesAt: MonotonicInstant? { mode == .isolated ? nil : machine.changesAt }
 
-    /// What the state changes to by itself is known without waiting for a call.
+    /// Makes the change that time brings by itself, without a call.
     mutating func timePassed(at now: MonotonicInstant) -> Transition? {
         guard let changesAt, changesAt <= max(latest, now) else { return nil }
         return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
@@ -98,7 +100,7 @@ struct Circuit: Sendable {
         }
     }
 
-    /// A call that can't wait is told when to come back.
+    /// Whether the call waits; if it can't, it is told when to come back.
     private func wait(
         upTo limit: Duration, leaseEnds: MonotonicInstant, _ patience: Patience, at now: MonotonicInstant
     ) -> Admission {
@@ -109,20 +111,22 @@ struct Circuit: Sendable {
         return .wait(until: latest, leaseEnds: leaseEnds)
     }
 
-    /// - Parameter evidence: what is known of the endpoint, whatever the verdict; for a health check.
+    /// - Parameter evidence: What is known of the endpoint, whatever the verdict; set for a health check.
     mutating func record(
         _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: MonotonicInstant? = nil,
         evidence: TripEvidence? = nil, at now: MonotonicInstant, using generator: SplitMix64 = .shared
     ) -> Recording {
         guard admitted == generation else { return .late() }
         guard mode != .disabled else { return .recorded(nil) }
-        // A ramp that is over ends now, and not with the next call: so whether somebody watches makes no difference.
+        // If the ramp is over it ends now, not with the next call: so it makes no difference whether the breaker is
+        // watched.
         if let transition = timePassed(at: now) { return .late(transition) }
         let needs = machine.needs
-        // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket.
+        // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket
+        // or watches calls.
         if verdict.saysNothing, ticket == 0, !needs.contains(.calls) { return .recorded(nil) }
         if verdict == .success, needs.isDisjoint(with: [.admissions, .successes]) { return .recorded(nil) }
-        // One that could have been counted beside the lock: as if it had been, it does not move the time on.
+        // A success that could have been counted without the lock. As there, it does not advance the time.
         if verdict == .success, ticket == 0, mode == .automatic, needs == .successes, now < tallyEnds {
             machine.succeeded(1, at: latest)
             return .recorded(nil)
@@ -139,7 +143,7 @@ struct Circuit: Sendable {
         return .recorded(failure: failure, transition)
     }
 
-    /// So many calls went well since it was told anything: see ``FreePass``.
+    /// Takes the successes since the last input: see ``FreePass``.
     mutating func succeeded(_ count: Int) {
         guard count > 0, mode == .automatic else { return }
         machine.succeeded(count, at: latest)
@@ -151,8 +155,8 @@ struct Circuit: Sendable {
             .transition
     }
 
-    /// Somebody opens it by hand; nil is for as long as it would by itself.
-    /// - Returns: false if it can't be opened so, or somebody has set another mode.
+    /// Opens the circuit by hand; a length of nil is as long as if it had opened by itself.
+    /// - Returns: false if it can't be opened by hand, or the mode is not automatic.
     mutating func trip(
         for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64 = .shared
     ) -> (isDone: Bool, Transition?) {
@@ -164,13 +168,13 @@ struct Circuit: Sendable {
         return (isDone, transition)
     }
 
-    /// Sets by hand who decides. What was admitted before no longer counts.
+    /// Sets the mode by hand. Calls that were admitted before no longer count.
     mutating func set(_ mode: CircuitBreaker.Mode, at now: MonotonicInstant) -> Transition? {
         guard mode != self.mode else { return nil }
         _ = timePassed(at: now)
         let before = state
         let machineChange = change(at: now, beginsAnew: true) { machine, _ in
-            // One that only observes never is open.
+            // A machine that only observes is never open.
             if mode == .observing, machine.state != .closed { machine.reset(keepingGrowth: true) }
             machine.forgetCalls()
         }.transition
@@ -179,8 +183,8 @@ struct Circuit: Sendable {
         return machineChange
     }
 
-    /// Puts another machine in this one's place, which goes on from where this one stands.
-    /// - Returns: false if nothing could be taken over; then nothing has changed.
+    /// Replaces the machine by another one, which goes on from where this one stands.
+    /// - Returns: false if the other one can't; then nothing has changed.
     mutating func replace(with machine: any CircuitStateMachine, at now: MonotonicInstant) -> Bool {
         _ = timePassed(at: now)
         latest = max(latest, now)
@@ -191,7 +195,7 @@ struct Circuit: Sendable {
         return true
     }
 
-    /// Whether ``replace(with:at:)`` would.
+    /// Whether ``replace(with:at:)`` would succeed.
     func canBeReplaced(with machine: any CircuitStateMachine, at now: MonotonicInstant) -> Bool {
         self.machine.replacement(machine, at: max(latest, now)) != nil
     }
@@ -217,7 +221,7 @@ struct Circuit: Sendable {
         let now = max(latest, now)
         if let changesAt, changesAt <= now {
             var then = self
-            // Unless it does not do what it says.
+            // nil if the machine does not change at the time that it gave.
             if then.timePassed(at: now) != nil { return then.status(at: now) }
         }
         var status = machine.status(at: now)
@@ -231,10 +235,10 @@ struct Circuit: Sendable {
         return status
     }
 
-    /// Whether forgetting it would lose nothing but successes.
+    /// Whether evicting it would lose nothing but counted successes.
     func isAtRest(at now: MonotonicInstant) -> Bool { mode == .automatic && machine.isAtRest(at: max(latest, now)) }
 
-    /// What it must be told of.
+    /// What the circuit must be told.
     var needs: CircuitNeeds {
         switch mode {
         case .isolated, .observing: .all
@@ -243,14 +247,14 @@ struct Circuit: Sendable {
         }
     }
 
-    /// Successes before this instant may be batched, and count as of the latest time.
+    /// Successes before this instant may be batched. They count as of the latest time.
     var tallyEnds: MonotonicInstant {
         let end = machine.tallyEnds(after: latest)
         return end > latest ? end : .distantPast
     }
 
-    /// Changes the machine. If its state changes, or if asked to, a new generation begins: what was admitted before must not
-    /// count from there on.
+    /// Changes the machine. If its state changes, or if `beginsAnew`, a new generation begins: calls that were admitted
+    /// before do not count any more.
     private mutating func change<R>(
         at now: MonotonicInstant, beginsAnew: Bool = false,
         _ body: (inout any CircuitStateMachine, MonotonicInstant) -> R
@@ -262,7 +266,7 @@ struct Circuit: Sendable {
         let result = body(&machine, latest)
         let after = machine.state
         if beginsAnew || after != before { generation &+= 1 }
-        // A break that ended by itself did so at its time, whenever somebody came to know of it.
+        // A break that ended by itself ended at its own time, even if that is noticed later.
         note(seen, changedAt: changesAt.map { min(max($0, lastByHand), latest) } ?? latest)
         return (result, after == before ? nil : Transition(from: before, to: after))
     }

@@ -1,22 +1,23 @@
 extension CircuitBreaker {
-    /// Who decides what a breaker does.
+    /// Who decides what a breaker does: its circuit, or somebody by hand.
     public enum Mode: String, Sendable, Hashable, Codable {
-        /// Its circuit.
+        /// The circuit decides.
         case automatic
-        /// Nobody gets through, until somebody sets another mode: no time that passes and no result undoes it.
+        /// All calls are rejected until another mode is set; neither time nor results change that.
         case isolated
-        /// Everybody gets through, and nothing is counted.
+        /// All calls get through, and nothing is counted.
         case disabled
-        /// Everybody gets through, and what happens is counted: it tells when it would open, and never does.
+        /// All calls get through, and are counted. The breaker tells its observers when it would open, but never does.
         case observing
     }
 
-    /// Who decides now.
+    /// The present mode.
     public var mode: Mode { inner.withLock { $0.circuit.mode } }
 
-    /// Sets who decides, until somebody sets it again. Calls under way no longer count.
+    /// Sets the mode. Calls in flight no longer count.
     ///
-    /// Back in ``Mode/automatic`` the circuit goes on from where it stood; after ``Mode/observing`` that is closed.
+    /// Back in ``Mode/automatic``, the circuit goes on from where it stood; after ``Mode/observing``, it is closed.
+    /// - Parameter mode: The new mode. If it is the present one, nothing changes.
     public func setMode(_ mode: Mode) {
         let now = ownCore.timeBase.now
         let isNew = change(at: now, afterTime: true) { state in
@@ -31,25 +32,29 @@ extension CircuitBreaker {
         tell(.modeChanged(mode))
     }
 
-    /// Back to closed with nothing counted, whatever the state; the mode stays. Calls under way no longer count.
-    /// - Parameter keepingGrowth: whether a next break is as long as if this reset had not been.
+    /// Closes the circuit, with nothing counted. The mode stays. Calls in flight no longer count.
+    /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
     public func reset(keepingGrowth: Bool = false) {
         let now = ownCore.timeBase.now
         let transition = change(at: now, afterTime: true) { $0.circuit.reset(keepingGrowth: keepingGrowth, at: now) }
         if transition != nil { tell(.reset) }
     }
 
-    /// Opens it now, whatever the state, as a trip of its own: for as long as it would open by itself, or, if it is open
-    /// already, from now on. Calls in flight no longer count.
-    /// - Returns: false if nothing has changed, since the mode is not ``Mode/automatic``, or the circuit is of a kind that
+    /// Opens the circuit now, whatever its state, for as long as if it had opened by itself.
+    ///
+    /// This counts as a trip of its own. If the circuit is open already, the break begins anew. Calls in flight no
+    /// longer count.
+    /// - Returns: false if nothing has changed: the mode is not ``Mode/automatic``, or the circuit is of a kind that
     ///   can't be opened by hand.
     @discardableResult
     public func trip() -> Bool { trip(length: nil) }
 
-    /// Opens it now, whatever the state, for this time. See ``trip()``.
+    /// Opens the circuit now, whatever its state, for a given time. See ``trip()``.
     ///
-    /// To keep it shut until somebody says otherwise, set ``Mode/isolated``.
-    /// - Parameter length: zero or more; less is taken for zero. In a snapshot it is cut to the longest break of the circuit.
+    /// To keep it shut until you decide otherwise, set ``Mode/isolated``.
+    /// - Parameter length: How long it stays open; less than zero counts as zero. After a restore from a snapshot, what
+    ///   remains is cut to the longest break of the circuit.
+    /// - Returns: false if nothing has changed; see ``trip()``.
     @discardableResult
     public func trip(for length: Duration) -> Bool { trip(length: length) }
 
@@ -65,11 +70,13 @@ extension CircuitBreaker {
         return true
     }
 
-    /// Puts other settings in the place of the present ones: the state, the counts and the time remaining go on.
+    /// Replaces all settings. The state, the counts and the time remaining stay.
     ///
-    /// A half-open circuit is tested anew. Calls under way count as before if the state stays.
-    /// - Returns: false if the new circuit can't go on from the old one's state, being of another kind; nothing has
-    ///   changed then.
+    /// A half-open circuit begins a new round of probes. Calls in flight still count if the state stays and the new
+    /// circuit can take them over.
+    /// - Parameter machine: A circuit with the new settings.
+    /// - Returns: false, with nothing changed, if the new circuit can't go on from the state of the old one, for
+    ///   example because it is of another kind; or within ``PolicySettings/checked(_:)`` if a setting was invalid.
     @discardableResult
     public func reconfigure(circuit machine: some CircuitStateMachine) -> Bool {
         reconfigure(machine: machine)
@@ -84,10 +91,11 @@ extension CircuitBreaker {
         }
     }
 
-    /// As the other, for a circuit with three states.
+    /// Replaces all settings with those of a circuit with three states. See ``reconfigure(circuit:)``.
     /// - Parameters:
-    ///   - rule: when to open; at the 5th failure in a row if not told otherwise.
-    ///   - openFor: for how long; 60 s if not told otherwise.
+    ///   - rule: Decides when to open; by default at the 5th failure in a row.
+    ///   - openFor: How long the circuit stays open; by default 60 s.
+    /// - Returns: false if nothing has changed; see ``reconfigure(circuit:)``.
     @discardableResult
     public func reconfigure(
         tripping rule: some TripRule = .standard,

@@ -1,14 +1,15 @@
 extension CircuitBreaker {
-    /// The alarm for what becomes of the circuit by itself: for who watches it, and for the health check.
+    /// The alarm for the next change that time brings by itself: for those who watch the breaker, and for the health
+    /// check.
     struct Plan {
         var alarm: TimeBaseAlarm?
-        /// Counts the plans made: of two that are made at once, only the later is kept.
+        /// Counts the plans. If two are made concurrently, only the later one is kept.
         var number: UInt64 = 0
     }
 
     func plan() { plan(at: ownCore.timeBase.now) }
 
-    /// After any change: plans what is to be done next without a call, if anything is.
+    /// Plans the next step that needs no call, if there is one. Called after every change.
     func plan(at now: MonotonicInstant) {
         let (instant, number) = inner.withLock { state -> (MonotonicInstant?, UInt64) in
             state.plan.number += 1
@@ -23,7 +24,8 @@ extension CircuitBreaker {
         if let stale { ownCore.timeBase.cancel(stale) }
     }
 
-    /// When something becomes of the circuit by itself, if anybody is to know.
+    /// When the circuit next changes by itself; nil if it does not, or if there is neither a watcher nor a health
+    /// check.
     func planned(_ state: State) -> MonotonicInstant? {
         healthCheck == nil && state.watchers.isEmpty ? nil : state.circuit.changesAt
     }
@@ -32,7 +34,7 @@ extension CircuitBreaker {
         let circuit = state.circuit
         let now = max(circuit.latest, now)
         if healthCheck != nil {
-            // What could have changed by now has: by the alarm that asks.
+            // What could have changed until now has changed, by the alarm that asks.
             guard circuit.mode == .automatic, state.check.number == 0, circuit.machine.wantsProbe(at: now) else {
                 return circuit.changesAt.flatMap { now < $0 ? $0 : nil }
             }

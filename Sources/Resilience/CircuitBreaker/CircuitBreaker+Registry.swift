@@ -1,19 +1,27 @@
 extension CircuitBreaker: RegistryEntry {
+    /// Whether the mode is automatic, the circuit is not open, and its last change of state is at least this long ago.
+    /// - Parameter time: How long the breaker has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = ownCore.timeBase.now
         let status = status
-        // One that never changed its state, or was restored, has no more to tell than when it was last used.
+        // If its state never changed, or was restored, only the time of the last use matters.
         return status.mode == .automatic && status.state != .open && (status.since ?? .distantPast) + time <= now
     }
 
+    /// Closes the circuit, with nothing counted; the mode stays. See ``reset(keepingGrowth:)``.
     public func reset() { reset(keepingGrowth: false) }
 
+    /// Whether the breaker can go on with the settings of another one.
+    /// - Parameter other: The breaker with the new settings.
     public func canBeReconfigured(like other: CircuitBreaker) -> Bool {
         guard other !== self else { return true }
         let (now, machine) = (ownCore.timeBase.now, other.machine)
         return inner.withLock { $0.circuit.canBeReplaced(with: machine, at: now) }
     }
 
+    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does.
+    /// - Parameter other: The breaker with the new settings.
+    /// - Returns: This breaker; nil, with nothing changed, if it can't go on with these settings.
     public func reconfigured(like other: CircuitBreaker) -> Self? {
         other === self || reconfigure(machine: other.machine) ? self : nil
     }

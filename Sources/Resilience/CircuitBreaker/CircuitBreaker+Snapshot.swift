@@ -1,10 +1,17 @@
-/// A breaker as it is to be found after a restart.
+/// What a breaker must still know after a restart.
 public struct CircuitSnapshot: Sendable, Hashable, Codable {
+    /// The memory of its circuit.
     public var memory: CircuitMemory
+    /// Its mode.
     public var mode: CircuitBreaker.Mode
-    /// When it was taken: milliseconds since 1970, by the wall clock.
+    /// When the snapshot was taken, by the wall clock: milliseconds since 1970.
     public var takenAt: Int64
 
+    /// Creates a snapshot.
+    /// - Parameters:
+    ///   - memory: The memory of the circuit.
+    ///   - mode: The breaker's mode.
+    ///   - takenAt: When the snapshot was taken, by the wall clock: milliseconds since 1970.
     public init(memory: CircuitMemory, mode: CircuitBreaker.Mode = .automatic, takenAt: Int64) {
         self.memory = memory
         self.mode = mode
@@ -12,7 +19,7 @@ public struct CircuitSnapshot: Sendable, Hashable, Codable {
     }
 }
 
-/// A snapshot makes no sense for the breaker that it was to be restored to.
+/// A snapshot makes no sense for the breaker that was to be restored from it.
 public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
     /// The breaker's name.
     public let breaker: String
@@ -21,8 +28,9 @@ public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
 }
 
 extension CircuitBreaker {
-    /// What it should still know after a restart; nil if its circuit is of a kind that can't be stored.
-    /// - Parameter wallClock: milliseconds since 1970.
+    /// Returns what the breaker must still know after a restart.
+    /// - Parameter wallClock: The wall clock's time: milliseconds since 1970.
+    /// - Returns: nil if its circuit is of a kind that can't be stored.
     public func snapshot(wallClock: Int64 = WallClock.milliseconds) -> CircuitSnapshot? {
         let now = ownCore.timeBase.now
         return change(at: now) { state in
@@ -32,13 +40,17 @@ extension CircuitBreaker {
         }
     }
 
-    /// Goes on from a snapshot: an open circuit stays open for what remains, a half-open one is due to be tested, what was
-    /// counted counts. Calls under way no longer count.
+    /// Goes on from a snapshot. Calls in flight no longer count.
     ///
-    /// The time in between is taken from the wall clock. One that was set back makes the break no longer than it was. A break
-    /// longer than any that this circuit takes by itself is cut to the longest of those.
-    /// - Parameter wallClock: milliseconds since 1970.
-    /// - Throws: ``UnusableSnapshot`` if it makes no sense, or is of a breaker with other rules; nothing has changed then.
+    /// An open circuit stays open for what remains of its break, a half-open circuit is due for a probe, and the counts
+    /// and the mode are those of the snapshot. The time since the snapshot is measured by the wall clock; if that was
+    /// set back, it counts as zero. A break is cut to the longest one that this circuit takes by itself, if that is
+    /// known.
+    /// - Parameters:
+    ///   - snapshot: A snapshot of this breaker, or of one with a rule of the same kind.
+    ///   - wallClock: The wall clock's time: milliseconds since 1970.
+    /// - Throws: ``UnusableSnapshot``, with nothing changed, if the snapshot makes no sense or is of a breaker with
+    ///   other rules.
     public func restore(_ snapshot: CircuitSnapshot, wallClock: Int64 = WallClock.milliseconds) throws {
         let now = ownCore.timeBase.now
         let age = Duration.milliseconds(max(0, wallClock.saturatingSubtracting(snapshot.takenAt)))

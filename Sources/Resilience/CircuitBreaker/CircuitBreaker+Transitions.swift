@@ -2,11 +2,19 @@ import Synchronization
 
 /// A change of a circuit's state.
 public struct CircuitTransition: Sendable, Hashable {
+    /// The state before.
     public let from: CircuitState
+    /// The state after.
     public let to: CircuitState
-    /// When, on the breaker's time base. A break that is over ended at its time, however late that is told.
+    /// When the state changed, on the breaker's time base. A break that is over ended at its own time, even if that is
+    /// noticed later.
     public let time: MonotonicInstant
 
+    /// Creates a transition.
+    /// - Parameters:
+    ///   - from: The state before.
+    ///   - to: The state after.
+    ///   - time: When the state changed, on the breaker's time base.
     public init(from: CircuitState, to: CircuitState, time: MonotonicInstant) {
         self.from = from
         self.to = to
@@ -15,10 +23,13 @@ public struct CircuitTransition: Sendable, Hashable {
 }
 
 extension CircuitBreaker {
-    /// The changes of state from now on, in order. Costs calls that change none nothing.
+    /// Returns the changes of state from now on, in order. Calls that change no state pay nothing for this.
     ///
-    /// The end of a break is told when it comes, also if no call does: while somebody watches, an alarm is set for it.
-    /// - Parameter limit: changes kept for a reader that lags behind; the oldest are dropped first.
+    /// The end of a break is reported when it comes, even if no call does: while there is a reader, an alarm is set for
+    /// it.
+    /// - Parameter limit: How many changes are kept for a slow reader; the oldest are dropped first. Less than 1 counts
+    ///   as 1.
+    /// - Returns: The changes, as a stream.
     public func transitions(bufferingNewest limit: Int = 100) -> AsyncStream<CircuitTransition> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: CircuitTransition.self, bufferingPolicy: .bufferingNewest(max(1, limit)))
@@ -28,8 +39,8 @@ extension CircuitBreaker {
         return stream
     }
 
-    /// Tells of every change of state from now on, in order, outside every lock.
-    /// - Parameter entry: of which of a registry's entries, several of which may share this breaker.
+    /// Calls a watcher for every change of state from now on, in order, outside all locks.
+    /// - Parameter entry: The registry entry that is watched; several entries may share this breaker.
     func watch(_ id: UInt64, of entry: UInt64 = 0, _ watcher: @escaping @Sendable (CircuitTransition) -> Void) {
         inner.withLock { $0.watchers.add(WatcherID(stream: id, entry: entry), watcher) }
         plan()
@@ -37,16 +48,16 @@ extension CircuitBreaker {
 
     private static let lastWatcherID = Atomic<UInt64>(0)
 
-    /// Names a watcher, of however many breakers.
+    /// Returns an identifier for one watcher of any number of breakers.
     static func nextWatcherID() -> UInt64 { lastWatcherID.add(1, ordering: .relaxed).newValue }
 
     func unwatch(_ id: UInt64, of entry: UInt64 = 0) {
-        // What is removed is let go of after the lock: its deinit may be a user's code.
+        // The watcher is released after the lock, since its deinit may be a user's code.
         _ = inner.withLock { $0.watchers.remove(WatcherID(stream: id, entry: entry)) }
         plan()
     }
 
-    /// Whoever finds transitions to be told of tells them, one at a time: so their order is kept.
+    /// Reports pending transitions. Only one thread at a time does so, which keeps them in order.
     func deliverTransitions() {
         while let (transitions, watchers) = inner.withLock({ $0.watchers.take() }) {
             for transition in transitions { for watcher in watchers { watcher(transition) } }
@@ -59,7 +70,7 @@ extension CircuitBreaker {
         let entry: UInt64
     }
 
-    /// Who watches a breaker, and what they have not been told.
+    /// The watchers of a breaker, and the transitions that they have not been told.
     struct Watchers {
         typealias Watcher = @Sendable (CircuitTransition) -> Void
 
@@ -79,7 +90,8 @@ extension CircuitBreaker {
             if !all.isEmpty { news.append(transition) }
         }
 
-        /// The news, for whoever is to tell them; nil if there are none, or somebody is telling.
+        /// Returns the pending transitions and who is to be told; nil if there are none, or if another thread is
+        /// telling them.
         mutating func take() -> ([CircuitTransition], [Watcher])? {
             guard !isDelivering, !news.isEmpty else { return nil }
             isDelivering = true

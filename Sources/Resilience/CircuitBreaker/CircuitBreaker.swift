@@ -7,19 +7,19 @@ import Synchronization
 /// let page = try await breaker.run { try await client.activities() }
 /// ```
 ///
-/// It is a reference: everybody who calls the endpoint shares one. When to open is a ``TripRule``; what open and recovery
-/// mean is a ``CircuitStateMachine``. Both can be your own types.
+/// A breaker is a reference, shared by all callers of an endpoint. A ``TripRule`` decides when to open; a
+/// ``CircuitStateMachine`` decides what open and recovery mean. Both can be your own types.
 ///
-/// By default transient failures count, an answer of any other kind shows that the endpoint is well, and neither 429s nor
-/// cancelled calls nor our own rejections count either way. Put it outside a retry and an exhausted retry counts once; put
-/// it inside and every attempt counts.
+/// By default, transient and uncertain failures count as failures; successes and permanent failures (a 404) show that
+/// the endpoint is well; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
+/// once, after all its attempts; inside, every attempt counts.
 public final class CircuitBreaker: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
-    /// Who is told what this breaker does, whichever pipeline it is in.
+    /// The observers that are told what this breaker does, in whichever pipeline it is.
     public let observers: PolicyObservers
 
-    /// For calls that come without a pipeline.
+    /// For calls without a pipeline.
     @usableFromInline let ownCore: PipelineCore
     let healthCheck: CircuitHealthCheck?
     let inner: Locked<State>
@@ -27,20 +27,20 @@ public final class CircuitBreaker: Policy {
 
     struct State {
         var circuit: Circuit
-        /// Calls that wait for the probes' end.
+        /// Calls that wait for the probes to end.
         var line = TicketLine<PolicyWaiter>()
         var watchers = Watchers()
         var plan = Plan()
         var check = Check()
-        /// The last refusal, made once for all callers that it holds for. Gone when anything changes.
+        /// The last rejection, made once for all callers that it holds for. Removed when anything changes.
         var refusal: Refusal?
 
-        /// - Returns: whether the state is another now.
+        /// - Returns: Whether the state has changed.
         mutating func noteChange(from before: CircuitState) -> Bool {
             let after = circuit.state
             guard after != before else { return false }
             refusal = nil
-            // Unknown after a restore.
+            // `since` is unknown after a restore.
             watchers.note(CircuitTransition(from: before, to: after, time: circuit.since ?? circuit.latest))
             return true
         }
@@ -52,13 +52,13 @@ public final class CircuitBreaker: Policy {
         let error: any Error
     }
 
-    /// A breaker with a circuit state machine of your choice.
+    /// Creates a breaker with a circuit state machine of your choice.
     /// - Parameters:
-    ///   - name: names it in events and errors.
-    ///   - machine: what open and recovery mean.
-    ///   - healthCheck: who finds out whether the endpoint is well again, instead of callers.
-    ///   - timeBase: where it lives.
-    ///   - observers: who is told what it does.
+    ///   - name: The name in events and errors.
+    ///   - machine: Decides what open and recovery mean.
+    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this breaker does.
     public init(
         _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: CircuitHealthCheck? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
@@ -73,14 +73,14 @@ public final class CircuitBreaker: Policy {
         inner = Locked(State(circuit: circuit))
     }
 
-    /// A breaker with three states; see ``ThreeStateCircuit``.
+    /// Creates a breaker with three states; see ``ThreeStateCircuit``.
     /// - Parameters:
-    ///   - name: in events and errors.
-    ///   - rule: when to open; at the 5th failure in a row if not told otherwise.
-    ///   - openFor: for how long; 60 s if not told otherwise.
-    ///   - healthCheck: finds out whether the endpoint is well, instead of a caller's call.
-    ///   - timeBase: where it lives.
-    ///   - observers: who is told what it does.
+    ///   - name: The name in events and errors.
+    ///   - rule: Decides when to open; by default at the 5th failure in a row.
+    ///   - openFor: How long it stays open; by default 60 s.
+    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this breaker does.
     public convenience init(
         _ name: String = "breaker", tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard, healthCheck: CircuitHealthCheck? = nil,
@@ -91,17 +91,29 @@ public final class CircuitBreaker: Policy {
             timeBase: timeBase, observers: observers)
     }
 
-    /// Runs `operation` guarded by this breaker alone: a pipeline of one.
+    /// Runs an operation guarded by this breaker alone: a pipeline of one.
     ///
-    /// As for any policy, and half the price: it need not look for the time base.
+    /// It does the same as the `run` that every policy has, at half the cost, since it need not look up the time base.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - operation: What to run.
+    /// - Returns: What the operation returned.
+    /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
+    ///   and ``DeadlinePassed``.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: ownCore, options, judging: { _ in .success }, operation)
     }
 
-    /// Runs `operation` in the same way, for results that may mean failure, such as a response with status 503.
-    /// - Parameter judge: what a result means.
+    /// Runs an operation whose results may mean failure, such as a response with status 503.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - judge: Returns what a result means.
+    ///   - operation: What to run.
+    /// - Returns: What the operation returned, even if it means failure.
+    /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
+    ///   and ``DeadlinePassed``.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -109,7 +121,8 @@ public final class CircuitBreaker: Policy {
         try await run(on: ownCore, options, judging: judge, operation)
     }
 
-    /// It can't nest in itself: a call that holds the probe's place would ask for another.
+    /// What the breaker does to calls. It can't nest in itself: a call that holds the place of a probe would ask for
+    /// another one.
     public var traits: PolicyTraits {
         let machine = inner.withLock { $0.circuit.machine }
         return PolicyTraits(
@@ -165,10 +178,10 @@ public final class CircuitBreaker: Policy {
                 tell(transition, status, &call)
                 call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
             }
-            // Present with every refusal.
+            // Never nil for a rejection.
             return .refuse(answer.error!)
         case .wait(let latest, let leaseEnds):
-            // Present with every wait.
+            // Never nil for a call that waits.
             let (ticket, waiter) = answer.parked!
             slot = CircuitBreakerSlot.parked(ticket: ticket, latest: latest).slot
             call.emit(Event.waiting, from: name, to: observers)
@@ -180,11 +193,11 @@ public final class CircuitBreaker: Policy {
         let admission: Circuit.Admission
         let error: (any Error)?
         let parked: (ticket: UInt64, waiter: PolicyWaiter)?
-        /// If somebody listens.
+        /// nil if there are no observers.
         let status: CircuitBreakerStatus?
     }
 
-    /// The last refusal, if the circuit has been open ever since and still is.
+    /// The last rejection, if the circuit has been open ever since and still is.
     private func standingRefusal(at now: MonotonicInstant) -> (any Error)? {
         inner.withLock { state in
             guard let refusal = state.refusal, refusal.reason == .open, let until = refusal.until, now < until else {
@@ -195,7 +208,7 @@ public final class CircuitBreaker: Policy {
         }
     }
 
-    /// The error of a refusal: the same one for as long as it is true, so that refusing allocates nothing.
+    /// The error of a rejection: the same one for as long as it is true, so that rejecting allocates nothing.
     private func refusal(
         of admission: Circuit.Admission, at now: MonotonicInstant, _ state: inout State
     ) -> (any Error)? {
@@ -250,12 +263,13 @@ public final class CircuitBreaker: Policy {
     private enum News {
         case none
         case state
-        /// The same state ends at another time.
+        /// The state is the same, but it ends at another time.
         case time
     }
 
-    /// Changes the circuit, and says to whoever watches what became of it.
-    /// - Parameter afterTime: what it has become by itself comes first, and is told as if an alarm had come in time.
+    /// Changes the circuit, and tells those who watch it what has changed.
+    /// - Parameter afterTime: Whether changes that time alone has brought come first. They are told as if an alarm had
+    ///   fired in time.
     func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.succeeded(freePass.takeTally())
@@ -283,7 +297,7 @@ public final class CircuitBreaker: Policy {
         return result
     }
 
-    /// Whoever waits for the probes asks again.
+    /// Lets the calls that wait for probes ask again.
     func resumeParked() {
         let waiters = inner.withLock { $0.line.leaveAll() }
         for waiter in waiters { waiter.resume() }
@@ -294,21 +308,21 @@ public final class CircuitBreaker: Policy {
         call.emit(Event(transition, status), from: name, to: observers)
     }
 
-    /// Tells the breaker's own observers of something that no call did.
+    /// Tells the breaker's own observers what happened without a call.
     func tell(_ event: @autoclosure () -> Event) {
         observers.send(event(), from: name, at: ownCore.timeBase.now)
     }
 
-    /// What a call would find now.
+    /// The state and the counts that a call would find now.
     public var status: CircuitBreakerStatus {
         let now = ownCore.timeBase.now
         return change(at: now) { $0.circuit.status(at: now) }
     }
 
-    /// The state that a call would find now: the one of ``status``.
+    /// The state that a call would find now: that of ``status``. An isolated circuit is open.
     public var state: CircuitState { status.state }
 
-    /// Whether forgetting it would lose nothing but successes.
+    /// Whether evicting the breaker would lose nothing but counted successes.
     public var isAtRest: Bool {
         let now = ownCore.timeBase.now
         return change(at: now) { $0.circuit.isAtRest(at: now) }

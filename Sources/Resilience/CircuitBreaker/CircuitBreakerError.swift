@@ -1,16 +1,18 @@
-/// A circuit breaker refused the call; the endpoint was not reached.
+/// A circuit breaker rejected the call; the endpoint was not reached.
 public struct CircuitOpen: Rejection, Hashable {
+    /// Why the call was rejected.
     public enum Reason: String, Sendable, Hashable {
-        /// The endpoint failed too often, and its break is not over.
+        /// The endpoint failed too often, and the break is not over.
         case open
-        /// The break is over, and others are finding out whether the endpoint is well.
+        /// The break is over, and other calls or a health check are finding out whether the endpoint is well.
         case probing
-        /// Somebody has shut it by hand.
+        /// The breaker was isolated by hand.
         case isolated
     }
 
     /// The breaker's name.
     public let breaker: String
+    /// Why the call was rejected.
     public let reason: Reason
     private let wait: Wait
 
@@ -20,6 +22,11 @@ public struct CircuitOpen: Rejection, Hashable {
         case until(MonotonicInstant, any TimeBase)
     }
 
+    /// Creates an error for a rejected call.
+    /// - Parameters:
+    ///   - breaker: The breaker's name.
+    ///   - reason: Why the call was rejected.
+    ///   - retryAfter: How long until a call may be let through; nil if unknown.
     public init(breaker: String, reason: Reason = .open, retryAfter: Duration?) {
         self.breaker = breaker
         self.reason = reason
@@ -32,7 +39,7 @@ public struct CircuitOpen: Rejection, Hashable {
         wait = until.map { .until($0, timeBase) } ?? .unknown
     }
 
-    /// How long from now until a call may be let through; zero if that time has come; nil when nobody can tell.
+    /// How long from now until a call may be let through; zero if that time has come; nil if unknown.
     public var retryAfter: Duration? {
         switch wait {
         case .unknown: nil
@@ -41,7 +48,7 @@ public struct CircuitOpen: Rejection, Hashable {
         }
     }
 
-    /// For people.
+    /// A message for people.
     public var description: String {
         switch reason {
         case .open, .probing: "Service temporarily unavailable due to repeated failures. \(retryAdvice)"
@@ -53,7 +60,8 @@ public struct CircuitOpen: Rejection, Hashable {
         lhs.breaker == rhs.breaker && lhs.reason == rhs.reason && lhs.retryAfter == rhs.retryAfter
     }
 
-    /// Without the wait, which shrinks.
+    /// Hashes the name and the reason, but not the wait, since that shrinks.
+    /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(breaker)
         hasher.combine(reason)

@@ -1,24 +1,34 @@
 extension CircuitBreaker {
+    /// What a breaker tells its observers.
     public enum Event: PolicyEventDetail, Equatable {
+        /// A call was let through, in this state.
         case allowed(CircuitState)
+        /// A failure was counted: the count, and the limit that opens the circuit, if there is one.
         case failure(Int, of: Int?)
-        /// Opened by its rule, and what that had counted.
+        /// The rule was met, and the circuit opened: what the rule had counted, its limit if there is one, and for how
+        /// long.
         case opened(Int, of: Int?, for: Duration?)
+        /// A call was rejected.
         case refused(retryAfter: Duration?)
-        /// All probes are out, and the call waits for their end.
+        /// All probes are in flight; the call waits for them to end.
         case waiting
+        /// The break is over; probes may be let through.
         case halfOpened
+        /// Enough probes succeeded, and the ramp, if there is one, is over: the circuit closed.
         case recovered
+        /// Too many probes failed, or the rule was met during the ramp: the circuit opened again, for this long.
         case reopened(for: Duration?)
-        /// The break is over, and no probe is asked for.
+        /// The break is over, and the circuit closed without a probe.
         case breakEnded
+        /// The circuit was reset by hand, and was not closed before.
         case reset
-        /// Somebody opened it by hand.
+        /// The circuit was opened by hand, for this long.
         case tripped(for: Duration?)
-        /// A result came from a call admitted in an earlier state, and was not counted.
+        /// A call that was admitted in an earlier state ended. It was not counted.
         case late(Verdict)
+        /// The mode was set by hand.
         case modeChanged(Mode)
-        /// Only observing, it stays closed; its rule says open.
+        /// The rule was met, but the breaker is only observing and stays closed.
         case wouldOpen
 
         init(_ transition: Circuit.Transition, _ status: CircuitBreakerStatus) {

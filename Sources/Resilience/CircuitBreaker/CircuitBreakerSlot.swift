@@ -1,5 +1,8 @@
-/// What the slot of a call holds. First the generation that it was admitted in; then its ticket, and in the lowest bit whether
-/// its beginning is known; then that beginning. While it waits for the probes, a mark, its place in line, and how long it may.
+/// What a breaker keeps in a call's slot.
+///
+/// - Of an admitted call: the generation; then the ticket, and in the lowest bit whether the beginning is known; then
+///   the beginning.
+/// - Of a call that waits for the probes: a mark, its place in line, and until when it may wait.
 enum CircuitBreakerSlot {
     case admitted(generation: UInt64, ticket: UInt64 = 0, began: MonotonicInstant? = nil)
     case parked(ticket: UInt64, latest: MonotonicInstant)
@@ -29,6 +32,6 @@ enum CircuitBreakerSlot {
         return slot
     }
 
-    /// Of an admitted call; one that is parked has none.
+    /// The generation of an admitted call. For a parked call it is the mark, which is no generation.
     @inline(__always) static func generation(of slot: PolicySlot) -> UInt64 { slot.first }
 }

@@ -1,28 +1,40 @@
-/// A circuit as seen from outside.
+/// The state of a circuit at one moment.
 public struct CircuitBreakerStatus: Sendable, Hashable {
+    /// The circuit's state.
     public let state: CircuitState
-    /// The failures that count: of the rule, or, while half-open, of the probes of this round.
+    /// The failures that count: those of the rule, or, while half-open, those of the probes of this round.
     public let failureCount: Int
-    /// The count that opens the circuit, if it is as simple as that.
+    /// The number of failures that opens the circuit; nil if its rule is not as simple as that.
     public let failureLimit: Int?
-    /// The calls that count, failures among them; nil where the rule doesn't ask how many there were. While half-open, the
-    /// probes of this round.
+    /// The calls that count, including failures: those of the rule, or, while half-open, the probes of this round. nil
+    /// if the rule does not count calls.
     public let callCount: Int?
-    /// How long until it may be tested; nil when it is not open.
+    /// How much longer the break lasts; nil if the circuit is not open, or isolated.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public let isAllowed: Bool
-    /// Whether calls are rejected. Turns false by itself when the break is over.
+    /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
+    /// the circuit is isolated.
     public var isTripped: Bool { state == .open && !isAllowed }
-    /// Who decides: the circuit itself, or somebody who has set it by hand.
+    /// Who decides: the circuit itself, or somebody by hand.
     public let mode: CircuitBreaker.Mode
-    /// When it came into this state, on the breaker's time base; nil if it was made or restored in it.
+    /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
-    /// When it was last closed, on the breaker's time base: how long an outage has lasted, probes and further breaks
-    /// included. nil while it is closed, and if it was not closed when it was made or restored.
+    /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, however many probes
+    /// and further breaks followed. nil while it is closed, and if it was not closed when it was made or restored.
     public internal(set) var lastClosed: MonotonicInstant?
 
-    /// - Parameter isAllowed: by default whatever is not open.
+    /// Creates a status.
+    /// - Parameters:
+    ///   - state: The circuit's state.
+    ///   - failureCount: The failures that count.
+    ///   - failureLimit: The number of failures that opens the circuit; nil if there is none.
+    ///   - callCount: The calls that count, including failures; nil if calls are not counted.
+    ///   - timeRemaining: How much longer the break lasts; nil if the circuit is not open.
+    ///   - isAllowed: Whether a call would be let through; by default, whether the circuit is not open.
+    ///   - mode: Who decides.
+    ///   - since: When the circuit entered its state; nil if unknown.
+    ///   - lastClosed: When the circuit was last closed; nil if it is closed, or if unknown.
     public init(
         state: CircuitState, failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil,
         timeRemaining: Duration? = nil, isAllowed: Bool? = nil, mode: CircuitBreaker.Mode = .automatic,
@@ -46,8 +58,13 @@ public struct CircuitBreakerStatus: Sendable, Hashable {
     }
 }
 
+/// The state of a circuit.
 public enum CircuitState: String, Sendable, Hashable, Codable {
+    /// Calls get through, and are counted.
     case closed
+    /// Calls are rejected.
     case open
+    /// The break is over: a few probes, or a growing share of the calls, get through and decide whether the circuit
+    /// closes.
     case halfOpen
 }

@@ -1,19 +1,21 @@
-/// A way of one's own to find out whether an endpoint is well again, instead of a caller's call.
+/// Finds out whether an endpoint is well again, instead of a caller's call.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker("search", healthCheck: CircuitHealthCheck { try await client.ping() })
 /// ```
 ///
-/// When the break is over the breaker runs it in a task of its own: what returns is well, what throws or takes too long is
-/// not. Callers are refused until it is, and none of them is a probe.
+/// When the break is over, the breaker runs the check in a task of its own. If the check returns, it has succeeded; if
+/// it throws or takes too long, it has failed. Calls are rejected until as many checks have succeeded as the circuit
+/// asks for; no call is a probe.
 public struct CircuitHealthCheck: Sendable {
-    /// How long a check may take before it counts as failed, and is cancelled.
+    /// How long a check may take. After that it counts as failed, and is cancelled.
     public let timeout: Duration
     let body: @Sendable () async throws -> Void
 
+    /// Creates a health check.
     /// - Parameters:
-    ///   - timeout: above zero.
-    ///   - body: returns if the endpoint is well.
+    ///   - timeout: How long a check may take; above 0.
+    ///   - body: The check: returns if the endpoint is well, throws if it is not.
     public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
         self.timeout = SettingChecks("HealthCheck").aboveZero(timeout, "timeout")
         self.body = body
@@ -21,20 +23,20 @@ public struct CircuitHealthCheck: Sendable {
 }
 
 extension CircuitBreaker {
-    /// The check that is under way. One at a time.
+    /// The check in flight. There is one at a time.
     struct Check {
-        /// The number of the one that is under way, from 1; 0 if none is. Not its ticket: after a change of settings these
-        /// begin anew, and an old check may still end.
+        /// The number of the check in flight, from 1; 0 if there is none. Not its ticket: after a change of settings,
+        /// tickets begin anew while an old check may still be in flight.
         var number: UInt64 = 0
-        /// Checks begun so far.
+        /// The number of checks begun so far.
         var begun: UInt64 = 0
-        /// When that one has taken too long.
+        /// The alarm that ends a check that takes too long.
         var timeout: TimeBaseAlarm?
     }
 
     /// Begins a check, if the circuit wants one now.
     func checkHealth() {
-        // Planned only with a check.
+        // Called only if there is a check.
         let healthCheck = healthCheck!
         let now = ownCore.timeBase.now
         let (admission, number) = change(at: now) { state -> (Circuit.Admission?, UInt64) in
@@ -81,7 +83,7 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let verdict: Verdict = evidence == .healthy ? .success : .transient
         let ended = change(at: now) { state -> (Circuit.Recording, CircuitBreakerStatus, timeout: TimeBaseAlarm?)? in
-            // The first of its end and its time's end counts.
+            // The first of the two counts: the end of the check, or its timeout.
             guard state.check.number == number else { return nil }
             state.check.number = 0
             let recording = state.circuit.record(
@@ -91,7 +93,7 @@ extension CircuitBreaker {
         guard let (recording, status, timeout) = ended else { return }
         if let timeout { ownCore.timeBase.cancel(timeout) }
         if case .recorded(_, let transition?) = recording { tell(Event(transition, status)) }
-        // Another success may be asked for.
+        // The circuit may want another success.
         plan(at: now)
     }
 }

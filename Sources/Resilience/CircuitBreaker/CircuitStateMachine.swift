@@ -1,80 +1,117 @@
 /// What open and recovery mean: a pure value that is told what happened and when, and answers.
 ///
-/// Two come with the package, ``ThreeStateCircuit`` and ``BackoffGate``. One of your own need not know of stale results,
-/// rejections or cancelled calls that held no probe: the breaker keeps those away from it. It is called under the
-/// breaker's lock: no waiting, no calling back.
+/// Two come with the package: ``ThreeStateCircuit`` and ``BackoffGate``. A machine of your own is not told of late
+/// results. It is told of rejected and cancelled calls only if they held a ticket above 0, or if it needs
+/// ``CircuitNeeds/calls``. It is called under the breaker's lock, so it must not wait or call back.
 public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
-    /// The state after the last input. A change of it begins a new generation: what was admitted before no longer counts.
+    /// The state after the last input.
+    ///
+    /// A change of state begins a new generation: calls that were admitted before no longer count.
     var state: CircuitState { get }
 
-    /// A call asks to go in.
+    /// Decides about a call that asks to go in.
+    /// - Parameters:
+    ///   - now: The current time; it never goes back.
+    ///   - generator: The source of chance.
+    /// - Returns: Whether the call goes in, is rejected, or waits.
     mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission
 
-    /// An admitted call ended.
-    /// - Parameter ticket: as given at its admission.
-    /// - Returns: whether a failure was counted by which the circuit may open, to be told to observers.
+    /// Takes the end of an admitted call.
+    /// - Parameters:
+    ///   - end: How the call ended, and when.
+    ///   - ticket: The ticket that the call got when it was admitted.
+    ///   - generator: The source of chance.
+    /// - Returns: Whether it counted a failure that may open the circuit; observers are told so.
     mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool
 
-    /// When ``state`` changes by itself, if nothing happens before; nil if never.
+    /// When ``state`` changes by itself if nothing happens before; nil, the default, if never.
     var changesAt: MonotonicInstant? { get }
 
-    /// Changes ``state`` if its time has come. ``admit(at:using:)`` does so, too.
+    /// Changes ``state`` if its time has come, as ``admit(at:using:)`` does too. By default nothing.
+    /// - Parameter now: The current time.
     mutating func timePassed(at now: MonotonicInstant)
 
-    /// Somebody opens the circuit by hand, whatever its state: as a trip of its own, for this time, or, if nil, for as long
-    /// as it would by itself.
-    /// - Returns: false if it can't be opened by hand.
+    /// Opens the circuit by hand, whatever its state, as a trip of its own.
+    /// - Parameters:
+    ///   - length: How long it stays open; nil for as long as if it had opened by itself.
+    ///   - now: The current time.
+    ///   - generator: The source of chance.
+    /// - Returns: false, the default, if it can't be opened by hand.
     mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
-    /// So many calls that were admitted with ticket 0 went well, all between `now` and the end of its ``tallyEnds(after:)``.
+    /// Takes successes of calls that were admitted with ticket 0. By default records each of them.
+    /// - Parameters:
+    ///   - count: The number of successes.
+    ///   - now: The time of the first. All came between it and `tallyEnds(after: now)`.
     mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
-    /// Successes from `now` until this instant may be batched; they are delivered before any other input. `now` if each must
-    /// be delivered as it comes. A batched success costs no lock, and no look at the clock if this is the distant future.
+    /// Until when successes may be batched. They are delivered before any other input.
+    ///
+    /// A batched success costs no lock; if this is ``MonotonicInstant/distantFuture``, it does not read the clock
+    /// either.
+    /// - Parameter now: The current time.
+    /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
-    /// Back to closed, with nothing counted.
-    /// - Parameter keepingGrowth: whether the next break is as long as if the reset had not been.
+    /// Returns to closed, with nothing counted.
+    /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
     mutating func reset(keepingGrowth: Bool)
 
-    /// What a call would find at `now`. Changes nothing.
+    /// Returns what a call would find. Changes nothing.
+    /// - Parameter now: The current time.
     func status(at now: MonotonicInstant) -> CircuitBreakerStatus
 
-    /// What it must be told in its present state.
+    /// What the machine must be told in its present state. By default admissions and successes.
     var needs: CircuitNeeds { get }
 
-    /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default. For ``PolicyTraits/waits``.
+    /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default. Used for
+    /// ``PolicyTraits/waits``.
     var makesCallsWait: Bool { get }
 
-    /// Whether it is closed, and forgetting what it has counted would lose nothing but successes.
+    /// Whether it is closed, and evicting it would lose nothing but counted successes. By default, whether it needs
+    /// neither admissions nor successes.
+    /// - Parameter now: The current time.
     func isAtRest(at now: MonotonicInstant) -> Bool
 
-    /// Whether the next call to be let in would be a probe. With a health check nobody else is one.
+    /// Whether the next call that is let in would be a probe; false by default. With a health check, only the check is
+    /// a probe.
+    /// - Parameter now: The current time.
     func wantsProbe(at now: MonotonicInstant) -> Bool
 
-    /// Counts the end of a call, and stays closed.
-    /// - Returns: whether it would have opened.
+    /// Counts the end of a call, but stays closed: for ``CircuitBreaker/Mode/observing``. By default records it, unless
+    /// that would open the circuit.
+    /// - Parameter end: How the call ended, and when.
+    /// - Returns: Whether it would have opened.
     mutating func observe(_ end: CallEnd) -> Bool
 
-    /// Counts the beginning of a call, and stays closed. Asked only of one that needs ``CircuitNeeds/calls``.
-    /// - Returns: whether it would have opened.
+    /// Counts the beginning of a call, but stays closed. Called only if it needs ``CircuitNeeds/calls``. False by
+    /// default.
+    /// - Parameter now: When the call began.
+    /// - Returns: Whether it would have opened.
     mutating func observe(beginAt now: MonotonicInstant) -> Bool
 
-    /// None of the calls in flight will be reported: forgets them. At a change of ``state`` it does so by itself.
+    /// Drops the calls in flight: their ends will not be reported. At a change of ``state`` the machine does so by
+    /// itself. By default nothing.
     mutating func forgetCalls()
 
-    /// Takes over the calls in flight from a machine that this one takes the place of. They will be reported to this one.
-    /// - Returns: false if it can't tell which these are; then none of them will be reported.
+    /// Takes over the calls in flight from the machine that this one replaces. Their ends will be reported to this one.
+    /// - Parameter other: The machine that is replaced.
+    /// - Returns: false if it can't tell which calls these are; then none of their ends will be reported. By default
+    ///   true if it does not need ``CircuitNeeds/calls``.
     mutating func takeCalls(from other: any CircuitStateMachine) -> Bool
 
-    /// The longest break that it can take by itself; nil if nobody can tell. A restored break is no longer.
+    /// The longest break that it can take by itself; nil, the default, if unknown. A restored break is cut to this.
     var longestBreak: Duration? { get }
 
-    /// All that it should still know after a restart; nil if it can't be stored.
+    /// Returns what it must still know after a restart; nil, the default, if it can't be stored.
+    /// - Parameter now: The current time.
     func memory(at now: MonotonicInstant) -> CircuitMemory?
 
-    /// Goes on from a memory taken at `instant`, of a machine of this kind, with settings that may differ.
-    /// - Returns: false if the memory makes no sense; then nothing has changed.
+    /// Goes on from a memory of a machine of this kind, whose settings may have been different.
+    /// - Parameters:
+    ///   - memory: What the other machine knew.
+    ///   - instant: When the memory was taken.
+    /// - Returns: false, the default, if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool
 }
 
@@ -115,37 +152,46 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Calls that ask: without this, admission is free, with ticket 0, and changes nothing.
+    /// Calls that ask to go in. Without this, every call is admitted with ticket 0 without asking, which changes
+    /// nothing.
     public static let admissions = CircuitNeeds(rawValue: 1 << 0)
-    /// Successes: without this, one more changes nothing.
+    /// Successes. Without this, one more success changes nothing.
     public static let successes = CircuitNeeds(rawValue: 1 << 1)
-    /// When a call began, and every end of it, cancelled or refused further in too.
+    /// When each call began and how it ended, including cancelled calls and calls that an inner policy rejected.
     public static let calls = CircuitNeeds(rawValue: 1 << 2)
 
-    /// Everything.
+    /// All of these.
     public static let all: CircuitNeeds = [.admissions, .successes, .calls]
 }
 
-/// A circuit's answer to a call.
+/// A circuit's answer to a call that asks to go in.
 public enum CircuitAdmission: Sendable, Hashable {
-    /// Go in. The ticket is the machine's own mark, for example which probe this is.
+    /// The call goes in. The ticket is the machine's own mark, for example the number of a probe.
     case allow(ticket: UInt64)
-    /// Stay out; ask again no sooner than after this time, if it is known.
+    /// The call is rejected. It should not come back before this time has passed; nil if unknown.
     case refuse(retryAfter: Duration?)
-    /// Wait for the probes to end, for this long in all, and ask again then; or at `leaseEnds`, when one is given up.
+    /// The call waits for the probes to end, for this long in all, and then asks again. It also asks again at
+    /// `leaseEnds`, when a probe loses its place.
     case wait(upTo: Duration, leaseEnds: MonotonicInstant)
 }
 
-/// What a circuit should still know after a restart.
+/// What a circuit must still know after a restart.
 public struct CircuitMemory: Sendable, Hashable, Codable {
+    /// The circuit's state.
     public var state: CircuitState
-    /// How long it still was to stay open; zero unless open.
+    /// How much longer the circuit was to stay open; zero unless it was open.
     public var remaining: Duration
-    /// Trips in a row, by which the next break grows.
+    /// The number of trips in a row, by which the next break grows.
     public var trips: Int
-    /// What its rule had counted.
+    /// What its rule had counted; see ``TripRule/memory(at:)``.
     public var counted: [Int]
 
+    /// Creates a memory.
+    /// - Parameters:
+    ///   - state: The circuit's state.
+    ///   - remaining: How much longer the circuit was to stay open; 0 or more.
+    ///   - trips: The number of trips in a row; 0 or more.
+    ///   - counted: What its rule had counted.
     public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {
         self.state = state
         self.remaining = remaining

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// What a call may do without asking the circuit: go in, and say that it went well.
+/// What a call may do without asking the circuit: go in, and report a success.
 ///
-/// It is a copy of what the circuit said last, under the breaker's lock. Successes that the circuit need not be told of one
-/// by one are counted here, and told before whatever it is told next: so none is out of order.
+/// It is a copy of what the circuit last said, written under the breaker's lock. Successes that may be batched are
+/// counted here. The circuit is told them before any other input, so nothing arrives out of order.
 struct FreePass: ~Copyable, Sendable {
-    /// The generation that calls are admitted in, and below it two marks. 0 if calls have to ask.
+    /// The generation that calls are admitted in; below it two bits, see `Mark`. 0 if calls have to ask.
     private let admission = Atomic<UInt64>(0)
-    /// The low half of the generation, and below it the successes counted in it.
+    /// The low half of the generation; below it the number of successes counted in it.
     private let tally = Atomic<UInt64>(0)
     /// Successes before this instant may be counted, in nanoseconds.
     private let tallyEnds = Atomic<Int64>(.min)
@@ -15,14 +15,14 @@ struct FreePass: ~Copyable, Sendable {
     private enum Mark {
         /// A success changes nothing.
         static let unmoved: UInt64 = 1
-        /// Successes may be counted whatever the time.
+        /// Successes may be counted whatever the time is.
         static let timeless: UInt64 = 2
     }
 
-    /// The generation to go in with; 0 if it has to ask.
+    /// The generation to go in with; 0 if the call has to ask.
     var generation: UInt64 { admission.load(ordering: .acquiring) >> 2 }
 
-    /// A call that went in with `generation` and nothing else went well.
+    /// A call that went in with `generation`, without asking, has succeeded.
     /// - Returns: false if the circuit has to be told.
     @inline(__always) func succeeded(_ generation: UInt64, _ call: inout PolicyCall) -> Bool {
         let word = admission.load(ordering: .acquiring)
@@ -35,7 +35,7 @@ struct FreePass: ~Copyable, Sendable {
     }
 
     private static let most: UInt64 = 1 << 20
-    /// Of no generation, or of one but full.
+    /// A tally that counts for no generation; for a generation with the same low half, it is full.
     private static let sealed = UInt64.max
 
     @inline(__always) private func count(_ generation: UInt64) -> Bool {
@@ -49,13 +49,13 @@ struct FreePass: ~Copyable, Sendable {
         return false
     }
 
-    /// The successes counted since the last time; until ``update(_:needs:tallyEnds:)`` all others have to take the lock, or
-    /// one could come between, be counted for nothing, and still be let in after it.
+    /// Returns the successes counted since the last time, and seals the tally: until ``update(_:needs:tallyEnds:)``,
+    /// all other successes have to take the lock. Else one could be counted in between, and be lost.
     ///
-    /// Called under the lock, before the circuit is told anything.
+    /// Call it under the lock, before the circuit is told anything.
     func takeTally() -> Int { Int(tally.exchange(Self.sealed, ordering: .acquiring) & 0xFFFF_FFFF) }
 
-    /// Says what calls may do from now on. Called under the lock, after the circuit was told anything.
+    /// Sets what calls may do from now on. Call it under the lock, after the circuit was told anything.
     func update(_ generation: UInt64, needs: CircuitNeeds, tallyEnds end: @autoclosure () -> MonotonicInstant) {
         tally.store(generation << 32, ordering: .relaxed)
         guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }

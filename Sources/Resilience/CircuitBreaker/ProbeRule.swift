@@ -1,4 +1,4 @@
-/// What a half-open circuit decides by: how many of how many probes must succeed.
+/// Decides by a round of probes whether a half-open circuit closes: how many of how many must succeed.
 ///
 /// ```swift
 /// ThreeStateCircuit(closing: .successes(1))                 // the first probe decides, as in Polly
@@ -6,43 +6,44 @@
 /// ThreeStateCircuit(closing: .failureRatio(0.5, of: 10))    // as resilience4j's permitted calls
 /// ```
 ///
-/// A round is decided as soon as no later probe can change it. It counts no more than `probes` ends in all: a probe that says
-/// nothing (cancelled, rejected further in, or its lease over) gives its place to another, and is not counted.
+/// A round is decided as soon as no later probe can change the result. It counts at most `probes` ends. A probe that
+/// was cancelled, was rejected by an inner policy, or took longer than its lease does not count: another one takes its
+/// place.
 public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
-    /// Probes that count in one round.
+    /// How many probes count in one round.
     public let probes: Int
-    /// Successes that close the circuit.
+    /// How many successes close the circuit.
     public let successes: Int
 
-    /// Failures that open it again: after these, `successes` are out of reach.
+    /// How many failures open the circuit again: after these, `successes` are out of reach.
     public var failures: Int { probes - successes + 1 }
 
     private static let checks = SettingChecks("ProbeRule")
 
-    /// Closes when this many probes have succeeded; one that fails opens the circuit again.
+    /// Closes on this many successes; the first failure opens the circuit again.
     /// - Parameter successes: 1 or more.
     public static func successes(_ successes: Int) -> ProbeRule {
         let successes = checks.atLeast(1, successes, "successes")
         return ProbeRule(probes: successes, successes: successes)
     }
 
-    /// Closes when this many of the probes have succeeded, and opens again when they can't any more.
+    /// Closes on this many successes; opens again as soon as they are out of reach.
     /// - Parameters:
     ///   - successes: 1 to `probes`.
-    ///   - probes: 1 or more.
+    ///   - probes: How many probes count in one round; 1 or more.
     public static func successes(_ successes: Int, of probes: Int) -> ProbeRule {
         let probes = checks.atLeast(1, probes, "probes")
         return ProbeRule(probes: probes, successes: checks.within(1...probes, successes, "successes"))
     }
 
-    /// Opens again when this share of the probes has failed, and closes when it can't any more.
+    /// Opens again when this share of the probes has failed; closes as soon as that is out of reach.
     /// - Parameters:
-    ///   - ratio: above 0, at most 1.
-    ///   - probes: 1 or more.
+    ///   - ratio: Above 0, at most 1.
+    ///   - probes: How many probes count in one round; 1 or more.
     public static func failureRatio(_ ratio: Double, of probes: Int) -> ProbeRule {
         let probes = checks.atLeast(1, probes, "probes")
         let ratio = checks.ratio(ratio, "ratio")
-        // The first number that reaches it, by halving: they may be many.
+        // The smallest number that reaches the ratio, by binary search, since there may be many probes.
         var (failures, enough) = (1, probes)
         while failures < enough {
             let middle = failures + (enough - failures) / 2

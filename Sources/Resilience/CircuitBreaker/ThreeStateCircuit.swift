@@ -1,4 +1,4 @@
-/// Closed, open, half-open: an open circuit is tested by a few probes before everybody may call again.
+/// Closed, open, half-open: an open circuit lets a few probes through before all calls may go again.
 ///
 /// ```
 /// closed ──rule trips──▶ open ──break over──▶ half-open ──enough probes succeed──▶ closed
@@ -7,18 +7,20 @@
 ///                          └────rule trips─── a growing share ──────ramp over────────┘
 /// ```
 ///
-/// While half-open, a ``ProbeRule`` decides by the ends of a round of probes. A probe holds a lease: one that never reports back
-/// frees its place when the lease ends. A probe that was cancelled, or whose end says nothing about the endpoint, frees its
-/// place and decides nothing.
+/// While half-open, a ``ProbeRule`` decides by the ends of a round of probes. A probe holds a lease: if it has not
+/// ended when the lease ends, its place goes to another call. A probe that was cancelled, or whose end says nothing
+/// about the endpoint, frees its place and decides nothing.
 ///
-/// With a `ramp`, enough good probes do not close the circuit: it lets a growing share of the calls in, evenly spread,
-/// `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. Meanwhile the rule counts as in a closed
-/// circuit, from nothing. Calls that are in flight when the ramp ends no longer count, as at every change of state.
+/// With a `ramp`, enough good probes do not close the circuit at once. First it lets in a growing share of the calls,
+/// evenly spread, `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. During the ramp the rule
+/// counts as in a closed circuit, starting from nothing. Calls in flight when the ramp ends no longer count, as at
+/// every change of state.
 public struct ThreeStateCircuit: CircuitStateMachine {
-    /// What becomes of calls that come while all probes are out.
+    /// What happens to calls beyond the probes.
     public enum Excess: Sendable, Hashable {
+        /// They are rejected.
         case refused
-        /// They wait for the probes' end, for this long at most.
+        /// They wait for the probes to end, for this long at most; above 0.
         case waits(upTo: Duration)
     }
 
@@ -27,7 +29,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         let leaseEnds: MonotonicInstant
     }
 
-    /// The probes that are out, and how those ended that said something.
+    /// The probes in flight, and the results of those that count.
     struct Round: Sendable {
         var probes: [Probe] = []
         var successes = 0
@@ -38,12 +40,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     enum Phase: Sendable {
         case closed
-        /// → half-open, at `until`.
+        /// → half-open at `until`.
         case open(until: MonotonicInstant)
-        /// → closed or ramp by enough successes, → open by enough failures.
+        /// → closed, or ramp, on enough successes; → open on enough failures.
         case halfOpen(Round)
-        /// → closed when it is over, → open when the rule trips. `credit` is what is let in, in nanoseconds of the ramp: a
-        /// call costs the whole of it.
+        /// → closed when the ramp is over; → open when the rule is met.
+        ///
+        /// Each call that asks adds to `credit`, in nanoseconds of the ramp. When the credit reaches the length of the
+        /// ramp, the call is let in and pays that length.
         case ramp(since: MonotonicInstant, credit: Int64)
     }
 
@@ -58,14 +62,16 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private(set) var trips = 0
     private var lastTicket: UInt64 = 0
 
+    /// Creates a closed circuit.
     /// - Parameters:
-    ///   - rule: when to open; at the 5th failure in a row if not told otherwise.
-    ///   - openFor: for how long; 60 s if not told otherwise.
-    ///   - probes: calls let through at the same time while half-open; 1 to the probes of a round.
-    ///   - closing: which ends of the probes close the circuit, and which open it again.
-    ///   - probeLease: how long a probe may take before its place is given to another; above zero.
-    ///   - excess: what becomes of calls beyond the probes.
-    ///   - ramp: how long a growing share is let in before all are; zero for all at once.
+    ///   - rule: Decides when to open; by default at the 5th failure in a row.
+    ///   - openFor: How long the circuit stays open; by default 60 s.
+    ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
+    ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
+    ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
+    ///   - excess: What happens to calls beyond the probes.
+    ///   - ramp: How long, after good probes, only a growing share of the calls is let in; 0 or more, 0 lets in all at
+    ///     once.
     public init(
         tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard,
@@ -119,7 +125,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case .halfOpen(var round):
             round.probes.removeAll { $0.leaseEnds <= now }
             guard hasRoom(for: round) else {
-                // There is one at least: a round that is not decided has room for one.
+                // Never nil: a round that is not decided and has no probe in flight has room.
                 let leaseEnds = round.probes.map(\.leaseEnds).min()!
                 return switch excess {
                 case .refused: .refuse(retryAfter: now.duration(to: leaseEnds))
@@ -138,12 +144,12 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    /// No more than may be out at once, and no more than the round counts.
+    /// Whether another probe may go: no more than the limit in flight, and no more than the round counts.
     private func hasRoom(for round: Round) -> Bool {
         round.probes.count < min(maxProbes, closing.probes - round.decided)
     }
 
-    /// Lets the call in; unless calls in flight that are slow make this the moment to open.
+    /// Lets the call in, unless slow calls in flight make the rule open the circuit now.
     private mutating func admitWatched(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         guard observe(beginAt: now) else { return .allow(ticket: 0) }
         open(for: nil, after: nil, at: now, using: generator)
@@ -159,11 +165,11 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
         switch phase {
         case .ramp where ticket > 0:
-            // A probe whose fellows were enough.
+            // A late probe: others have decided the round.
             return false
         case .closed, .ramp:
             guard count(end) == .failing else { return false }
-            // Only a failure opens.
+            // Only a failure opens the circuit.
             if rule.isMet(at: end.time) { open(for: nil, after: end.verdict, at: end.time, using: generator) }
             return true
         case .open:
@@ -200,7 +206,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private mutating func count(_ end: CallEnd) -> TripEvidence {
         rule.ended(end)
         let evidence = end.verdict.saysNothing ? .none : rule.evidence(of: end)
-        // In a ramp the recovery is not over.
+        // During a ramp the recovery is not complete.
         if evidence == .healthy, case .closed = phase { trips = 0 }
         return evidence
     }
@@ -235,7 +241,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func forgetCalls() {
         rule.forgetCalls()
-        // Nor is told how a probe ends: it must not keep its place until its lease is over.
+        // The ends of probes will not be reported either: they must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
         phase = .halfOpen(round)
@@ -298,7 +304,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public var longestBreak: Duration? { openFor.longest }
 
-    /// Of a ramp as of an open circuit: after a restart it begins anew, with a probe.
+    /// What it must still know after a restart. A ramp is stored as half-open: the recovery then begins anew, with a
+    /// probe.
+    /// - Parameter now: The current time.
+    /// - Returns: Its memory; never nil.
     public func memory(at now: MonotonicInstant) -> CircuitMemory? {
         var then = self
         then.timePassed(at: now)

@@ -1,27 +1,27 @@
-/// A pipeline with something to hand back when it fails: cached data, a constant, another service's answer.
+/// A pipeline that returns a substitute when its call fails: cached data, a constant, another service's answer.
 ///
 /// ```swift
 /// let activities = pipeline.withFallback { failure in await cache.page }
 /// let page = try await activities.run { try await client.activities() }
 /// ```
 ///
-/// It is apart from the list of policies, since it has to know the type of the result, and always outermost: retries are
-/// over, and breakers have counted, when the substitute is asked for. Nothing guards the substitute: not the call's
-/// deadline, nor a timeout of the pipeline. It runs where the call was made.
+/// A fallback is not one of the policies of a pipeline, since it has to know the type of the result. So it is always
+/// outermost: when the substitute is asked for, retries are over and breakers have counted. Nothing guards the
+/// substitute: neither the call's deadline nor a timeout of the pipeline. It runs where the call was made.
 ///
 /// A caller that was cancelled gets no substitute.
 public struct Fallback<Value>: Sendable, CustomStringConvertible {
-    /// Given what happened, returns what to hand back instead; nil if it has nothing, and the failure is to stand.
+    /// Returns what to hand back instead of the failure; nil lets the failure stand.
     public typealias Substitute = nonisolated(nonsending) @Sendable (Failure) async throws -> Value?
 
-    /// How the pipeline's call ended.
+    /// How the pipeline's call failed.
     public struct Failure {
-        /// What it means.
+        /// What the failure means.
         public let verdict: Verdict
-        /// What the pipeline threw, or the result that was judged a failure.
+        /// The error that the pipeline threw, or the result that was judged a failure.
         public let outcome: Result<Value, any Error>
 
-        /// What the pipeline threw; nil if it returned a result that was judged a failure.
+        /// The error that the pipeline threw; nil if it returned a result that was judged a failure.
         public var error: (any Error)? {
             if case .failure(let error) = outcome { error } else { nil }
         }
@@ -32,12 +32,14 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         }
     }
 
+    /// The name in events.
     public let name: String
+    /// The pipeline that calls run through.
     public let pipeline: Pipeline
-    /// Which failures have a substitute.
+    /// The failures that get a substitute.
     public let verdicts: VerdictSet
     private let substitute: Substitute
-    /// Told of every success.
+    /// Called with every success.
     @usableFromInline let keep: (@Sendable (Value) -> Void)?
 
     init(
@@ -51,26 +53,40 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         self.substitute = substitute
     }
 
-    /// Runs `operation` through the pipeline.
-    ///
-    /// - Returns: what the operation returned, or the substitute.
-    /// - Throws: what the pipeline threw, if there is no substitute; else what the substitute threw.
+    /// Runs the operation through the pipeline.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
+    ///   - operation: What to run, in each attempt.
+    /// - Returns: What the operation returned, or the substitute.
+    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
     @inlinable public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: { _ in .success }, { _ in try await operation() })
     }
 
-    /// As the plain `run`, for an operation that wants to know its attempt or deadline.
+    /// Runs an operation that needs its attempt's number or deadline.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
+    ///   - operation: What to run, in each attempt; it is given the attempt.
+    /// - Returns: What the operation returned, or the substitute.
+    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
     @inlinable public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: { _ in .success }, { try await operation(CallAttempt($0)) })
     }
 
-    /// As the plain `run`, for results that may mean failure, such as a response with status 503. The last of them has
-    /// a substitute like an error, and is returned if there is none.
-    /// - Parameter judge: what a result means.
+    /// Runs an operation whose results may mean failure, such as a response with status 503.
+    ///
+    /// A last result that means failure is replaced by a substitute, as an error is; without a substitute it is
+    /// returned.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
+    ///   - judge: Returns what a result means.
+    ///   - operation: What to run, in each attempt.
+    /// - Returns: What the operation returned, or the substitute.
+    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
     @inlinable public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> Value
@@ -78,8 +94,16 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         try await run(options, judging: judge, { _ in try await operation() })
     }
 
-    /// As the other, for an operation that wants to know its attempt or deadline.
-    /// - Parameter judge: what a result means.
+    /// Runs an operation whose results may mean failure, and that needs its attempt's number or deadline.
+    ///
+    /// A last result that means failure is replaced by a substitute, as an error is; without a substitute it is
+    /// returned.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
+    ///   - judge: Returns what a result means.
+    ///   - operation: What to run, in each attempt; it is given the attempt.
+    /// - Returns: What the operation returned, or the substitute.
+    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
     @inlinable public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict,
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
@@ -136,7 +160,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         call.emit(event, from: name)
     }
 
-    /// The name and the verdicts, then the pipeline's lines.
+    /// The name and the verdicts in one line, then the pipeline's lines.
     public var description: String { "\(name): on \(verdicts)\n\(pipeline)" }
 }
 

@@ -1,8 +1,8 @@
 /// What a ``Fallback`` tells the observers of its pipeline.
 public enum FallbackEvent: PolicyEventDetail, Equatable {
-    /// The pipeline's call ended so, and a substitute was handed back.
+    /// The pipeline's call failed with this verdict, and a substitute was returned.
     case fellBack(Verdict)
-    /// The pipeline's call ended so, and what was to give a substitute threw this.
+    /// The pipeline's call failed with this verdict, and the substitute threw this error.
     case failed(Verdict, error: String)
 
     public var kind: String {

@@ -5,13 +5,18 @@
 /// let activities = pipeline.withFallback(toLastGood: lastPage)
 /// ```
 ///
-/// One for each thing that is fetched: it does not know what was asked for, and hands back what came last.
+/// Make one for each thing that is fetched: it returns the latest result, whatever was asked for.
 public final class LastGood<Value: Sendable>: Sendable {
+    /// How long after it came a result may still be returned; nil for ever.
     public let maxAge: Duration?
+    /// The time base that measures the age.
     public let timeBase: any TimeBase
     private let state: Locked<LastGoodStateMachine<Value>>
 
-    /// - Parameter maxAge: how long after it came a result may still be handed back; above zero. nil is for ever.
+    /// Creates one without a result.
+    /// - Parameters:
+    ///   - maxAge: How long after it came a result may still be returned; above 0. nil is for ever.
+    ///   - timeBase: The time base that measures the age; it must be that of the pipeline.
     public init(maxAge: Duration? = nil, timeBase: any TimeBase = .system) {
         let maxAge = maxAge.map { SettingChecks("LastGood").aboveZero($0, "maxAge") }
         self.maxAge = maxAge
@@ -19,27 +24,30 @@ public final class LastGood<Value: Sendable>: Sendable {
         state = Locked(LastGoodStateMachine(maxAge: maxAge ?? .infinite))
     }
 
-    /// The last good result; nil if there is none, or it is older than `maxAge`.
+    /// The last good result; nil if there is none, or if it is older than `maxAge`.
     public var value: Value? {
         let now = timeBase.now
         return state.withLock { $0.value(at: now) }
     }
 
-    /// How long ago the last good result came, whether or not it is too old; nil if there is none.
+    /// How long ago the last good result came, even if it is too old; nil if there is none.
     public var age: Duration? {
         let now = timeBase.now
         return state.withLock { $0.age(at: now) }
     }
 
-    /// Takes this for the last good result, as of now. A ``Fallback`` does so by itself: this is for what was stored.
+    /// Stores a result as the last good one, as of now.
+    ///
+    /// A ``Fallback`` does this by itself for every success. Call it for a result that you stored elsewhere.
+    /// - Parameter value: The result.
     public func keep(_ value: Value) {
         let now = timeBase.now
-        // Let go of after the lock: its deinit may be a user's code.
+        // Released after the lock, since its deinit may be a user's code.
         let old = state.withLock { $0.keep(value, at: now) }
         _ = old
     }
 
-    /// Has none any more: for a user who signs out.
+    /// Removes the result, for example when a user signs out.
     public func forget() {
         let old = state.withLock { $0.forget() }
         _ = old

@@ -1,20 +1,20 @@
-/// A result and since when it is known. Readings of several threads may come out of order.
+/// A result and when it came. Readings of several threads may arrive out of order.
 struct LastGoodStateMachine<Value> {
     let maxAge: Duration
     private var held: Value?
-    /// When that came, or a later reading.
+    /// When the result came, or a later reading of another thread.
     private var since = MonotonicInstant.distantPast
 
     init(maxAge: Duration) { self.maxAge = maxAge }
 
-    /// - Returns: what it held before.
+    /// - Returns: The result before this one.
     mutating func keep(_ value: Value, at now: MonotonicInstant) -> Value? {
         defer { held = value }
         since = max(now, since)
         return held
     }
 
-    /// - Returns: what it held.
+    /// - Returns: The result that was removed.
     mutating func forget() -> Value? {
         since = .distantPast
         return held.take()

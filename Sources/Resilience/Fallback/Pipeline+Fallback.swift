@@ -1,11 +1,13 @@
 extension Pipeline {
-    /// This pipeline with a substitute for what fails.
+    /// Returns this pipeline with a substitute for failed calls.
     ///
     /// - Parameters:
-    ///   - name: names it in events.
-    ///   - verdicts: which failures have a substitute. By default all but ``Verdict/permanent``: that answer holds, and a
-    ///     substitute would hide it.
-    ///   - substitute: what to hand back instead; nil if there is nothing. What it throws is thrown.
+    ///   - name: The name in events.
+    ///   - verdicts: The failures that get a substitute; neither success nor cancelled. By default not
+    ///     ``Verdict/permanent``: such an answer holds, and a substitute would hide it.
+    ///   - substitute: Returns what to hand back instead; nil lets the failure stand. If it throws, its error is
+    ///     thrown.
+    /// - Returns: The pipeline with its fallback.
     public func withFallback<Value>(
         _ name: String = "fallback", on verdicts: VerdictSet = .outages,
         _ substitute: @escaping Fallback<Value>.Substitute
@@ -13,18 +15,28 @@ extension Pipeline {
         Fallback(name, around: self, on: verdicts, substitute)
     }
 
-    /// Degraded mode: this pipeline with a constant for what fails. See ``withFallback(_:on:_:)``.
+    /// Returns this pipeline with a constant for failed calls: degraded mode. See ``withFallback(_:on:_:)``.
+    ///
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - value: The constant.
+    ///   - verdicts: The failures that get the constant; neither success nor cancelled.
+    /// - Returns: The pipeline with its fallback.
     public func withFallback<Value: Sendable>(
         _ name: String = "fallback", to value: Value, on verdicts: VerdictSet = .outages
     ) -> Fallback<Value> {
         Fallback(name, around: self, on: verdicts) { _ in value }
     }
 
-    /// Cached data: this pipeline with its last good result for what fails. See ``withFallback(_:on:_:)``.
+    /// Returns this pipeline with its last good result for failed calls: cached data. See ``withFallback(_:on:_:)``.
     ///
     /// - Parameters:
-    ///   - lastGood: is given every success, and asked after a failure. It lives in the pipeline's time base.
-    ///   - substitute: what to hand back if it has nothing, or nothing that is fresh enough.
+    ///   - name: The name in events.
+    ///   - lastGood: Stores every success, and is asked after a failure. It must have the pipeline's time base; this
+    ///     traps if it has not.
+    ///   - verdicts: The failures that get a substitute; neither success nor cancelled.
+    ///   - substitute: Returns what to hand back if `lastGood` has no result, or only one that is too old.
+    /// - Returns: The pipeline with its fallback.
     public func withFallback<Value: Sendable>(
         _ name: String = "fallback", toLastGood lastGood: LastGood<Value>, on verdicts: VerdictSet = .outages,
         otherwise substitute: @escaping Fallback<Value>.Substitute = { _ in nil }
@@ -40,6 +52,6 @@ extension Pipeline {
 }
 
 extension VerdictSet {
-    /// The failures that are the other side's or ours, and not the caller's: transient, uncertain, throttled, rejected.
+    /// The failures that are not the caller's: transient, uncertain, throttled, rejected.
     public static let outages: VerdictSet = [.transient, .uncertain, .throttled, .rejected]
 }

@@ -4,37 +4,39 @@
 /// let retry = Retry(maxRetries: 3, backoff: .exponential(from: .milliseconds(200), cap: .seconds(20)))
 /// ```
 ///
-/// It retries ``Verdict/transient`` and ``Verdict/throttled(retryAfter:)``. It does not retry what will not pass by
-/// itself, what a policy of ours refused (an open circuit would be asked in a loop), or what was cancelled. Rules can say
-/// otherwise of single errors:
+/// It retries ``Verdict/transient`` and ``Verdict/throttled(retryAfter:)``. It does not retry permanent failures,
+/// cancelled calls, or calls that a policy rejected: with an open circuit, that would be a loop. Rules can decide
+/// otherwise for individual errors:
 ///
 /// ```swift
 /// Retry(maxRetries: 3) { failure in failure.error is Stale ? .retry(.none) : nil }     // nil: as configured
 /// ```
 ///
-/// A wait that the other side named, or a policy of ours that refused the call, is a floor under the backoff: the wait is
-/// the longer of the two, so that jitter never makes it shorter. One beyond `retryAfterCeiling` is not waited for. It never
-/// waits past the call's deadline: it gives up at once with the error it has.
+/// The wait is the longer of two: the backoff, and the wait that the other side or a rejecting policy named. So jitter
+/// never makes it shorter than the named wait. If the named wait is longer than `retryAfterCeiling`, the call is given
+/// up. If the next attempt would begin at the call's deadline or later, the call is given up at once with the error it
+/// has.
 ///
-/// ``RunOptions/isIdempotent`` changes what is retried: if true, ``Verdict/uncertain`` is as transient; if false, neither of
-/// the two is retried, whatever the rules say. Attempts before ``RunOptions/firstAttempt`` count for `maxRetries` and for
-/// the backoff's growth, in each of several retries around one another.
+/// ``RunOptions/isIdempotent`` changes what is retried. `true`: ``Verdict/uncertain`` failures are retried like
+/// transient ones. `false`: neither is retried, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
+/// count towards `maxRetries` and towards the growth of the backoff; with nested retries, they count for each of them.
 ///
-/// When retries run out the last error is thrown, or the last result returned, as it is. So they are if a policy of ours
-/// refuses a further attempt: a circuit that opens after two failures does not hide those.
+/// When retries run out, the last error is thrown, or the last result returned, unchanged. The same happens if a policy
+/// rejects a further attempt: a circuit that opens after two failures does not hide those failures.
 public struct Retry: Policy {
-    /// Says of a failed attempt whether to try again; nil is "as configured". A pure function, asked outside every lock,
-    /// and not of cancelled calls.
+    /// Decides whether to retry a failed attempt; nil means "as configured".
+    ///
+    /// A pure function. It is called outside locks, and not for cancelled calls.
     public typealias Rules = @Sendable (RetryFailure) -> Decision?
-    /// Told of a failed attempt before the wait for the next.
+    /// Called with a failed attempt before the wait for the next one.
     public typealias BeforeRetry = @Sendable (RetryFailure, _ wait: Duration) -> Void
-    /// Told of all failed attempts of a call when no further one is made.
+    /// Called with all failed attempts of a call when no further one is made.
     public typealias OnGiveUp = @Sendable (RetryHistory, GivingUp) -> Void
 
     public let name: String
     let configuration: RetryConfiguration
 
-    /// That of its budget, if the budget keeps readings.
+    /// The time base of the budget; nil without a budget, or if it does not measure time.
     public var timeBase: (any TimeBase)? { configuration.budget?.timeBase }
 
     public var traits: PolicyTraits {
@@ -42,24 +44,27 @@ public struct Retry: Policy {
             maxAttempts: configuration.maxAttempts, retriesRejections: configuration.verdicts.contains(.rejected))
     }
 
-    /// It counts nothing over calls; a budget outlives it.
+    /// Always true: a retry keeps nothing between calls. Its budget is an object of its own.
     public var isAtRest: Bool { true }
 
+    /// Creates a retry.
     /// - Parameters:
-    ///   - maxRetries: attempts after the first; 0 or more.
-    ///   - maxElapsed: no attempt begins later than this after the beginning of the first; zero or more, nil for no limit.
-    ///     It costs a reading of the clock.
-    ///   - backoff: the wait after a transient failure.
-    ///   - throttledBackoff: the least wait after the other side asked for fewer calls.
-    ///   - verdicts: what is tried again.
-    ///   - retryAfterCeiling: a named wait above this is not waited for: the call fails at once.
-    ///   - budget: what the retries of many calls are taken from.
-    ///   - wrapsLastError: whether a call that is given up throws ``RetriesExhausted``, with all its errors, instead of the
-    ///     last one. A result that means failure is returned as it is.
-    ///   - generator: where jitter comes from; pass a seeded one to repeat a run.
-    ///   - rules: what is tried again, and how soon, by error.
-    ///   - beforeRetry: runs before each wait, on the call's task, and must not block.
-    ///   - onGiveUp: runs when the call is given up, likewise.
+    ///   - name: The name in events.
+    ///   - maxRetries: How many attempts may follow the first; 0 or more.
+    ///   - maxElapsed: How long after the start of the first attempt another one may begin; 0 or more, nil for no
+    ///     limit. It costs a reading of the clock.
+    ///   - backoff: The wait after any failure but a 429.
+    ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
+    ///   - verdicts: Which failures are retried; neither success nor cancelled.
+    ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If it
+    ///     names a longer one, the call is given up at once.
+    ///   - budget: Limits the retries of many calls together; nil for no limit.
+    ///   - wrapsLastError: Whether a call that is given up throws ``RetriesExhausted``, with all its errors, instead of
+    ///     the last error. A result that means failure is returned as it is.
+    ///   - generator: The source of jitter; pass a seeded one to repeat a run.
+    ///   - rules: Decide for individual errors whether and how soon to retry.
+    ///   - beforeRetry: Runs before each wait, on the call's task; must not block.
+    ///   - onGiveUp: Runs when a call is given up, on the call's task; must not block.
     public init(
         _ name: String = "retry",
         maxRetries: Int = 3,
@@ -82,7 +87,8 @@ public struct Retry: Policy {
             generator: generator, rules: rules, beforeRetry: beforeRetry, onGiveUp: onGiveUp)
     }
 
-    /// Three retries of what was throttled, after 1, 2 and 4 seconds, and of nothing else.
+    /// A retry for 429s only: at most three times, after 1, 2 and 4 seconds, or after the wait that the other side
+    /// names if that is longer.
     public static var throttledOnly: Retry {
         Retry(
             maxRetries: 3, throttledBackoff: .exponential(from: .seconds(1), cap: .seconds(4), jitter: .none),
@@ -96,7 +102,7 @@ public struct Retry: Policy {
         return .proceed
     }
 
-    /// What the first attempt of a call without limits does not need.
+    /// The part that the first attempt of a call without `maxElapsed` does not need.
     @inline(never) private func note(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         call.attempt = slot.retry.attempt(call.options)
         if RetrySlot.isFirstRound(slot) { slot.retry.began = call.now }
@@ -121,12 +127,12 @@ public struct Retry: Policy {
         defer { slot.retry = own }
         let attempt = own.attempt(call.options)
         let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
-        // It stays in the slot only over a wait for another round.
+        // The notes are in the slot only during a wait for another round.
         let notes = configuration.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
         if failure.isRefusal { own.noteRefusal() }
         if outcome.verdict == .rejected, let budget = configuration.budget {
-            // What was paid for never left.
+            // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)
             own.withdrawal = .none
         }
@@ -162,7 +168,7 @@ public struct Retry: Policy {
             if outcome.verdict == .rejected, own.rounds > 1 {
                 return giveUp(.refused, &call, &own, failure, notes)
             }
-            // A policy further out may go round, and then this retry begins anew.
+            // A policy further out may begin another round, and this retry then starts anew.
             own = RetrySlot(PolicySlot())
             return .pass
         }
@@ -189,7 +195,7 @@ public struct Retry: Policy {
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }
         configuration.onGiveUp?(history, reason)
-        // A refusal does not hide how the attempt before it ended.
+        // A rejection does not hide how the attempt before it ended.
         let last = history.failures.last { !$0.verdict.saysNothing } ?? failure
         guard configuration.wrapsLastError, let error = last.error else { return .pass }
         let wrapped = RetriesExhausted(reason: reason, lastError: error, verdict: last.verdict, history: history)
@@ -206,14 +212,14 @@ public struct Retry: Policy {
 }
 
 extension Retry {
-    /// What a rule says of a failed attempt.
+    /// What a rule decides about a failed attempt.
     public enum Decision: Sendable, Hashable {
-        /// Try again, if limits and budget allow, after this backoff; nil is the usual one.
+        /// Retry after this backoff, if limits and budget allow; nil is the configured backoff.
         case retry(Backoff?)
-        /// Let the failure through.
+        /// Do not retry: the failure goes through.
         case leave
 
-        /// Try again after the usual backoff.
+        /// Retry after the configured backoff.
         public static var retry: Decision { .retry(nil) }
     }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Keeps the retries of many calls to what the other side can bear, so that an outage is not made worse by them.
+/// Limits the retries of many calls together, so that they do not make an outage worse.
 ///
 /// ```swift
 /// let budget = RetryBudget.tokens()
@@ -8,14 +8,14 @@ import Synchronization
 /// let writes = Pipeline { Retry(maxRetries: 1, budget: budget) }
 /// ```
 ///
-/// It is a reference, shared by all who call the same service. When it is exhausted a call still has its first attempt; if
-/// that fails, its error comes out at once.
+/// A budget is a reference, shared by all callers of the same service. When it is exhausted, a call still makes its
+/// first attempt; if that fails, its error is thrown at once.
 public final class RetryBudget: Sendable, CustomStringConvertible {
-    /// Where its readings come from; nil for the kinds that keep none.
+    /// The time base that the budget measures with; nil for budgets that do not measure time.
     public let timeBase: (any TimeBase)?
 
     private let machine: Locked<any RetryBudgetStateMachine>
-    /// Whether the success of a first attempt changes nothing, so that it need not take the lock.
+    /// Whether the success of a first attempt changes nothing, so that it needs no lock.
     private let isFull: Atomic<Bool>
     public let description: String
     private static let checks = SettingChecks("RetryBudget")
@@ -27,12 +27,14 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         description = "\(machine)"
     }
 
-    /// Tokens that each retry costs. A success brings back 1, or after a retry what the last one had cost. The defaults are
-    /// those of the AWS SDKs' standard mode.
+    /// A budget of tokens: each retry costs some, and successes bring them back.
+    ///
+    /// The success of a first attempt brings back 1 token, the success of a retry what that retry cost. The defaults
+    /// are those of the AWS SDKs' standard retry mode.
     /// - Parameters:
-    ///   - capacity: the tokens at the start, and the most there are; 0 or more.
-    ///   - cost: of a retry after a failure that may pass; 1 or more.
-    ///   - throttledCost: of a retry after the other side asked for fewer calls; 1 or more.
+    ///   - capacity: The tokens at the start, and the most there can be; 0 or more.
+    ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
+    ///   - throttledCost: The tokens for a retry after a 429; 1 or more.
     public static func tokens(capacity: Int = 500, cost: Int = 14, throttledCost: Int = 5) -> RetryBudget {
         RetryBudget(
             TokenBudget(
@@ -40,12 +42,14 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
                 throttledCost: checks.atLeast(1, throttledCost, "throttledCost")))
     }
 
-    /// Retries as a share of the calls that ended within the window, as Finagle has them. It lives in a time base, and so
-    /// does each ``Retry`` that draws on it.
+    /// A budget that allows retries as a share of the calls that ended within a window, as Finagle does.
+    ///
+    /// It measures time, so a ``Retry`` that uses it has the same time base.
     /// - Parameters:
-    ///   - share: retries for each call, 0…1000, exact to a millionth.
-    ///   - reserve: retries a second that no call need pay for; 0…1 000 000.
-    ///   - window: how far back calls and retries count, to a tenth of it; from 1 ms to an hour.
+    ///   - share: Retries per call, 0…1000, exact to a millionth.
+    ///   - reserve: Retries per second that are allowed however few calls there are; 0…1 000 000.
+    ///   - window: How far back calls and retries count, in steps of a tenth of it; 1 ms to 1 hour.
+    ///   - timeBase: The time base; it must be that of the pipelines.
     public static func ratio(
         _ share: Double = 0.2, reserve: Int = 10, window: Duration = .seconds(10), timeBase: any TimeBase = .system
     ) -> RetryBudget {
@@ -61,18 +65,21 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             timeBase: timeBase)
     }
 
-    /// Tokens that each failure costs, retried or not, and retries only as long as more than half are left, as gRPC throttles
-    /// them. It needs no failed calls of its own to refuse a retry: those of all who share it count.
+    /// A budget of tokens that failures cost: retries are allowed only while more than half of the tokens are left, as
+    /// in gRPC.
+    ///
+    /// Each failure of a kind that is retried costs one token, whether it is retried or not. A retry itself costs
+    /// nothing. So failures of other calls that share the budget can stop the retries of a call.
     /// - Parameters:
-    ///   - maxTokens: the tokens at the start, and the most there are; 1…1000. A failure costs one.
-    ///   - ratio: what a success brings back, 0.001…1000, in thousandths.
+    ///   - maxTokens: The tokens at the start, and the most there can be; 1…1000.
+    ///   - ratio: The tokens that a success brings back, 0.001…1000, rounded to thousandths.
     public static func throttling(maxTokens: Int = 10, ratio: Double = 0.1) -> RetryBudget {
         let ratio = checks.require(
             (0.001...1000).contains(ratio), ratio, "ratio", "must lie in 0.001...1000", else: 1)
         return RetryBudget(ThrottlingBudget(maxTokens: checks.within(1...1000, maxTokens, "maxTokens"), ratio: ratio))
     }
 
-    /// Whether a retry would be refused now.
+    /// Whether the budget now allows no retry after a failure other than a 429.
     public var isExhausted: Bool {
         let now = timeBase?.now ?? .distantPast
         return machine.withLock { $0.isExhausted(at: now) }
@@ -96,7 +103,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     func giveBack(_ withdrawal: Withdrawal) { change { $0.giveBack(withdrawal) } }
 
-    /// Read only by the kind that keeps readings.
+    /// The clock is read only for budgets that measure time.
     private func now(call: inout PolicyCall) -> MonotonicInstant { timeBase == nil ? .distantPast : call.now }
 
     private func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {

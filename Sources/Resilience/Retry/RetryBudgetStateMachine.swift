@@ -1,28 +1,32 @@
-/// What a retry took out of a budget.
+/// What a retry took from a budget.
 enum Withdrawal: UInt64, Sendable, Hashable {
     case none
-    /// After the other side asked for fewer calls.
+    /// The price of a retry after the other side asked for fewer calls.
     case throttled
-    /// After any other failure.
+    /// The price of a retry after any other failure.
     case usual
 }
 
-/// Decides whether there may be one more retry: a pure value, called under the lock of a ``RetryBudget``.
+/// Decides whether one more retry is allowed: a pure value, called under the lock of a ``RetryBudget``.
 protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
-    /// An attempt succeeded; it had been paid for with `last`. The first attempt of a call is paid for with nothing.
+    /// An attempt succeeded.
+    /// - Parameter last: What was paid for it; ``Withdrawal/none`` for the first attempt of a call.
     mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant)
 
     /// An attempt failed.
-    /// - Parameter mayPass: whether a retry is for such a failure.
+    /// - Parameters:
+    ///   - last: What was paid for it; ``Withdrawal/none`` for the first attempt of a call.
+    ///   - mayPass: Whether the retry retries failures of this kind.
     mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant)
 
     /// Asks for one retry.
+    /// - Returns: Whether the retry is allowed; it is paid for then.
     mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool
 
-    /// The retry that was paid for is not made.
+    /// The retry that was paid for did not happen, or a policy rejected it.
     mutating func giveBack(_ withdrawal: Withdrawal)
 
-    /// Whether it would refuse a retry after a usual failure.
+    /// Whether a retry at the price ``Withdrawal/usual`` would not be allowed now.
     func isExhausted(at now: MonotonicInstant) -> Bool
 
     /// Whether the success of a first attempt changes nothing.
@@ -74,10 +78,10 @@ struct TokenBudget: RetryBudgetStateMachine, Hashable {
     var description: String { "\(capacity) tokens, \(cost) a retry, \(throttledCost) after a 429" }
 }
 
-/// Retries as a share of the calls of the last while, and a few besides. Source: Finagle's `RetryBudget`.
+/// Retries as a share of the calls in a window, plus a reserve. Source: Finagle's `RetryBudget`.
 ///
-/// A ring of ten slices: what happened in the slice that is ten old is forgotten at once. Shares are kept in millionths, so
-/// that a share of 0.29 pays for exactly 29 retries in a hundred calls.
+/// The window is a ring of ten slices; the oldest is dropped as a whole. Shares are kept in millionths, so that a share
+/// of 0.29 pays for exactly 29 retries in 100 calls.
 struct RatioBudget: RetryBudgetStateMachine, Hashable {
     static let slices = 10
     private static let whole: Int64 = 1_000_000
@@ -87,19 +91,19 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         var retries: Int64 = 0
     }
 
-    /// In millionths.
+    /// Retries per call, in millionths.
     let share: Int64
     let reserve: Int64
     private let sliceLength: UInt64
     private var ring = [Slice](repeating: Slice(), count: slices)
     private var total = Slice()
-    /// The number of the latest slice since the start of time.
+    /// The number of the latest slice, counted from the earliest instant there is.
     private var latest: UInt64 = 0
 
     /// - Parameters:
-    ///   - share: retries for each call.
-    ///   - reserve: retries in a window that no call pays for.
-    ///   - window: in nanoseconds, at least ten.
+    ///   - share: Retries per call.
+    ///   - reserve: Retries per window that need no calls.
+    ///   - window: In nanoseconds, at least 10.
     init(share: Double, reserve: Int64, window: Int64) {
         self.share = Int64(saturating: share * Double(Self.whole))
         self.reserve = reserve
@@ -112,7 +116,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         ended(after: last, at: now)
     }
 
-    /// Only calls count, not their retries: they would pay for each other.
+    /// Only first attempts count. If retries counted too, they would pay for further retries.
     private mutating func ended(after last: Withdrawal, at now: MonotonicInstant) {
         guard last == .none else { return }
         let slot = slot(at: now)
@@ -128,7 +132,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         return true
     }
 
-    /// It leaves with the window, soon enough.
+    /// Nothing is given back: the retry leaves the count with its window, soon enough.
     mutating func giveBack(_ withdrawal: Withdrawal) {}
 
     func isExhausted(at now: MonotonicInstant) -> Bool {
@@ -143,7 +147,8 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         return allowed >= (total.retries + 1).saturatingMultiplied(by: Self.whole)
     }
 
-    /// Where what happens now is counted; whatever has left the window is forgotten. A late reading counts as the latest.
+    /// The ring index of the current slice. Slices that have left the window are emptied. A reading earlier than the
+    /// latest counts as the latest.
     private mutating func slot(at now: MonotonicInstant) -> Int {
         let sinceTheStart = UInt64(bitPattern: now.nanoseconds) ^ 1 << 63
         let number = max(latest, sinceTheStart / sliceLength)
@@ -165,12 +170,12 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     }
 }
 
-/// Tokens that failures cost and successes bring back in part; retries only above half. Source: gRPC proposal A6, "Client
-/// Retries", throttling retry attempts.
+/// Tokens that failures cost and successes bring back in part; retries are allowed only above half of them. Source:
+/// gRPC proposal A6, "Client Retries", section on throttling retry attempts.
 struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
     private static let whole = 1_000
 
-    /// In thousandths, as the proposal has them.
+    /// In thousandths, as in the proposal.
     let maxTokens: Int
     let ratio: Int
     private(set) var tokens: Int

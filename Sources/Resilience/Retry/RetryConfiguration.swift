@@ -1,8 +1,8 @@
-/// A class, so that a ``Retry`` is three words and moving it costs nothing.
+/// A class, so that a ``Retry`` is three words and cheap to move.
 final class RetryConfiguration: Sendable, CustomStringConvertible {
     let maxRetries: Int
     let maxElapsed: Duration?
-    /// The same as a byte, for every call to read.
+    /// Whether `maxElapsed` is set: one byte, since every call reads it.
     let hasMaxElapsed: Bool
     let backoff: Backoff
     let throttledBackoff: Backoff
@@ -38,7 +38,7 @@ final class RetryConfiguration: Sendable, CustomStringConvertible {
 
     var maxAttempts: Int { maxRetries.saturatingAdding(1) }
 
-    /// Whether anybody asks for the errors of a call's attempts.
+    /// Whether the errors of a call's attempts are needed.
     var keepsHistory: Bool { wrapsLastError || onGiveUp != nil }
 
     var description: String {

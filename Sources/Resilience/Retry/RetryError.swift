@@ -1,13 +1,21 @@
-/// A call failed in its last attempt too: thrown instead of the last error if a ``Retry`` is made with
+/// A call was given up after its last attempt failed: thrown instead of the last error if the ``Retry`` was made with
 /// `wrapsLastError: true`.
 public struct RetriesExhausted: PolicyError, VerdictConvertible {
+    /// Why no further attempt was made.
     public let reason: Retry.GivingUp
-    /// What the last attempt threw that was not refused by a policy of ours.
+    /// The error of the last attempt that no policy rejected; the rejection itself if all attempts were rejected.
     public let lastError: any Error
-    /// What that means.
+    /// The verdict of ``lastError``.
     public let verdict: Verdict
+    /// The failed attempts of the call.
     public let history: RetryHistory
 
+    /// Creates an error for a call that was given up.
+    /// - Parameters:
+    ///   - reason: Why no further attempt was made.
+    ///   - lastError: The error of the last attempt that no policy rejected.
+    ///   - verdict: The verdict of `lastError`.
+    ///   - history: The failed attempts of the call.
     public init(reason: Retry.GivingUp, lastError: any Error, verdict: Verdict, history: RetryHistory) {
         self.reason = reason
         self.lastError = lastError
@@ -15,17 +23,18 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
         self.history = history
     }
 
-    /// What a policy of ours refused the last attempt with; nil if none did.
+    /// The error with which a policy rejected the last attempt; nil if none did.
     public var rejection: (any Rejection)? { history.failures.last?.error as? any Rejection }
 
     public var underlying: (any Error)? { lastError }
 
-    /// true if the other side answered any attempt, false if policies refused them all.
+    /// true if the other side answered any attempt, false if policies rejected all of them, nil if unknown.
     public var reachedService: Bool? {
         history.count > 0 ? history.reachedService : CallFailure(lastError).reachedService
     }
 
-    /// What a policy that refused the last attempt asks for, or the other side.
+    /// How long until another call may succeed: the wait named by the policy that rejected the last attempt, or else by
+    /// the other side. nil if none was named.
     public var retryAfter: Duration? {
         if let rejection { return rejection.retryAfter }
         return verdict.retryAfter ?? CallFailure(lastError).retryAfter
@@ -38,7 +47,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
 
 extension RetryHistory {
     fileprivate var reachedService: Bool? {
-        // A result that means failure is an answer.
+        // A result is an answer, even if it means failure.
         let answers = failures.map { failure in failure.error.map { CallFailure($0).reachedService } ?? true }
         if answers.contains(true) { return true }
         return count == answers.count && answers.allSatisfy { $0 == false } ? false : nil

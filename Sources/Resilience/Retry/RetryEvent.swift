@@ -1,8 +1,10 @@
 extension Retry {
+    /// What a retry tells the observers of its pipeline.
     public enum Event: PolicyEventDetail, Equatable {
-        /// Attempt `attempt` failed; the next comes after this wait.
+        /// This attempt failed, of at most this many; the next one begins after this wait.
         case retrying(attempt: Int, of: Int, after: Duration, Verdict)
-        /// Attempt `attempt` failed and was the last. Those that a policy refused are not counted: 0 if no attempt ran.
+        /// This attempt failed, and no further one is made. Attempts that a policy rejected are not counted: 0 if no
+        /// attempt ran.
         case gaveUp(attempt: Int, GivingUp)
 
         public var kind: String {
@@ -24,18 +26,20 @@ extension Retry {
 
     /// Why no further attempt is made.
     public enum GivingUp: Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        /// All `maxRetries` have been made, or the backoff is a sequence that stops and has ended.
         case attemptsExhausted
-        /// The next attempt would begin after the call's deadline.
+        /// The next attempt would begin at the call's deadline or later.
         case deadlineTooNear
-        /// The other side, or a policy of ours, named a wait above the ceiling.
+        /// The other side, or a policy that rejected the attempt, named a wait above `retryAfterCeiling`.
         case retryAfterTooLong
-        /// The next attempt would begin too long after the first.
+        /// The next attempt would begin more than `maxElapsed` after the first.
         case elapsedTooLong
-        /// The budget has no retry left for this call.
+        /// The budget allows no retry for this call.
         case budgetExhausted
-        /// The caller said that it must not be done twice, and it may have been done.
+        /// The call is not idempotent (``RunOptions/isIdempotent`` is false), and the failed attempt may have had its
+        /// effect.
         case notIdempotent
-        /// A policy of ours refused a further attempt: an open circuit, say.
+        /// A policy rejected a further attempt, for example an open circuit.
         case refused
 
         public var description: String {

@@ -1,38 +1,49 @@
 /// A failed attempt, as a ``Retry`` saw it.
 public struct RetryFailure: Sendable {
-    /// From 1, or from the call's ``RunOptions/firstAttempt``.
+    /// The attempt's number, counted from 1 or from the call's ``RunOptions/firstAttempt``.
     public let attempt: Int
+    /// What the failure means.
     public let verdict: Verdict
-    /// What the attempt threw; nil if it returned something that means failure.
+    /// The error that the attempt threw; nil if it returned a result that means failure.
     public let error: (any Error)?
 
+    /// Creates a failed attempt.
+    /// - Parameters:
+    ///   - attempt: The attempt's number, from 1.
+    ///   - verdict: What the failure means.
+    ///   - error: The error that it threw; nil if it returned a result that means failure.
     public init(attempt: Int, verdict: Verdict, error: (any Error)? = nil) {
         self.attempt = attempt
         self.verdict = verdict
         self.error = error
     }
 
-    /// Whether a policy of ours refused the attempt: it did not run.
+    /// Whether a policy rejected the attempt: it did not run.
     var isRefusal: Bool { verdict == .rejected && error != nil }
 }
 
-/// The failed attempts of one call, in order: the first eight, the last eight, and how many there were.
+/// The failed attempts of one call in order: the first eight, the last eight, and how many there were.
 public struct RetryHistory: Sendable {
-    /// The most that are kept of the first, and of the last.
+    /// How many of the first attempts, and how many of the last, are kept: 8 each.
     public static let limit = 8
 
+    /// The first failed attempts, at most ``limit``.
     public private(set) var first: [RetryFailure] = []
+    /// The latest failed attempts after those in ``first``, at most ``limit``.
     public private(set) var last: [RetryFailure] = []
-    /// All of them, those that are not kept too.
+    /// The number of all failed attempts, including those that are not kept.
     public private(set) var count = 0
-    /// How many of them ran. The others were refused by a policy.
+    /// How many of the failed attempts ran. Policies rejected the others.
     public private(set) var attempts = 0
 
+    /// Creates an empty history.
     public init() {}
 
-    /// Those that are kept.
+    /// All failed attempts that are kept, in order.
     public var failures: [RetryFailure] { first + last }
 
+    /// Adds a failed attempt. Beyond twice ``limit``, the oldest in ``last`` is dropped.
+    /// - Parameter failure: The attempt that failed after those added before.
     public mutating func append(_ failure: RetryFailure) {
         count += 1
         if !failure.isRefusal { attempts += 1 }

@@ -1,14 +1,17 @@
 extension PolicySlot {
-    /// As a ``Retry`` reads and writes it.
+    /// The slot as a ``Retry`` reads and writes it.
     @inline(__always) var retry: RetrySlot {
         get { RetrySlot(self) }
         set { self = newValue.slot }
     }
 }
 
-/// What the slot of a call holds. First word: from its low end, two bits for what was last withdrawn, 40 for the round, from 1,
-/// and 22 for how many rounds were refused. Second: the last delay, or the ``Notes`` in which it is then. Third: when the first
-/// attempt began, if there is a limit to that.
+/// What a retry keeps in a call's slot.
+///
+/// - First word, from its low end: 2 bits for the last withdrawal, 40 for the round (from 1), 22 for the number of
+///   rejected rounds.
+/// - Second word: the last delay; or, during a wait, the ``Notes`` that hold it.
+/// - Third word: when the first attempt began, if `maxElapsed` is set.
 struct RetrySlot {
     private(set) var slot: PolicySlot
 
@@ -19,7 +22,7 @@ struct RetrySlot {
 
     @inline(__always) static func beginRound(_ slot: inout PolicySlot) { slot.first &+= round }
 
-    /// Whether this is the first round, and nothing was withdrawn or refused.
+    /// Whether this is the first round, with no withdrawal and no rejection.
     @inline(__always) static func isFirstRound(_ slot: PolicySlot) -> Bool { slot.first == round }
 
     var rounds: Int { Int(slot.first % Self.refusal / Self.round) }
@@ -43,16 +46,16 @@ struct RetrySlot {
         set { slot.third = UInt64(bitPattern: newValue.nanoseconds) }
     }
 
-    /// Of a call that keeps no notes, in nanoseconds.
+    /// The last delay of a call without notes, in nanoseconds.
     var previousDelay: Int64 {
         get { Int64(bitPattern: slot.second) }
         set { slot.second = UInt64(bitPattern: newValue) }
     }
 
-    /// What does not fit into a slot: made for a failing call, if somebody asks for its errors.
+    /// What does not fit into the slot: made for a failing call, if its errors are needed.
     ///
-    /// Only while the call waits for another round does the slot hold a reference. It is taken out at the exit that follows,
-    /// or when the round is abandoned; one of the two always comes.
+    /// The slot holds a reference to it only while the call waits for another round. The reference is released at the
+    /// exit that follows, or when the round is abandoned; one of the two always comes.
     final class Notes {
         var history = RetryHistory()
         var previousDelay: Int64 = 0

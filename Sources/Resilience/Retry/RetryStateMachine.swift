@@ -1,8 +1,8 @@
 /// Decides, after each failed attempt of one call, whether and when to try again.
 struct RetryStateMachine: Equatable {
-    /// Attempts made so far, those before this call too.
+    /// The number of attempts so far, including those before this call.
     let attempts: Int
-    /// The last wait, in nanoseconds; 0 before the first.
+    /// The last delay, in nanoseconds; 0 before the first.
     private(set) var previousDelay: Int64
 
     init(attempts: Int, previousDelay: Int64 = 0) {
@@ -13,14 +13,15 @@ struct RetryStateMachine: Equatable {
     enum Decision: Equatable {
         case retry(at: MonotonicInstant)
         case giveUp(Retry.GivingUp)
-        /// Not a failure that this retry is for.
+        /// Not a failure that this retry retries.
         case notMine
     }
 
+    /// An attempt failed.
     /// - Parameters:
-    ///   - rule: what the user's rules say of this failure.
-    ///   - refusedFor: the wait that a policy of ours named when it refused the call.
-    ///   - start: when the first attempt began; asked for only if there is a limit.
+    ///   - rule: What the user's rules decided about this failure; nil for nothing.
+    ///   - refusedFor: The wait named by the policy that rejected the attempt.
+    ///   - start: When the first attempt began; used only if `maxElapsed` is set.
     mutating func failed(
         _ verdict: Verdict, rule: Retry.Decision? = nil, refusedFor: Duration? = nil, isIdempotent: Bool? = nil,
         at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture, deadline: MonotonicInstant,
@@ -45,7 +46,7 @@ struct RetryStateMachine: Equatable {
         return .retry(at: next)
     }
 
-    /// nil if this is no failure to be tried again.
+    /// The backoff for this failure; nil if it is not to be retried.
     private func backoff(
         after verdict: Verdict, _ rule: Retry.Decision?, _ isIdempotent: Bool?, _ configuration: RetryConfiguration
     ) -> Backoff? {
@@ -58,7 +59,7 @@ struct RetryStateMachine: Equatable {
         case .leave:
             return nil
         case nil:
-            // What may be done twice may be tried again after what may have done it.
+            // An idempotent call may be repeated even if the failed attempt had its effect.
             let counts: Verdict = isIdempotent == true && verdict == .uncertain ? .transient : verdict
             return configuration.verdicts.contains(verdict) || configuration.verdicts.contains(counts) ? usual : nil
         }

@@ -1,4 +1,4 @@
-/// How a throttle counts calls against what is allowed: in a bucket, or in a window.
+/// How a throttle counts calls against its limit: in a bucket, or in a window.
 struct Limiter: Sendable, Equatable {
     private enum Window: Equatable {
         case absent
@@ -6,7 +6,7 @@ struct Limiter: Sendable, Equatable {
         case fixed(FixedWindow)
     }
 
-    /// Without a limit where a window counts.
+    /// Unlimited if a window counts.
     private var bucket: TokenBucket
     private var window = Window.absent
 
@@ -26,7 +26,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Whether there is ever to be as much. What follows is to be asked only of a cost above zero that is allowed.
+    /// Whether a call of this cost can ever be admitted. The methods below take only costs above zero that can.
     func allows(_ cost: Int) -> Bool {
         switch window {
         case .absent: return cost <= bucket.burst
@@ -35,14 +35,14 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Takes the share of a call of this cost if it may go now.
-    /// - Returns: its turn, `now` or before if taken.
+    /// Takes the share of a call if it may go now.
+    /// - Returns: Its turn; `now` or before if the share was taken.
     mutating func take(_ cost: Int, at now: Int64) -> Int64 {
         switch window {
         case .absent:
             return bucket.take(cost, at: now)
         case .sliding(var sliding):
-            // Else the log would be shared, and copied to be changed.
+            // Else the log would be shared, and copied when it is changed.
             window = .absent
             let turn = sliding.take(cost, at: now)
             window = .sliding(sliding)
@@ -54,7 +54,8 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// The same for a call that has not waited: whether it has taken its share.
+    /// Takes the share of a call that has not waited, if it may go now.
+    /// - Returns: Whether the share was taken.
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         guard allows(cost) else { return false }
@@ -62,7 +63,7 @@ struct Limiter: Sendable, Equatable {
         return take(cost, at: now) <= now
     }
 
-    /// Right after a call has taken its share: what it needs to give it back.
+    /// What a call needs to give its share back. Valid right after it has taken the share.
     func receipt(at now: Int64) -> ShareReceipt {
         switch window {
         case .absent: bucket.taken
@@ -71,7 +72,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Gives back the share of a call that never left.
+    /// Gives back the share of a call that never reached the other side.
     mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Int64) {
         let then = Int64(bitPattern: receipt.first)
         switch window {
@@ -87,7 +88,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// When a call of this cost may go after others that cost `behind`.
+    /// When a call of this cost may go, after other calls that cost `behind`.
     func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
         switch window {
         case .absent: return bucket.turn(of: cost, behind: behind, at: now)
@@ -96,7 +97,8 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// A call goes as a probe, whether its share is there or not. A bucket is emptied after it, and does not count it.
+    /// A call goes as a probe, even if there is no share for it. A bucket is emptied when the probe has ended, and does
+    /// not count it.
     mutating func count(_ cost: Int, at now: Int64) {
         switch window {
         case .absent:
@@ -112,14 +114,15 @@ struct Limiter: Sendable, Equatable {
     }
 
     /// The other side answers again.
-    /// - Returns: whether a rate grows over the ramp. A window, or none, has no pace to take a share of.
+    /// - Returns: Whether there is a rate, which grows over the ramp. A window, or no limit, has no rate that could
+    ///   grow.
     mutating func recover(at now: Int64, rampingOver length: Int64) -> Bool {
         if bucket.isUnlimited { return false }
         bucket.empty(at: now, rampingOver: length)
         return true
     }
 
-    /// Of one with a rate.
+    /// Changes the rate. Only for a limiter with a rate.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         bucket.setRate(rate, burst: burst, at: now)
     }
@@ -133,7 +136,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Calls of cost 1 that could go now.
+    /// How many calls of cost 1 could go now.
     func available(at now: Int64) -> Int {
         switch window {
         case .absent: return bucket.available(at: now)

@@ -1,6 +1,9 @@
 extension Throttle: RegistryEntry {
-    /// If all it remembers is that it was held, by a hold that was over this long ago, and nobody came to probe; or if calls
-    /// used it meanwhile, which have come by another key that shares it.
+    /// Whether the throttle may be evicted although it is not idle.
+    ///
+    /// It may if all that it remembers is a hold that has been over for this long, with no call that came to probe. It
+    /// also may if calls have used it within this time: they came through another key that shares it.
+    /// - Parameter time: How long the throttle has not been used through its key.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = base.now
         return state.withLock { state in
@@ -9,7 +12,8 @@ extension Throttle: RegistryEntry {
         }
     }
 
-    /// Whether the two differ in no more than their rate and burst.
+    /// Whether the two throttles differ in nothing but their rate and burst.
+    /// - Parameter other: The throttle with the new settings.
     public func canBeReconfigured(like other: Throttle) -> Bool {
         let (own, ramp) = state.withLock { ($0.made, $0.machine.ramp) }
         let (made, otherRamp) = other.state.withLock { ($0.made, $0.machine.ramp) }
@@ -18,7 +22,10 @@ extension Throttle: RegistryEntry {
         return own == made
     }
 
-    /// With the other's rate and burst, as by ``setRate(_:burst:)``; nil if the two differ in more than these.
+    /// Takes over the rate and the burst of another throttle, as ``setRate(_:burst:)`` does.
+    /// - Parameter other: The throttle with the new settings.
+    /// - Returns: This throttle. nil, with nothing changed, if the two differ in more than rate and burst, or within
+    ///   ``PolicySettings/checked(_:)`` if a setting was invalid.
     public func reconfigured(like other: Throttle) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }

@@ -1,4 +1,4 @@
-/// Keeps calls to a rate, and holds all of them when the other side answers 429.
+/// Limits the rate of calls, and holds all of them when the other side asks for fewer calls.
 ///
 /// ```swift
 /// Throttle(limit: .perSecond(10, burst: 20))                                // rejects what is too much
@@ -8,24 +8,25 @@
 /// Throttle(limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true) // no rate of its own; a 429 holds everybody
 /// ```
 ///
-/// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A call whose
-/// cost exceeds the burst or the window's limit is rejected, and so is one whose turn can't come within `maxWait` or before
-/// its deadline. Waiting calls are served in order of arrival, whatever they cost; when one gives up, those behind it move up.
+/// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A
+/// call is rejected if its cost exceeds the burst or the window's limit, or if its turn can't come within `maxWait` and
+/// before its deadline. Waiting calls go in order of arrival, whatever they cost; when one gives up, those behind it
+/// move up.
 public final class Throttle: Policy {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// Who is told what this throttle does, whichever pipeline it is in.
+    /// The observers that are told what this throttle does, in whichever pipeline it is.
     public let observers: PolicyObservers
 
     struct State {
         var limit: ThrottleLimit
-        /// What it was made with, or given by a registry since.
+        /// The limit that the throttle was made with, or that a registry has given it since.
         var made: ThrottleLimit
         var machine: ThrottleStateMachine
-        /// The calls that sleep in the machine's line, by their tickets.
+        /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
 
-        /// Those that the machine has ask again, to be resumed when the lock is free.
+        /// The waiters of calls that are to ask again. Resume them without the lock.
         mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
             let (first, second) = machine.wakes()
             return (
@@ -40,20 +41,22 @@ public final class Throttle: Policy {
     let configuration: ThrottleConfiguration
     let state: Locked<State>
 
+    /// Creates a throttle.
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How many calls may go in which time.
-    ///   - maxWait: How long a call may wait for its turn; zero, the default, rejects what is too much.
+    ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
     ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
-    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for as long as it says, or as
-    ///     `holdBackoff` does if it says nothing. Then one call goes ahead as a probe.
-    ///   - holdBackoff: How long to hold for the nth time in a row; not jittered by default, since one probe goes first. It must not
-    ///     be custom.
-    ///   - maxHold: The longest hold, whatever the other side asks for.
-    ///   - ramp: How long the way back to the whole limit takes after a hold; zero, the default, allows it immediately. A rate grows
-    ///     from nothing, in proportion to the time. Without a rate two calls go first, and two more for each one that ends.
-    ///   - timeBase: The clock that the throttle counts and waits on.
-    ///   - observers: Who is told what the throttle does, whichever pipeline it is in.
+    ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
+    ///     it names none or 0, `holdBackoff` says how long. After a hold one call goes ahead as a probe.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///     not jittered, since one probe goes first.
+    ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - ramp: How long after a hold calls are let in slowly; 0 or more, 0 for all at once. A rate grows from zero to the
+    ///     full rate, in proportion to the time. A window, and no limit, let two calls go at first, and two more for each
+    ///     call that ends.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does.
     public init(
         _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
         holdOnThrottled: Bool = false,
@@ -76,7 +79,8 @@ public final class Throttle: Policy {
         state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
-    /// It can't nest in itself: a call that is the gate's probe would wait for its own end.
+    /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
+    /// end.
     public var traits: PolicyTraits {
         PolicyTraits(waits: configuration.maxWait > .zero, limitsRate: true, canNestInItself: false)
     }
@@ -84,7 +88,8 @@ public final class Throttle: Policy {
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         if slot.first == 0 {
-            // The usual way in, without the means to wait. What is not let in asks again, and changes nothing by it.
+            // The usual way in, without a waiter. A call that can't go at once asks again below; until then it has
+            // changed nothing.
             let cost = call.options.cost
             let own = state.withLock { state in
                 state.machine.goAtOnce(cost: cost, at: now) ? ThrottleSlot(.go, of: state.machine) : nil
@@ -120,7 +125,7 @@ public final class Throttle: Policy {
             return .proceed
         case .wait(let own, _, let until):
             slot = own.slot
-            // Present with every wait.
+            // Never nil for a call that waits.
             return .park(waiter!, until: until)
         case .reject(let retryAfter):
             slot = PolicySlot()
@@ -162,7 +167,7 @@ public final class Throttle: Policy {
         }
     }
 
-    /// Changes the machine by hand.
+    /// Changes the machine by hand, and resumes the calls that are to ask again.
     private func change(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
         let woken = state.withLock { state in
@@ -172,23 +177,27 @@ public final class Throttle: Policy {
         resume(woken)
     }
 
-    /// Holds every call until `instant`, then lets one probe. A longer hold stays.
+    /// Holds all calls until an instant, then lets one call probe. A hold that already lasts longer stays.
+    /// - Parameter instant: When the hold ends, on the throttle's time base.
     public func hold(until instant: MonotonicInstant) { change { state, _ in state.machine.hold(until: instant) } }
 
-    /// Holds every call for this time from now, then lets one probe. A longer hold stays.
+    /// Holds all calls for a time, then lets one call probe. A hold that already lasts longer stays.
+    /// - Parameter duration: How long from now.
     public func hold(for duration: Duration) { change { state, now in state.machine.hold(until: now + duration) } }
 
-    /// Ends a hold before its time: the first of those that wait, or else the next call, is the probe.
+    /// Ends a hold early: the first waiting call, or else the next call, is the probe.
     public func endHold() { change { state, now in state.machine.endHold(at: now) } }
 
-    /// Changes the rate of a throttle that was made with one, while calls go and wait. No call gets through that neither
-    /// rate would let through.
+    /// Changes the rate while calls go and wait. Traps if the throttle was made without a rate.
     ///
-    /// What is left of the burst stays, cut to the new burst; a larger burst fills up at the new rate. Calls that wait keep
-    /// their places, and their turns move with the rate: one 10 s away is 5 s away at twice the rate, and they wake the
-    /// sooner. At a lower rate a turn may come too late for what a call waits at most: then it is refused, when it would
-    /// have gone or when it is the first in line.
-    /// - Parameter burst: 1 or more; as it was if nil.
+    /// A call gets through only if at least one of the two rates allows it. What is left of the burst stays, cut to the
+    /// new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns move with
+    /// the rate: at twice the rate, a turn that is 10 s away is 5 s away. At a lower rate, a turn may come later than
+    /// the call may wait. Then the call is rejected, at the time when it would have gone, or when it is the first in
+    /// line.
+    /// - Parameters:
+    ///   - rate: The new rate of calls in the long run.
+    ///   - burst: How many calls may go at once after a pause; 1 or more. nil keeps the present one.
     public func setRate(_ rate: ThrottleRate, burst: Int? = nil) {
         let hasRate = state.withLock { if case .rate = $0.limit.kind { true } else { false } }
         guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
@@ -202,27 +211,29 @@ public final class Throttle: Policy {
         }
     }
 
-    /// As when it was made: nothing used, the gate open, no hold remembered. Calls that wait go on, as far as there is
-    /// room. The end of a call that was let in before holds nobody.
+    /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
+    ///
+    /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls.
     public func reset() { change { state, now in state.machine.reset(at: now) } }
 
-    /// Whether forgetting it would lose nothing: it would let through what a new one does, and nobody waits.
+    /// Whether evicting the throttle would lose nothing: no call waits, the limit is the one it was made with, and a
+    /// new throttle would let through the same calls.
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
     func isAtRest(at now: MonotonicInstant) -> Bool {
         state.withLock { $0.machine.isAtRest(at: now) && $0.limit == $0.made }
     }
 
-    /// What it would say to a call now.
+    /// What a call would find now.
     public var status: ThrottleStatus {
         let now = base.now
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// When the gate lets the next call through; nil when it is open.
+    /// When the gate lets the next call through, at the latest; nil if it is open.
     public var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
-    /// Calls that wait for their turn now.
+    /// The number of calls that wait for their turn now.
     public var waiting: Int { state.withLock { $0.machine.line.count } }
 
     public var description: String {

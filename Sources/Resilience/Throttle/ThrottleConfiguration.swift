@@ -1,8 +1,8 @@
-/// What a throttle was made with, beside its limit and its ramp, which its machine has.
+/// The settings of a throttle, except its limit and its ramp, which the machine has.
 struct ThrottleConfiguration: Sendable, Equatable {
     let maxWait: Duration
     let maxWaiting: Int
-    /// nil if a 429 holds nobody.
+    /// nil if a 429 does not hold calls.
     let holdBackoff: Backoff?
     let maxHold: Duration
 }

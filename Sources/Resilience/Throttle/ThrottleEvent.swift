@@ -1,7 +1,9 @@
 extension Throttle {
+    /// What a throttle tells its observers.
     public enum Event: PolicyEventDetail, Equatable {
+        /// A call was rejected; its turn would come after this time, nil if never.
         case refused(retryAfter: Duration?)
-        /// The other side asked for fewer calls: everybody waits.
+        /// The other side asked for fewer calls: all calls are held for this time.
         case held(for: Duration)
 
         public var kind: String {

@@ -1,33 +1,34 @@
-/// The calls that wait for a throttle, in the order they came. Joining and leaving, also from the middle, are O(1),
-/// amortised.
+/// The calls that wait for a throttle, in order of arrival. Joining and leaving, also from the middle, are amortised
+/// O(1).
 ///
-/// A call keeps its place until it goes. One that does not come when it is its turn, since where it would run is busy, is
-/// passed over: the next is the head then, until it comes, and what it costs is in nobody's way.
+/// A call keeps its place until it goes. If its turn has come but the call has not, because its executor is busy, it is
+/// passed over: until it comes, the next call is the head, and the cost of the passed one delays no other.
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int
         fileprivate(set) var isPassedOver = false
-        /// nil if it is awake.
+        /// nil if the call is awake.
         fileprivate(set) var sleepsUntil: MonotonicInstant?
     }
 
     private var line = TicketLine<Member>()
-    /// The first that is in line and not passed over. Tickets are numbered in the order they are given out, from 1.
+    /// The first ticket that is in line and not passed over. Tickets are numbered in the order in which they are given
+    /// out, from 1.
     private var first: UInt64 = 1
-    /// The next such.
+    /// The second such ticket.
     private var next: UInt64 = 2
-    /// Exact, so that it comes back to zero whatever the calls cost.
+    /// Exact, so that it returns to zero whatever the calls cost.
     private var total: Int128 = 0
 
     var count: Int { line.count }
     var isEmpty: Bool { line.isEmpty }
-    /// Of all that are not passed over.
+    /// The cost of all calls that are not passed over.
     var cost: Int { Int(clamping: total) }
 
-    /// nil if nobody is here.
+    /// The first call that is not passed over; nil if there is none.
     var head: (ticket: UInt64, member: Member)? { line[first].map { (first, $0) } }
 
-    /// The one behind the head.
+    /// The call behind the head.
     var second: (ticket: UInt64, member: Member)? { line[next].map { (next, $0) } }
 
     subscript(_ ticket: UInt64) -> Member? { line[ticket] }
@@ -37,7 +38,7 @@ struct ThrottleLine: Sendable, Equatable {
         return line.join(Member(cost: cost))
     }
 
-    /// - Returns: false if it has left already.
+    /// - Returns: false if the call has left already.
     mutating func leave(_ ticket: UInt64) -> Bool {
         guard let member = line.leave(ticket) else { return false }
         if !member.isPassedOver { total -= Int128(member.cost) }
@@ -52,7 +53,7 @@ struct ThrottleLine: Sendable, Equatable {
         findFirst()
     }
 
-    /// It has come, after all.
+    /// A call that was passed over has come after all.
     mutating func comes(_ ticket: UInt64) {
         guard let member = line[ticket], member.isPassedOver else { return }
         line[ticket]?.isPassedOver = false

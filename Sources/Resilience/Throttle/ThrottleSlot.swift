@@ -1,5 +1,7 @@
-/// What the slot of a call holds: where it stands in the low byte of the first word, and the generation that it was admitted in
-/// above. The others are its ticket and how long it may wait, while it waits, and then the receipt for its share.
+/// What a throttle keeps in a call's slot.
+///
+/// The low byte of the first word is the stage, the rest the generation in which the call was admitted. The other two
+/// words are the ticket and the latest time of a waiting call, and then the receipt for its share.
 struct ThrottleSlot: Sendable, Equatable {
     enum Stage: UInt8 {
         case outside, waiting, admitted, pace, probe
@@ -15,7 +17,7 @@ struct ThrottleSlot: Sendable, Equatable {
         (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
-    /// Whether a call was let in without anything that its end could change but a 429 or a rejection further in.
+    /// Whether the call was let in as a usual one: its end matters only if it is a 429 or a rejection.
     @inline(__always) static func isAdmitted(_ slot: PolicySlot) -> Bool {
         slot.first & 0xFF == UInt64(Stage.admitted.rawValue)
     }
@@ -24,7 +26,7 @@ struct ThrottleSlot: Sendable, Equatable {
         (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
     }
 
-    /// - Parameter answer: one that lets the call go.
+    /// - Parameter answer: An answer that lets the call go.
     init(_ answer: ThrottleStateMachine.Answer, of machine: ThrottleStateMachine) {
         stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
         generation = machine.generation

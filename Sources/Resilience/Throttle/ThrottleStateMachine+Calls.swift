@@ -1,13 +1,13 @@
-/// One call's way: in, through the line if it has to wait, and out.
+/// The way of one call: in, through the line if it has to wait, and out.
 extension ThrottleStateMachine {
     enum Admission: Sendable, Equatable {
         case enter(ThrottleSlot)
-        /// In line, to ask again at `until`, or when it is woken. `turn`: when it can go, as far as that is known.
+        /// In line. The call asks again at `until`, or when it is woken. `turn`: when it can go, as far as known.
         case wait(ThrottleSlot, turn: MonotonicInstant?, until: MonotonicInstant)
         case reject(retryAfter: Duration?)
     }
 
-    /// A call comes, or, if its slot says that it is in line, asks again.
+    /// A new call asks to go in, or a call whose slot says that it is in line asks again.
     mutating func admit(
         _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ configuration: ThrottleConfiguration,
         at now: MonotonicInstant
@@ -28,7 +28,7 @@ extension ThrottleStateMachine {
         return .wait(ThrottleSlot(waiting: ticket, until: latest), turn: turn, until: until)
     }
 
-    /// Waiting makes sense only if the turn can come in time.
+    /// Whether the call's turn can come in time, so that it makes sense to wait.
     private func comesInTime(
         _ answer: Answer, at now: MonotonicInstant, _ latest: MonotonicInstant, _ deadline: MonotonicInstant
     ) -> Bool {
@@ -40,8 +40,8 @@ extension ThrottleStateMachine {
         }
     }
 
-    /// The first in line, and the one behind it, as far as they sleep for longer than they have to: both are to ask again.
-    /// To be called after every change.
+    /// The first and the second in line, if they sleep for longer than necessary: both are to ask again. Called after
+    /// every change.
     mutating func wakes() -> (UInt64?, UInt64?) {
         guard let head else { return (nil, nil) }
         let first = wakes(head.ticket, at: head.answer.instant)
@@ -54,8 +54,8 @@ extension ThrottleStateMachine {
         return ticket
     }
 
-    /// A call comes out, or gives up its place in the line.
-    /// - Returns: until when all are held because of it, if they are.
+    /// A call comes out, or leaves the line.
+    /// - Returns: Until when all calls are held because of its 429; nil if they are not.
     mutating func end(
         _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ configuration: ThrottleConfiguration,
         at now: MonotonicInstant,

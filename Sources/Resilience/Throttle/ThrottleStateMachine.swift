@@ -1,32 +1,32 @@
-/// A limiter, a gate that shuts while the other side asks for silence, and the line of those who wait for either.
+/// A limiter, a gate that shuts while the other side asks for fewer calls, and the line of calls that wait for either.
 ///
-/// After the gate's time is over, one call goes ahead as a probe; when it is well, all go on: a bucket begins empty, at
-/// the rate and not with a burst, and a ramp lets calls through ever faster. Who waits goes first come, first served: a
-/// newcomer that costs anything goes behind the line. A call keeps its place there until it goes, and takes its share at
-/// that moment.
+/// When the hold of the gate is over, one call goes as a probe. If it goes well, all others may follow: a bucket begins
+/// empty, so that calls go at the rate without a burst, and a ramp lets them go faster and faster. Waiting calls go in
+/// order of arrival; a new call that costs anything goes to the end of the line. A call keeps its place in line until
+/// it goes, and takes its share at that moment.
 struct ThrottleStateMachine: Sendable, Equatable {
     enum Gate: Sendable, Equatable {
         /// → held
         case open
         /// → probing, by the first call at or after `until`
         case held(until: MonotonicInstant)
-        /// → open, or → held; a probe that never reports loses its place when the lease ends
+        /// → open, or → held. A probe that has not ended when the lease ends loses its place.
         case probing(leaseEnds: MonotonicInstant)
     }
 
     enum Answer: Sendable, Equatable {
         case go
-        /// Go, and more may go when it ends.
+        /// Go; more calls may go when it ends.
         case pace
-        /// Go, and the gate waits for how it ends.
+        /// Go; its end decides about the gate.
         case probe
-        /// The limiter allows it at this instant, if nobody ahead gives up or is late.
+        /// The limiter allows it at this instant, if no call ahead gives up or is late.
         case notBefore(MonotonicInstant)
         /// The gate is shut until this instant.
         case held(until: MonotonicInstant)
-        /// What others do decides, at this instant at the latest.
+        /// Other calls decide when it may go; it asks again at this instant at the latest.
         case probing(until: MonotonicInstant)
-        /// More than can ever be had.
+        /// Its cost exceeds the limit: it can never go.
         case never
 
         /// Whether the call goes.
@@ -37,7 +37,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             }
         }
 
-        /// When to ask again; of one that goes, at once.
+        /// When to ask again; for a call that goes, the distant past.
         var instant: MonotonicInstant {
             switch self {
             case .go, .pace, .probe: .distantPast
@@ -47,39 +47,40 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The ramp of what has no rate to take a share of: each call that ends lets two more go (slow start, RFC 5681),
-    /// until the ramp's time is over.
+    /// The ramp of a limiter without a rate: each call that ends lets two more go (slow start, RFC 5681), until the
+    /// time of the ramp is over.
     private struct SlowStart: Equatable {
         let ends: MonotonicInstant
-        /// Calls that may go.
+        /// How many calls may go.
         var credit = 2
     }
 
-    /// One of the line whose turn has come, and since when it is known that it does not come.
+    /// A call in line whose turn has come but that has not, and since when that is known.
     private struct Absent: Equatable {
         let ticket: UInt64
         let since: MonotonicInstant
     }
 
     static let probeLease = Duration.seconds(60)
-    /// How long the head of the line is waited for.
+    /// How long the line waits for its head.
     static let absence = Duration.milliseconds(100)
 
     private(set) var limiter: Limiter
     let ramp: Int64
     private(set) var gate = Gate.open
     private var slowStart: SlowStart?
-    /// Counts the gate's shuttings, and the probes that lost their place: what was admitted before the last of these is
-    /// news of an earlier state.
+    /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
+    /// earlier generation does not count.
     private(set) var generation: UInt64 = 0
-    /// Times shut in a row without a good probe.
+    /// The number of holds in a row without a good probe.
     private(set) var holds = 0
     var line = ThrottleLine()
     private var absent: Absent?
-    /// The latest time it was told. Callers read theirs before they wait for the lock, and may come in another order.
+    /// The latest time that the machine was told. Callers read the clock before they wait for the lock, so their
+    /// readings may arrive out of order.
     private(set) var latest = MonotonicInstant.distantPast
 
-    /// Holds in a row before the one that a 429 of this moment belongs to: many of them are one hold.
+    /// The number of holds in a row before the one that a 429 now belongs to: many 429s belong to one hold.
     var holdsBefore: Int {
         if case .held = gate { holds - 1 } else { holds }
     }
@@ -91,7 +92,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     // MARK: Going in
 
-    /// The usual way in: whether a call may go without more ado, and has taken its share. If not, nothing has changed.
+    /// The usual way in: whether the call may go at once, and has taken its share. If not, nothing has changed.
     @inline(__always)
     mutating func goAtOnce(cost: Int, at now: MonotonicInstant) -> Bool {
         let now = max(latest, now)
@@ -101,10 +102,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return true
     }
 
-    /// Right after a call has taken its share: what it needs to give it back.
+    /// What a call needs to give its share back. Valid right after it has taken the share.
     var receipt: ShareReceipt { limiter.receipt(at: latest.nanoseconds) }
 
-    /// A call that does not wait asks to go ahead. Takes its share only if it may go.
+    /// A call that is not in line asks to go. It takes its share only if it may.
     mutating func ask(cost: Int = 1, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
@@ -113,7 +114,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return passGate(cost: cost) ?? take(cost)
     }
 
-    /// What is free belongs to those in the line.
+    /// What is free belongs to the calls in line.
     private func behindLine(cost: Int) -> Answer {
         switch gate {
         case .held(let until): return .held(until: until)
@@ -122,18 +123,20 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// A call gets in line. Asked for only when ``ask(cost:at:)`` said that it may not go yet.
+    /// A call joins the line. Called only after ``ask(cost:at:)`` said that it may not go yet.
     mutating func join(cost: Int = 1, at now: MonotonicInstant) -> UInt64 {
         latest = max(latest, now)
         return line.join(cost: max(0, cost))
     }
 
-    /// A call in the line gives up.
-    /// - Returns: false if it is not in it.
+    /// A call in line gives up.
+    /// - Returns: false if it is not in line.
     mutating func leave(_ ticket: UInt64) -> Bool { line.leave(ticket) }
 
-    /// A call in the line is here, and asks whether it may go: ``Answer/go``, ``Answer/pace`` or ``Answer/probe``; or is
-    /// sent away with ``Answer/never``. It has left the line then; else it keeps its place, and is told what to wait for.
+    /// A call in line asks whether it may go.
+    ///
+    /// If the answer is ``Answer/go``, ``Answer/pace``, ``Answer/probe`` or ``Answer/never``, it has left the line.
+    /// Otherwise it keeps its place, and the answer says what to wait for.
     mutating func askAgain(_ ticket: UInt64, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard let member = line[ticket] else { return .never }
@@ -151,7 +154,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return answer
     }
 
-    /// What one of the line is told that is not its head.
+    /// The answer for a call in line that is not the head.
     private func notYet(_ cost: Int) -> Answer {
         switch gate {
         case .held(let until): .held(until: until)
@@ -160,16 +163,16 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// When one of the line that was told to wait is to ask again, if it is not woken before. Always later than now.
+    /// When a call in line asks again if it is not woken before. Always later than now.
     func asksAgain(_ ticket: UInt64, told answer: Answer) -> MonotonicInstant {
         guard let head, head.ticket != ticket else { return answer.instant }
         if let absent, absent.ticket == head.ticket { return absent.since + Self.absence }
-        // Of those that wait for the gate none comes before it is the second, which is woken.
+        // Of the calls that wait for the gate, none asks again before it is the second, which is woken.
         let turn = gate == .open && answer.instant > latest ? answer.instant : .distantFuture
         return second.map { $0.ticket == ticket ? min($0.until, turn) : turn } ?? turn
     }
 
-    /// The one behind the head, and when it comes at the latest, to see whether the head has.
+    /// The call behind the head, and when it comes at the latest to see whether the head has come.
     var second: (ticket: UInt64, until: MonotonicInstant)? {
         guard let head, let (ticket, member) = line.second else { return nil }
         let waited = max(latest, head.answer.instant) + Self.absence
@@ -177,7 +180,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return (ticket, max(waited, turn(of: member.cost, behind: first.cost, at: latest)))
     }
 
-    /// Whoever is the head and could go, and does not come though it has been waited for, is passed over.
+    /// Passes over each head that could go, but has not come in the time that the line waits for it.
     private mutating func passOver(before ticket: UInt64) {
         while let head, head.ticket != ticket {
             guard head.answer.instant <= latest else {
@@ -190,7 +193,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The first of the line, and what it waits for: when it is to be woken at the latest, be it only to ask again.
+    /// The first call in line, and what it waits for: when it is woken at the latest, even if only to ask again.
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {
@@ -212,7 +215,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return slowStart == nil ? .go : .pace
     }
 
-    /// What a call is told that may not go yet.
+    /// The answer for a call that may not go yet.
     private func wait(for cost: Int, behind: Int) -> Answer {
         let turn = turn(of: cost, behind: behind, at: latest)
         return pauseEnds(at: latest).map { .probing(until: max($0, turn)) } ?? .notBefore(turn)
@@ -222,14 +225,14 @@ struct ThrottleStateMachine: Sendable, Equatable {
         max(now, MonotonicInstant(nanoseconds: limiter.turn(of: cost, behind: behind, at: now.nanoseconds)))
     }
 
-    /// The end of a slow start that has no credit left; nil if there is no such.
+    /// The end of a slow start without credit; nil if there is no slow start, or it has credit.
     private func pauseEnds(at now: MonotonicInstant) -> MonotonicInstant? {
         slowStart.flatMap { $0.credit == 0 && now < $0.ends ? $0.ends : nil }
     }
 
     // MARK: The gate
 
-    /// What a shut gate answers; nil if it is open. The first after its time is the probe.
+    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe.
     private mutating func passGate(cost: Int) -> Answer? {
         switch gate {
         case .open:
@@ -238,7 +241,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             guard until <= latest else { return .held(until: until) }
         case .probing(let leaseEnds):
             guard leaseEnds <= latest else { return .probing(until: leaseEnds) }
-            // Whatever becomes of the probe that has lost its place, it decides nothing for the next.
+            // However the probe that has lost its place ends, it decides nothing for the next one.
             generation &+= 1
         }
         gate = .probing(leaseEnds: latest + Self.probeLease)
@@ -246,7 +249,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return .probe
     }
 
-    /// Shuts the gate until `until`, or longer if it is shut for longer already.
+    /// Shuts the gate until an instant, or for longer if it is already shut for longer.
     mutating func hold(until: MonotonicInstant) {
         switch gate {
         case .open, .probing:
@@ -258,15 +261,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// A hold is over before its time.
+    /// Ends a hold early.
     mutating func endHold(at now: MonotonicInstant) {
         latest = max(latest, now)
         if case .held(let until) = gate { gate = .held(until: min(until, latest)) }
     }
 
     /// The other side asked for fewer calls.
-    /// - Parameter admitted: the generation the call was admitted in.
-    /// - Returns: whether the gate is to be held because of it.
+    /// - Parameter admitted: The generation in which the call was admitted.
+    /// - Returns: Whether this holds the gate.
     func minds(throttledInGeneration admitted: UInt64, wasProbe: Bool) -> Bool {
         switch gate {
         case .open: admitted == generation
@@ -275,7 +278,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The probe ended, without being asked for fewer calls. `decided` is false if nobody knows how, as when cancelled.
+    /// The probe ended without a new hold. `decided` is false if its end says nothing, for example after a
+    /// cancellation.
     mutating func probeEnded(decided: Bool, inGeneration admitted: UInt64, at now: MonotonicInstant) {
         latest = max(latest, now)
         guard case .probing = gate, admitted == generation else { return }
@@ -289,7 +293,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         slowStart = ramps ? nil : SlowStart(ends: latest + .nanoseconds(ramp))
     }
 
-    /// Gives back the share of a call that a policy further in refused: it never left.
+    /// Gives back the share of a call that an inner policy rejected: it never reached the other side.
     mutating func giveBack(
         _ cost: Int, _ receipt: ShareReceipt, inGeneration admitted: UInt64, at now: MonotonicInstant
     ) {
@@ -298,7 +302,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         limiter.giveBack(cost, receipt, at: latest.nanoseconds)
     }
 
-    /// A call that was let in with ``Answer/pace`` ended, without being asked for fewer calls.
+    /// A call that was let in with ``Answer/pace`` ended without a new hold.
     mutating func paceEnded(decided: Bool, inGeneration admitted: UInt64) {
         guard admitted == generation, let slowStart else { return }
         self.slowStart?.credit = slowStart.credit.saturatingAdding(decided ? 2 : 1)
@@ -306,13 +310,13 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     // MARK: From outside
 
-    /// See ``TokenBucket/setRate(_:burst:at:)``. Who waits keeps the place in the line.
+    /// See ``TokenBucket/setRate(_:burst:at:)``. Waiting calls keep their places in line.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }
 
-    /// As at first, but for those in the line. What was admitted before is news of an earlier state.
+    /// Removes all state except the line and the rate. The ends of calls that were admitted before do not count.
     mutating func reset(at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.reset(at: latest.nanoseconds)
@@ -322,10 +326,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
         generation &+= 1
     }
 
-    /// Whether forgetting it would lose nothing.
+    /// Whether evicting it would lose nothing.
     func isAtRest(at now: MonotonicInstant) -> Bool { gate == .open && isEmpty(at: max(latest, now)) }
 
-    /// Whether forgetting it would lose nothing but a hold that was over this long ago.
+    /// Whether evicting it would lose nothing but a hold that has been over for this long.
     func isAtRest(at now: MonotonicInstant, forgettingHoldsOverFor time: Duration) -> Bool {
         let now = max(latest, now)
         return heldUntil.map { $0 + time <= now } ?? true && isEmpty(at: now)
@@ -335,8 +339,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
-    /// How long until a call of cost 1 that came now could go, if nobody in line gives up; while a probe is out, at the
-    /// latest.
+    /// How long until a new call of cost 1 could go, if no call in line gives up. While a probe is in flight, the
+    /// latest time.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
         let turn =

@@ -1,17 +1,18 @@
-/// What a ``Throttle`` says of itself: for display, not for deciding. To go, ask it.
+/// The state of a ``Throttle`` at one moment: for display. To decide whether a call may go, run it.
 public struct ThrottleStatus: Sendable, Hashable {
-    /// Calls of cost 1 that could go now; `Int.max` at an open gate without a rate.
+    /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate.
     public let available: Int
-    /// How long until a call of cost 1 that came now could go; zero if at once. While a probe is out, at the latest.
+    /// How long until a new call of cost 1 could go; zero if at once. While a probe is in flight, this is the latest
+    /// time.
     public let timeUntilNext: Duration
-    /// When the gate lets the next call through, at the latest; nil when it is open.
+    /// When the gate lets the next call through, at the latest; nil if it is open.
     public let heldUntil: MonotonicInstant?
-    /// Whether one call goes ahead to try whether all may.
+    /// Whether a probe is in flight, which decides whether all calls may go.
     public let isProbing: Bool
-    /// Calls that wait for their turn.
+    /// The number of calls that wait for their turn.
     public let waiting: Int
 
-    /// Whether a call of cost 1 would go now, without a wait.
+    /// Whether a call of cost 1 would go now without a wait.
     public var isAllowed: Bool { timeUntilNext <= .zero }
 }
 

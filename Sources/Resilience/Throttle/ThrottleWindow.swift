@@ -2,7 +2,7 @@
 struct SlidingWindow: Sendable, Equatable {
     let limit: Int
     private let period: Int64
-    /// A ring that grows up to the limit. The oldest call is at `oldest`.
+    /// A ring that grows up to the limit. `oldest` is the place of the oldest call.
     private var log: [Int64] = []
     private var oldest = 0
     private(set) var count = 0
@@ -21,7 +21,7 @@ struct SlidingWindow: Sendable, Equatable {
         return turn
     }
 
-    /// Counts a call that went without asking. The log holds no more than the limit: the oldest give way.
+    /// Counts a call that went without asking. The log holds no more than the limit, so the oldest calls are dropped.
     mutating func count(_ cost: Int, at now: Int64) {
         for _ in 0..<cost {
             if count == limit { dropOldest() }
@@ -29,17 +29,17 @@ struct SlidingWindow: Sendable, Equatable {
         }
     }
 
-    /// Of calls that cost more than one and wait, the earliest it can be.
+    /// When a call may go. For calls that wait and cost more than 1, this is the earliest possible time.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
         let place = behind.saturatingAdding(cost)
-        // Each call that goes makes room for another a period later.
+        // Each call that goes makes room for another one a period later.
         let (rounds, index) = (place - 1).quotientAndRemainder(dividingBy: limit)
         let free = limit - count
         let first = index < free ? now : max(now, self[index - free].saturatingAdding(period))
         return first.saturatingAdding(period.saturatingMultiplied(by: Int64(rounds)))
     }
 
-    /// The instants are in order: those that have left the window are the first.
+    /// The number of calls in the window. The instants are in order: those that have left the window come first.
     func inUse(at now: Int64) -> Int {
         var (low, high) = (0, count)
         while low < high {
@@ -49,7 +49,7 @@ struct SlidingWindow: Sendable, Equatable {
         return count - low
     }
 
-    /// Takes out calls that went at this instant, if they are among the latest: further back nobody looks.
+    /// Removes calls that went at this instant, if they are among the latest 64: it looks no further back.
     mutating func giveBack(_ cost: Int, takenAt instant: Int64) {
         var index = count
         while index > 0, self[index - 1] > instant, count - index < Self.look { index -= 1 }
@@ -94,7 +94,7 @@ struct FixedWindow: Sendable, Equatable {
     let limit: Int
     private let period: Int64
     private let anchor: Int64?
-    /// When the present one began; nil before the first.
+    /// When the present window began; nil before the first.
     private var start: Int64?
     private var used = 0
 
@@ -116,14 +116,15 @@ struct FixedWindow: Sendable, Equatable {
         used = used.saturatingAdding(cost)
     }
 
-    /// Of calls that cost more than one and wait, the earliest it can be.
+    /// When a call may go. For calls that wait and cost more than 1, this is the earliest possible time.
     func turn(of cost: Int, behind: Int = 0, at now: Int64) -> Int64 {
         let (start, used) = present(at: now)
         let windows = (min(limit, used).saturatingAdding(behind).saturatingAdding(cost) - 1) / limit
         return max(now, start.saturatingAdding(period.saturatingMultiplied(by: Int64(windows))))
     }
 
-    /// A probe goes beyond the limit, which takes nothing from the next window.
+    /// The number of calls in the window, at most the limit: a probe beyond the limit takes nothing from the next
+    /// window.
     func inUse(at now: Int64) -> Int { min(limit, present(at: now).used) }
 
     func windowStart(at now: Int64) -> Int64 { present(at: now).start }
@@ -131,7 +132,7 @@ struct FixedWindow: Sendable, Equatable {
     mutating func giveBack(_ cost: Int, ofWindow start: Int64, at now: Int64) {
         guard present(at: now).start == start else { return }
         used = max(0, used - cost)
-        // A window of the calls' own begins with the first that leaves.
+        // A window without an anchor begins with the first call that is not given back.
         if used == 0, anchor == nil { self.start = nil }
     }
 

@@ -1,20 +1,21 @@
 /// A bucket that fills at a rate: GCRA, one instant of state (Brandur Leach, "Rate Limiting, Cells, and GCRA";
 /// throttled/throttled `rate.go`).
 ///
-/// A call takes its share at the moment at which it goes, however long it has waited: so no stretch of time t sees more than
-/// burst + rate · t of them, whoever wakes late.
+/// A call takes its share when it goes, however long it has waited. So in any stretch of time t, at most
+/// `burst + rate · t` calls go, even if some wake late.
 ///
-/// The unit is a tick: a nanosecond divided so often that one call costs a whole number of them. So a rate of three a second
-/// is exactly that. Of a burst that takes centuries to fill the bucket's clock goes in steps of more than a nanosecond.
+/// The unit is a tick: a fraction of a nanosecond, so small that one call costs a whole number of ticks. So a rate of
+/// three per second is exact. If a burst takes centuries to fill, the bucket's clock advances in steps of more than a
+/// nanosecond.
 ///
-/// During a ramp of length R its clock runs at the share s/R of the real one, s after the beginning: by then s²/2R has
-/// passed, and the nth call at an interval of I comes no sooner than √(2·n·I·R).
+/// During a ramp of length R, the bucket's clock runs at the share s/R of the real one, s after the beginning. By then
+/// s²/2R has passed on it, and the nth call at an interval of I comes no sooner than √(2·n·I·R).
 struct TokenBucket: Sendable, Equatable {
     private struct Ramp: Equatable {
         let began: Int64
         let length: Int64
 
-        /// What the bucket's clock says.
+        /// The time on the bucket's clock.
         func slowed(_ now: Int64) -> Int64 {
             let passed = Int128(now) - Int128(began)
             guard passed > 0 else { return now }
@@ -23,7 +24,7 @@ struct TokenBucket: Sendable, Equatable {
             return Int64(clamping: Int128(began) + slow)
         }
 
-        /// When the bucket's clock says this, at the earliest.
+        /// The earliest real time at which the bucket's clock shows this.
         func real(_ slowed: Int64) -> Int64 {
             let slow = Int128(slowed) - Int128(began)
             guard slow > 0 else { return slowed }
@@ -35,7 +36,7 @@ struct TokenBucket: Sendable, Equatable {
         func isOver(at now: Int64) -> Bool { Int128(now) - Int128(began) >= Int128(length) }
     }
 
-    /// Steps of the bucket's clock, and a part of one: less than ``resolution`` ticks.
+    /// Steps of the bucket's clock, and a fraction of one: fewer than ``resolution`` ticks.
     private struct Ticks: Equatable {
         var steps: Int64
         var rest: UInt64 = 0
@@ -45,28 +46,30 @@ struct TokenBucket: Sendable, Equatable {
         }
     }
 
-    /// A step of the bucket's clock is two to the power of this in nanoseconds.
+    /// The length of a step of the bucket's clock: 2 to the power of this, in nanoseconds.
     private var step = 0
-    /// Ticks in a step.
+    /// The number of ticks in a step.
     private var resolution: UInt64 = 1
-    /// A call's share.
+    /// The share of one call of cost 1.
     private var interval = Ticks(steps: 0)
     private(set) var burst = Int.max
-    /// The theoretical arrival time, on the bucket's clock: when it is full again, a burst later than now at most.
+    /// The theoretical arrival time, on the bucket's clock: when the bucket is full again, at most a burst later than
+    /// now.
     private var arrival = Ticks(steps: .min)
     /// The share of a burst.
     private var tolerance = Ticks(steps: 0)
     /// When the last share was taken, on the bucket's clock.
     private var lastTaken = Int64.min
-    /// What was given back: `arrival` and this tell together how much was taken.
+    /// How much was given back. `arrival` and this together tell how much was taken.
     private var returned = Ticks(steps: 0)
-    /// Counts the moves of `arrival` that nobody's taking made: shares that were taken before one can't be given back.
+    /// Counts the changes of `arrival` that were not made by taking: shares taken before such a change can't be given
+    /// back.
     private var generation: UInt32 = 0
     private var ramp: Ramp?
 
-    /// A rate that needs more than two billion ticks a nanosecond is rounded to a slower one.
+    /// A rate that needs more than 2³¹ ticks per nanosecond is rounded to a slower one.
     private static let finest: Int128 = 1 << 31
-    /// A burst that takes more steps to fill would make the readings saturate.
+    /// If a burst took more steps than this to fill, readings would saturate.
     private static let longest = Int128(Int64.max / 2)
 
     init(_ rate: ThrottleRate, burst: Int) {
@@ -112,7 +115,7 @@ struct TokenBucket: Sendable, Equatable {
             : Ticks(steps: steps.saturatingAdding(1), rest: rest &- resolution)
     }
 
-    /// The share of calls of this cost.
+    /// The share of a call of this cost.
     @inline(__always)
     private func share(of cost: Int) -> Ticks {
         if cost == 1 { return interval }
@@ -122,7 +125,7 @@ struct TokenBucket: Sendable, Equatable {
         return Ticks(steps: steps.saturatingAdding(Int64(clamping: rest.quotient)), rest: rest.remainder)
     }
 
-    /// The first nanosecond at which what lasts until `end` is within the burst.
+    /// The first step of the clock at which a share that lasts until `end` is within the burst.
     private func turn(_ end: Ticks) -> Int64 {
         end.steps.saturatingSubtracting(tolerance.steps - (end.rest > tolerance.rest ? 1 : 0))
     }
@@ -130,7 +133,7 @@ struct TokenBucket: Sendable, Equatable {
     /// The bucket's clock, in steps.
     private func clock(_ now: Int64) -> Int64 { (ramp?.slowed(now) ?? now) >> step }
 
-    /// When the bucket's clock says this, at the earliest.
+    /// The earliest real time at which the bucket's clock shows this step.
     private func real(_ steps: Int64) -> Int64 {
         let end = steps.saturatingMultiplied(by: 1 << step)
         return ramp?.real(end) ?? end
@@ -144,8 +147,8 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Taking
 
-    /// Whether a call that has not waited may go now, and has taken its share. If not, nothing has changed. Never in a
-    /// ramp: there it is to ask.
+    /// Takes the share of a call that has not waited, if it may go now. If not, nothing has changed. During a ramp it
+    /// always returns false; use ``take(_:at:)``.
     @inline(__always)
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         let (share, clock) = (share(of: cost), now >> step)
@@ -155,7 +158,7 @@ struct TokenBucket: Sendable, Equatable {
         return true
     }
 
-    /// When a call of this cost may go. Taken if that is `now` or before.
+    /// When a call of this cost may go. If that is `now` or before, its share is taken.
     mutating func take(_ cost: Int, at now: Int64) -> Int64 {
         if let ramp, ramp.isOver(at: now) { endRamp(at: now) }
         let clock = clock(now)
@@ -165,7 +168,7 @@ struct TokenBucket: Sendable, Equatable {
         return real(turn)
     }
 
-    /// When a call of this cost may go after others of the cost `behind`.
+    /// When a call of this cost may go after other calls that cost `behind`.
     func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
         let ahead = sum(start(clock(now)), share(of: behind))
         return real(turn(sum(ahead, share(of: cost))))
@@ -173,19 +176,20 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Giving back
 
-    /// How much was taken in this generation; right after a call has taken its share, the receipt for that.
+    /// How much was taken in this generation. Right after a call has taken its share, this is its receipt.
     var taken: ShareReceipt {
-        // Wraps around where it is too much.
+        // Wraps around on overflow.
         let taken = sum(Ticks(steps: 0, rest: arrival.rest), Ticks(steps: 0, rest: returned.rest))
         let steps = arrival.steps &+ returned.steps &+ taken.steps
         return ShareReceipt(
             first: UInt64(bitPattern: steps), second: UInt64(generation) << 32 | taken.rest)
     }
 
-    /// Gives back the share of a call that never left, as far as that lets no more calls through than if it had not come.
+    /// Gives back the share of a call that never reached the other side, as far as that lets no more calls through than
+    /// if the call had not come.
     ///
-    /// Without it the bucket would be what it is less that share; but not fuller than those who came after it have left it,
-    /// each at its own time, which is unknown: not later than the last.
+    /// Without the call, `arrival` would be lower by its share. But it can't be lower than later calls have made it,
+    /// each from its own time. These times are unknown, but none is later than that of the last taking.
     mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt) {
         let present = taken
         guard receipt.second >> 32 == present.second >> 32 else { return }
@@ -195,25 +199,25 @@ struct TokenBucket: Sendable, Equatable {
         let arrival = whole(self.arrival)
         let least = max(arrival - whole(share(of: cost)), whole(Ticks(steps: lastTaken)) + since)
         guard least < arrival else { return }
-        // If nobody came after it, nobody has a receipt that counts from it.
+        // If no call came after it, no receipt counts from it.
         if since > 0 { returned = part(whole(returned) + arrival - least) }
         self.arrival = part(least)
     }
 
     // MARK: Moving
 
-    /// One call's share is left, whatever there was; from here the rate grows over `length`.
+    /// Leaves the share of one call, whatever there was. From here, the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
         let one = part(whole(Ticks(steps: now >> step)) + whole(tolerance) - whole(interval))
         move(to: arrival.precedes(one) ? one : arrival)
-        // Without a length it is over at once.
+        // Without a length, the ramp is over at once.
         ramp = Ramp(began: now, length: length)
     }
 
     private mutating func endRamp(at now: Int64) {
         guard let ramp else { return }
-        // A slowed clock is behind by no more than the ramp's length.
+        // A slowed clock is behind by at most the length of the ramp.
         move(to: sum(arrival, Ticks(steps: now >> step - ramp.slowed(now) >> step)))
         self.ramp = nil
     }
@@ -223,15 +227,15 @@ struct TokenBucket: Sendable, Equatable {
         generation &+= 1
     }
 
-    /// The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What is owed to calls
-    /// that wait moves with the interval.
+    /// Changes the rate. The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What
+    /// waiting calls are owed changes with the interval.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)
         (step, resolution, interval, tolerance) = (new.step, new.resolution, new.interval, new.tolerance)
         self.burst = new.burst
-        // In calls the bucket lacks what it lacked, and what a larger burst adds.
+        // Counted in calls, the bucket lacks what it lacked before, plus what a larger burst adds.
         let lacking = missing.multipliedFullWidth(by: whole(interval))
         let longest = Self.longest * Int128(resolution)
         var owed = longest
@@ -243,7 +247,7 @@ struct TokenBucket: Sendable, Equatable {
         move(to: part(whole(Ticks(steps: clock(now))) + min(max(0, owed.saturatingAdding(grown)), longest)))
     }
 
-    /// Full as of now: those who have waited get no more than the burst, however long ago they asked.
+    /// Makes the bucket full as of now: calls that have waited get no more than the burst, however long ago they asked.
     mutating func reset(at now: Int64) {
         move(to: Ticks(steps: now >> step))
         ramp = nil
@@ -251,14 +255,14 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Seen from outside
 
-    /// Calls that could go now.
+    /// How many calls of cost 1 could go now.
     func available(at now: Int64) -> Int {
         if isUnlimited { return .max }
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         return max(0, Int(clamping: (whole(tolerance) - missing).flooredDivision(by: whole(interval)).quotient))
     }
 
-    /// Whether it is as it was at first.
+    /// Whether it is in its initial state.
     func isFull(at now: Int64) -> Bool {
         !Ticks(steps: clock(now)).precedes(arrival) && ramp?.isOver(at: now) ?? true
     }
@@ -271,7 +275,7 @@ struct ShareReceipt: Sendable, Equatable {
 }
 
 extension Int128 {
-    /// The least number whose square is this or more. Newton's method, from above; of what is above zero.
+    /// The least number whose square is this or more, for numbers above zero. Newton's method, from above.
     fileprivate var squareRootRoundedUp: Int128 {
         var root = Int128(1) << ((Int128.bitWidth - leadingZeroBitCount + 1) / 2)
         while true {

@@ -1,5 +1,7 @@
-/// The pending alarms of a time base, earliest first: a binary heap over slots, so that taking one back is O(log n) and
-/// leaves nothing behind. Equal deadlines fire in the order they were set.
+/// The pending alarms of a time base, earliest first.
+///
+/// A binary heap over slots, so that cancelling an alarm is O(log n) and leaves nothing behind. Alarms with equal
+/// deadlines fire in the order in which they were set.
 package struct AlarmQueue: Sendable {
     package typealias Action = @Sendable () -> Void
 
@@ -50,14 +52,16 @@ package struct AlarmQueue: Sendable {
         return TimeBaseAlarm(slot: slot, generation: slots[slot].generation)
     }
 
-    /// The alarm's action, no longer pending; nil if it fired or was taken back before.
+    /// Removes an alarm.
+    /// - Returns: Its action; nil if it has fired or was cancelled before.
     @discardableResult
     package mutating func remove(_ alarm: TimeBaseAlarm) -> Action? {
         guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation else { return nil }
         return removeEntry(at: slots[alarm.slot].position)
     }
 
-    /// The earliest action due at `now`; nil if none is.
+    /// Removes the earliest alarm if it is due.
+    /// - Returns: Its action; nil if no alarm is due at `now`.
     package mutating func popDue(at now: MonotonicInstant) -> Action? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         return removeEntry(at: 0)

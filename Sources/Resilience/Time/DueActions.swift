@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Alarms that are due at the same time: begun in order, and none of them waits for long because another blocks.
+/// Alarms that are due at the same time. They begin in order, and one that blocks does not delay the others for long.
 ///
-/// An action must not block, but one that cancels a task runs whatever that task does when it is cancelled, which is a user's
-/// code. So whoever runs an action while others are left has somebody else go on with those.
+/// An action must not block. But an action that cancels a task runs that task's cancellation handlers, which are a
+/// user's code. So before a thread runs an action while others are left, it has another thread go on with those.
 final class DueActions: Sendable {
     typealias Elsewhere = @Sendable (@escaping @Sendable () -> Void) -> Void
 
@@ -11,7 +11,7 @@ final class DueActions: Sendable {
     private let begun = Atomic(0)
     private let elsewhere: Elsewhere
 
-    /// - Parameter elsewhere: runs something on another thread, as soon as one is free.
+    /// - Parameter elsewhere: Runs a closure on another thread, as soon as one is free.
     init(_ actions: [AlarmQueue.Action], elsewhere: @escaping Elsewhere) {
         self.actions = actions
         self.elsewhere = elsewhere

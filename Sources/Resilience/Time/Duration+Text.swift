@@ -1,5 +1,5 @@
 extension Duration {
-    /// For people: "1.66 ms", "60 s", "∞".
+    /// A short text for people: "1.66 ms", "60 s", "∞".
     package var text: String {
         let nanoseconds = saturatedNanoseconds
         if nanoseconds == .max { return "∞" }

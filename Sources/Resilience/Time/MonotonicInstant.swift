@@ -1,11 +1,13 @@
-/// A point in time on a ``TimeBase``, in nanoseconds since that base's own start.
+/// A point in time on a ``TimeBase``, in nanoseconds since the start of that time base.
 ///
-/// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap.
-/// Instants of two time bases must not be compared; a ``Pipeline`` refuses to mix them.
+/// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap. Instants of two time
+/// bases must not be compared; a ``Pipeline`` does not accept policies of different time bases.
 @frozen public struct MonotonicInstant: InstantProtocol {
-    /// Nanoseconds since the base's start.
+    /// Nanoseconds since the start of the time base.
     public let nanoseconds: Int64
 
+    /// Creates an instant.
+    /// - Parameter nanoseconds: Nanoseconds since the start of the time base.
     @inlinable public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
@@ -15,25 +17,31 @@
     /// Earlier than every real reading.
     @inlinable public static var distantPast: MonotonicInstant { MonotonicInstant(nanoseconds: .min) }
 
-    /// This instant moved by `duration`, saturating at ``distantFuture`` and ``distantPast``.
+    /// Returns this instant moved by a duration, saturating at ``distantFuture`` and ``distantPast``.
+    /// - Parameter duration: How far to move; negative to go back. Fractions of a nanosecond are rounded up.
     public func advanced(by duration: Duration) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: nanoseconds.saturatingAdding(duration.saturatedNanoseconds))
     }
 
-    /// How long from this instant until `other`; negative if `other` is earlier.
+    /// Returns how long it is from this instant to another, saturating at ±292 years.
+    /// - Parameter other: The other instant; the result is negative if it is earlier.
     public func duration(to other: MonotonicInstant) -> Duration {
         .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
     }
 
     public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
+    /// Returns an instant moved by a duration, as ``advanced(by:)`` does.
+    /// - Parameters:
+    ///   - lhs: An instant.
+    ///   - rhs: How far to move; negative to go back.
     public static func + (lhs: MonotonicInstant, rhs: Duration) -> MonotonicInstant { lhs.advanced(by: rhs) }
 }
 
 extension Duration {
-    /// Whole nanoseconds, rounded up so that no positive wait becomes zero, saturating at the ends of `Int64`.
+    /// Whole nanoseconds, rounded up so that no positive wait becomes zero, and saturating at the ends of `Int64`.
     package var saturatedNanoseconds: Int64 {
-        // First: `components` traps where a duration has more seconds than an `Int64`.
+        // First, since `components` traps if a duration has more seconds than an `Int64` can hold.
         guard self < .nanoseconds(Int64.max) else { return .max }
         guard self > .nanoseconds(Int64.min) else { return .min }
         let (seconds, attoseconds) = components
@@ -41,10 +49,10 @@ extension Duration {
         return seconds * 1_000_000_000 + nanoseconds
     }
 
-    /// Seconds as a floating-point number, for texts.
+    /// The duration in seconds, for texts.
     package var inSeconds: Double { Double(attoseconds) / 1e18 }
 
-    /// Whole seconds, rounded up: what a person is told to wait.
+    /// Whole seconds, rounded up: the wait that a person is told.
     package var wholeSecondsRoundedUp: Int64 {
         let (seconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000_000)
         return Int64(clamping: rest > 0 ? seconds + 1 : seconds)
@@ -54,8 +62,8 @@ extension Duration {
 }
 
 extension FixedWidthInteger {
-    /// Rounded down, before zero too, so that the remainder is never negative.
-    /// - Parameter divisor: above zero.
+    /// Divides and rounds down, also below zero, so that the remainder is never negative.
+    /// - Parameter divisor: Above zero.
     package func flooredDivision(by divisor: Self) -> (quotient: Self, remainder: Self) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

@@ -5,12 +5,12 @@ extension TimeBase {
     /// try await timeBase.sleep(until: start + .seconds(30))
     /// ```
     ///
-    /// - Parameter deadline: The instant to wake at or after. The sleep ends at once if it has passed, and never if it is
-    ///   ``MonotonicInstant/distantFuture``.
+    /// - Parameter deadline: The instant to wake at or after. The sleep ends at once if it has passed, and never if it
+    ///   is ``MonotonicInstant/distantFuture``.
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
     public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
-        // Also if the deadline has passed: a loop that sleeps for no time has to let others go on.
+        // Also if the deadline has passed: a loop that sleeps for zero time must let other tasks run.
         let wake = await PolicyWaiter().wait(until: deadline, on: self)
         if wake == .cancelled { throw CancellationError() }
     }

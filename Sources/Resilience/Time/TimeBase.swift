@@ -1,28 +1,36 @@
-/// Where policies read the time and have themselves woken: a monotonic clock with alarms.
+/// A monotonic clock with alarms: where policies read the time and set their wake-ups.
 ///
-/// There is one real base, ``SystemTimeBase/shared`` (`.system`), and whatever a test passes in. A policy that keeps
-/// state lives in one base, the one it was made with, and a ``Pipeline`` refuses policies of different bases, so that
-/// readings of two clocks never meet.
+/// There is one real time base, ``SystemTimeBase/shared`` (`.system`), and those that tests make. A policy that keeps
+/// state uses the time base that it was made with. A ``Pipeline`` does not accept policies of different time bases, so
+/// that readings of two clocks are never compared.
 public protocol TimeBase: AnyObject, Sendable {
-    /// The current reading. Never goes back.
+    /// The current time. It never goes back.
     var now: MonotonicInstant { get }
 
-    /// Runs `action` once at or after `deadline`, never before it. A deadline in the past fires as soon as possible.
-    /// `action` is short and does not block. Actions that are due at the same time may run at the same time.
+    /// Runs an action once, at or after a deadline, never before it.
+    ///
+    /// A deadline in the past fires as soon as possible. Actions that are due at the same time may run at the same
+    /// time.
+    /// - Parameters:
+    ///   - deadline: The earliest instant at which the action may run.
+    ///   - action: A short action that does not block.
+    /// - Returns: A receipt for ``cancel(_:)``.
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm
 
-    /// Takes an alarm back. Nothing happens if it has fired already.
+    /// Cancels an alarm. Does nothing if it has fired already.
+    /// - Parameter alarm: The receipt from ``schedule(at:_:)``.
     func cancel(_ alarm: TimeBaseAlarm)
 
-    /// Where tasks that a policy has to make are to run; nil, the default, for anywhere.
+    /// The executor for tasks that a policy makes; nil, the default, for any.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
 extension TimeBase {
+    /// No preference.
     public var taskExecutor: (any TaskExecutor)? { nil }
 
-    /// Where a task made for the current one is to run: here if the time base says so, else where the current task prefers
-    /// to, as far as the system can tell.
+    /// The executor for a task that is made on behalf of the current one: that of the time base if it names one, else
+    /// the one that the current task prefers, as far as the system can tell.
     var executorForTasks: (any TaskExecutor)? {
         if let taskExecutor { return taskExecutor }
         #if compiler(>=6.3)
@@ -34,7 +42,7 @@ extension TimeBase {
     }
 }
 
-/// The receipt for a scheduled action.
+/// The receipt for a scheduled action, with which it can be cancelled.
 public struct TimeBaseAlarm: Sendable, Hashable {
     package let slot: Int
     package let generation: UInt64
@@ -46,6 +54,6 @@ public struct TimeBaseAlarm: Sendable, Hashable {
 }
 
 extension TimeBase where Self == SystemTimeBase {
-    /// The machine's own monotonic clock, which goes on while the machine sleeps.
+    /// The machine's monotonic clock, which goes on while the machine sleeps.
     public static var system: SystemTimeBase { .shared }
 }

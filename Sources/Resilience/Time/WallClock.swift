@@ -14,9 +14,9 @@
     #error("No C library with a wall clock is known for this platform.")
 #endif
 
-/// The clock on the wall, which people set: for what is stored over restarts and for dates of HTTP, and for nothing else.
+/// The wall clock, which people can set: only for what is stored over restarts, and for HTTP dates.
 public enum WallClock {
-    /// Milliseconds since 1970-01-01 00:00:00 UTC; whole seconds on Windows and WASI.
+    /// Milliseconds since 1970-01-01 00:00:00 UTC; in whole seconds on Windows and WASI.
     public static var milliseconds: Int64 {
         #if canImport(WASILibc) || canImport(ucrt)
             return Int64(time(nil)) &* 1000
@@ -27,6 +27,6 @@ public enum WallClock {
         #endif
     }
 
-    /// Whole seconds since 1970, rounded down, so that a wait until a date comes out rounded up.
+    /// Whole seconds since 1970, rounded down, so that a wait until a date is rounded up.
     package static var epochSeconds: Int64 { milliseconds / 1000 }
 }

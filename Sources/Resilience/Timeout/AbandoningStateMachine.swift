@@ -1,10 +1,10 @@
-/// Which of two was done first: the operation, or whoever waits for it.
+/// Which came first: the end of the operation, or the departure of its caller.
 enum AbandoningStateMachine: UInt8, Equatable {
     /// → ended, → abandoned
     case running
     /// The operation ended while its caller waited.
     case ended
-    /// The caller has gone, and the operation still runs. → endedLate
+    /// The caller has left, and the operation still runs. → endedLate
     case abandoned
     case endedLate
 
@@ -14,14 +14,14 @@ enum AbandoningStateMachine: UInt8, Equatable {
         case abandon
     }
 
-    /// - Returns: whether nobody waits for it any more.
+    /// - Returns: Whether the caller has left.
     mutating func operationEnded() -> Bool {
         if self == .running { self = .ended }
         if self == .abandoned { self = .endedLate }
         return self == .endedLate
     }
 
-    /// The caller waits no longer, for whatever reason.
+    /// The caller waits no longer, for any reason.
     mutating func callerLeaves() -> Departure {
         if self == .running { self = .abandoned }
         return self == .ended ? .takeResult : .abandon

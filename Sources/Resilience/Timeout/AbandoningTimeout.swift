@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Ends the wait for what takes too long, even if that ignores cancellation: it is cancelled, and left to run on by itself.
+/// Ends the wait for an operation that takes too long, even if it ignores cancellation: the operation is cancelled, and
+/// runs on by itself.
 ///
 /// ```swift
 /// let patience = AbandoningTimeout("export", limit: .seconds(5))
@@ -11,28 +12,32 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Prefer ``Timeout`` for everything that heeds cancellation. The operation outlives its call here, so it is `@Sendable`, runs
-/// apart from the caller's actor, and its result is `Sendable`. That is also why this is no policy of a pipeline: put it
-/// around an operation, as above, or around a whole pipeline.
+/// Prefer ``Timeout`` for everything that reacts to cancellation. Here the operation may outlive its call, so it is
+/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. For the same reason this is no policy
+/// of a pipeline: put it around an operation, as above, or around a whole pipeline.
 ///
-/// What was abandoned goes on: it keeps its connection, its permit of a bulkhead further in and its share of the load until
-/// it really ends, and a retry starts another beside it. So watch ``abandoned``, and put a ``Bulkhead`` inside of it to bound
-/// it. A result that comes too late is dropped.
+/// An abandoned operation keeps its connection, its permit of an inner bulkhead and its share of the load until it
+/// really ends, and a retry starts another one. So watch ``abandoned``, and limit such operations with a ``Bulkhead``
+/// inside. A result that comes too late is dropped.
 ///
-/// A caller that is cancelled returns at once, too, and the operation is abandoned in the same way.
+/// If the caller is cancelled, it also returns at once, and the operation is abandoned in the same way.
 public final class AbandoningTimeout: Sendable, CustomStringConvertible {
+    /// The name in events and errors.
     public let name: String
+    /// How long a call may take.
     public let limit: Duration
-    /// Who is told of calls that timed out and of operations that ended late.
+    /// The observers that are told of calls that timed out and of operations that ended late.
     public let observers: PolicyObservers
+    /// The time base that the limit is measured on.
     public let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
 
+    /// Creates a timeout.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - limit: How long a call waits for its operation; above zero.
-    ///   - timeBase: The clock that the limit is measured on.
-    ///   - observers: Who is told of calls that timed out and of operations that ended late.
+    ///   - limit: How long a call may take; above 0.
+    ///   - timeBase: The time base that the limit is measured on.
+    ///   - observers: The observers that are told of calls that timed out and of operations that ended late.
     public init(
         _ name: String = "timeout", limit: Duration, timeBase: any TimeBase = .system,
         observers: PolicyObservers = PolicyObservers()
@@ -43,34 +48,41 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         self.observers = observers
     }
 
-    /// How many abandoned operations still run. One that grows is a leak.
+    /// The number of abandoned operations that still run. If it keeps growing, there is a leak.
     public var abandoned: Int { stillRunning.load(ordering: .relaxed) }
 
-    /// Runs `operation` in a task of its own, with the caller's priority and task-local values, and waits for it no longer
-    /// than the limit. Where the system can tell, the task runs on the executor that the caller's task prefers (Swift 6.3 on
-    /// Linux, macOS 26.4), and is raised in priority with the caller (Linux, macOS 26).
+    /// Runs an operation in a task of its own, and waits for it no longer than the limit.
     ///
-    /// - Returns: what the operation returned, at the limit too, if it is there when the caller looks.
-    /// - Throws: what the operation threw; ``TimedOut``; `CancellationError` if the caller was cancelled. The operation of a
-    ///   caller that was cancelled before does not run, nor does one that no thread had time for within the limit.
+    /// The task has the caller's priority and task-local values. Where the system supports it, the task runs on the
+    /// executor that the caller's task prefers (Swift 6.3 on Linux, macOS 26.4), and its priority is raised with the
+    /// caller's (Linux, macOS 26).
+    ///
+    /// The operation does not run if the caller was cancelled before, or if no thread was free for it within the limit.
+    /// - Parameter operation: What to run; at the limit it is cancelled and abandoned.
+    /// - Returns: What the operation returned, even at the limit, if the result is there when the caller looks.
+    /// - Throws: What the operation threw; ``TimedOut``; `CancellationError` if the caller was cancelled.
     public nonisolated(nonsending) func run<R: Sendable>(
         _ operation: @escaping @Sendable () async throws -> R
     ) async throws -> R {
         try await run { _ in try await operation() }
     }
 
-    /// As ``run(_:)``, for an operation that wants to know its deadline: to hand it to a pipeline by ``RunOptions``.
+    /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``. Otherwise the
+    /// same as `run` without a deadline.
+    /// - Parameter operation: What to run; it is given the instant at which it is cancelled and abandoned.
+    /// - Returns: What the operation returned, even at the limit, if the result is there when the caller looks.
+    /// - Throws: What the operation threw; ``TimedOut``; `CancellationError` if the caller was cancelled.
     public nonisolated(nonsending) func run<R: Sendable>(
         _ operation: @escaping @Sendable (_ deadline: MonotonicInstant) async throws -> R
     ) async throws -> R {
         try Task.checkCancellation()
         let deadline = timeBase.now + limit
         let call = AbandonableCall<R>()
-        // Never in the caller's thread, not even for its first step: that may block.
+        // Never on the caller's thread, not even for its first step, since that may block.
         let task = Task(executorPreference: timeBase.executorForTasks) { @concurrent [self] in
             let result: Result<R, any Error>
             do {
-                // Where every thread was busy it may be too late to begin.
+                // If all threads were busy, it may be too late to begin.
                 guard !call.isAbandoned, timeBase.now < deadline else { throw NotBegun() }
                 result = .success(try await operation(deadline))
             } catch {
@@ -81,7 +93,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         let wake = await Self.escalating(task) { await call.waiter.wait(until: deadline, on: timeBase) }
         let result = call.callerLeaves(at: timeBase.now) { stillRunning.add(1, ordering: .relaxed) }
         guard let result else {
-            // Not in the caller's thread: what the operation does when it is cancelled may block.
+            // Not on the caller's thread: what the operation does when it is cancelled may block.
             Task(executorPreference: timeBase.executorForTasks) { @concurrent in task.cancel() }
             throw wake == .expired ? timedOut(nil) : CancellationError()
         }
@@ -96,7 +108,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     private struct NotBegun: Error {}
 
-    /// Hands on to the task what the caller's priority is raised to while it waits, where the system can tell.
+    /// Raises the task's priority when the caller's is raised while it waits, where the system supports it.
     private static nonisolated(nonsending) func escalating<R>(
         _ task: Task<Void, Never>, _ wait: nonisolated(nonsending) () async -> R
     ) async -> R {
@@ -126,7 +138,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     }
 }
 
-/// One operation and whoever waits for it: the state machine, for both, and what goes from one to the other.
+/// One operation and the caller that waits for it: the state machine for both, and what one passes to the other.
 private final class AbandonableCall<R: Sendable>: Sendable {
     private struct State {
         var machine = AbandoningStateMachine.running
@@ -137,7 +149,7 @@ private final class AbandonableCall<R: Sendable>: Sendable {
     let waiter = PolicyWaiter()
     private let state = Locked(State())
 
-    /// - Returns: since when nobody waits for it; nil if somebody does.
+    /// - Returns: Since when the operation is abandoned; nil if the caller waits for it.
     func operationEnded(with result: Result<R, any Error>) -> MonotonicInstant? {
         let abandonedAt: MonotonicInstant? = state.withLock { state in
             if state.machine.operationEnded() { return state.abandonedAt }
@@ -148,11 +160,11 @@ private final class AbandonableCall<R: Sendable>: Sendable {
         return abandonedAt
     }
 
-    /// Whether nobody waits for it any more.
+    /// Whether the caller has left.
     var isAbandoned: Bool { state.withLock { $0.machine == .abandoned } }
 
-    /// - Parameter abandon: called before the operation can end late.
-    /// - Returns: the result; nil if the operation was abandoned.
+    /// - Parameter abandon: Called before the operation can end late.
+    /// - Returns: The result; nil if the operation was abandoned.
     func callerLeaves(at now: MonotonicInstant, abandon: () -> Void) -> Result<R, any Error>? {
         state.withLock { state in
             switch state.machine.callerLeaves() {

@@ -1,30 +1,31 @@
-/// Ends what takes too long, by cancelling it.
+/// Ends calls that take too long, by cancelling them.
 ///
 /// ```swift
 /// Pipeline { Timeout(limit: .seconds(30)); Retry(); Timeout(limit: .seconds(5)) }     // the whole call, and each attempt
 /// ```
 ///
-/// Cooperative: at the limit the inside is cancelled, and the call returns when the inside does. What ignores cancellation
-/// is waited for; an ``AbandoningTimeout`` waits no longer. An inside that succeeds all the same has succeeded: its result
-/// is returned. The limit is also the inside's deadline, so no policy in there waits longer than that.
+/// At the limit the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation
+/// is waited for; an ``AbandoningTimeout`` does not wait. If the inside succeeds all the same, its result is returned.
+/// The limit is also the deadline of the inside, so no policy in there waits longer.
 ///
-/// A policy further in sees what the timeout cancels as cancelled, and does not count it; one further out sees
-/// ``TimedOut``, a transient failure. So put a breaker around the timeout of the attempt.
+/// An inner policy sees the cancelled call as cancelled, and does not count it. An outer policy sees ``TimedOut``, a
+/// transient failure. So put a breaker around the timeout of the attempt.
 ///
-/// The inside runs in one child task that keeps the caller's isolation, task-local values and priority, and, where the system
-/// can tell (Swift 6.3 on Linux, macOS 26.4), the executor that the caller's task prefers.
+/// The inside runs in one child task that keeps the caller's isolation, task-local values and priority. Where the
+/// system supports it (Swift 6.3 on Linux, macOS 26.4), it also keeps the executor that the caller's task prefers.
 public struct Timeout: AroundPolicy {
+    /// The name in events and errors.
     public let name: String
-    /// nil if it differs by attempt.
+    /// How long a call may take; nil if that differs by attempt.
     public let limit: Duration?
     private let limitForAttempt: (@Sendable (_ attempt: Int) -> Duration)?
-    /// Worked out once: `Duration` is 128 bits wide.
+    /// Computed once, since `Duration` is 128 bits wide.
     private let nanoseconds: Int64
 
-    /// Creates a timeout with one limit for every attempt.
+    /// Creates a timeout.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - limit: How long the inside may take; above zero.
+    ///   - limit: How long a call may take; above 0. Beyond 292 years there is no limit.
     public init(_ name: String = "timeout", limit: Duration) {
         let limit = SettingChecks("Timeout").aboveZero(limit, "limit")
         self.name = name
@@ -33,10 +34,12 @@ public struct Timeout: AroundPolicy {
         nanoseconds = limit.saturatedNanoseconds
     }
 
-    /// A limit for each attempt of the retry around it: `Timeout { attempt in .seconds(min(attempt, 5)) }`.
+    /// Creates a timeout with a limit that differs by attempt: `Timeout { attempt in .seconds(min(attempt, 5)) }`.
     ///
-    /// - Parameter limitForAttempt: given the attempt's number, from 1. A limit of zero or less is over at once: nothing
-    ///   inside begins.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - limitForAttempt: Returns the limit of an attempt of the retry around it, given its number, from 1. With a
+    ///     limit of 0 or less, the attempt times out at once, and nothing inside begins.
     public init(_ name: String = "timeout", limitForAttempt: @escaping @Sendable (_ attempt: Int) -> Duration) {
         self.name = name
         self.limitForAttempt = limitForAttempt
@@ -44,6 +47,14 @@ public struct Timeout: AroundPolicy {
         nanoseconds = 0
     }
 
+    /// Runs the inside in a child task, and cancels it at the limit.
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - isolation: The caller's isolation.
+    ///   - inside: What is further in.
+    /// - Returns: The verdict of the inside.
+    /// - Throws: ``TimedOut`` at the limit; ``DeadlinePassed`` if the call's deadline has passed before the inside
+    ///   begins; what the inside threw.
     public func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict

@@ -1,27 +1,34 @@
-/// It took longer than its ``Timeout`` allows. It may or may not have had its effect.
+/// The call took longer than its ``Timeout`` allows. It may or may not have had its effect.
 public struct TimedOut: PolicyError, VerdictConvertible {
     /// The timeout's name.
     public let timeout: String
+    /// The limit that was exceeded.
     public let limit: Duration
-    /// What the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was abandoned, and may
-    /// still run.
+    /// The error that the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was
+    /// abandoned, and may still run.
     public let underlying: (any Error)?
 
+    /// Creates an error for a call that took too long.
+    /// - Parameters:
+    ///   - timeout: The timeout's name.
+    ///   - limit: The limit that was exceeded.
+    ///   - underlying: The error that the cancelled inside threw; nil if it was abandoned.
     public init(timeout: String, limit: Duration, underlying: (any Error)?) {
         self.timeout = timeout
         self.limit = limit
         self.underlying = underlying
     }
 
+    /// Transient: breakers count it, and retries try again.
     public var verdict: Verdict { .transient }
 
-    /// false if there was no time to begin, or a policy inside rejected the call; else nil: what was cancelled may have been
-    /// done.
+    /// false if the inside had no time to begin, or an inner policy rejected the call; else nil, since the cancelled
+    /// operation may have had its effect.
     public var reachedService: Bool? {
         underlying.flatMap { CallFailure($0).reachedService } == false ? false : nil
     }
 
-    /// What ``underlying`` asks for.
+    /// The wait that ``underlying`` names; nil if it names none.
     public var retryAfter: Duration? { underlying.flatMap { CallFailure($0).retryAfter } }
 
     public var description: String { "Timed out after \(limit.text) (\(timeout))" }

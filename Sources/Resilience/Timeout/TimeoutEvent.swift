@@ -1,8 +1,9 @@
 extension Timeout {
+    /// What a timeout tells its observers.
     public enum Event: PolicyEventDetail, Equatable {
-        /// A call is over for its limit.
+        /// A call took longer than this limit.
         case timedOut(Duration)
-        /// An operation that an ``AbandoningTimeout`` no longer waited for has ended, so long after its call.
+        /// An operation that an ``AbandoningTimeout`` had abandoned has ended, this long after its call.
         case endedLate(by: Duration)
 
         public var kind: String {

@@ -1,25 +1,26 @@
 import Synchronization
 
 extension TimeoutRace {
-    /// The limit passed before the inside ended, which then threw this.
+    /// The limit passed before the inside ended, and the inside then threw this error.
     struct Expired: Error {
         let underlying: any Error
     }
 
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
-    /// - Throws: ``Expired``; what the inside threw, if it was not for the limit.
+    /// - Throws: ``Expired`` if the limit passed first; else what the inside threw.
     static func run(
         until expiry: MonotonicInstant, on timeBase: any TimeBase, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) () async throws -> Verdict
     ) async throws -> Verdict {
         let race = TimeoutRace()
-        // Both before the inside begins: its first step may be all of it, and take for ever.
+        // The alarm and the cancellation handler are set before the inside begins: its first step may be all of it, and
+        // take for ever.
         let alarm = timeBase.schedule(at: expiry) { race.limitPassed() }
         defer { timeBase.cancel(alarm) }
         do {
             return try await withoutActuallyEscaping(inside) { inside in
-                // Safe: the child runs in the caller's isolation, and the caller does nothing until the child has ended;
-                // the two never touch at the same time what the closure captured.
+                // Safe: the child runs in the caller's isolation, and the caller does nothing until the child has
+                // ended, so the two never use what the closure captured at the same time.
                 nonisolated(unsafe) let inside = inside
                 return try await withTaskCancellationHandler {
                     let child = Task<Verdict, any Error>.startingHere(on: timeBase.executorForTasks) {
@@ -41,10 +42,10 @@ extension TimeoutRace {
 }
 
 extension Task where Failure == any Error {
-    /// A task that runs right here up to its first suspension, where the system can do that: what never suspends has ended
-    /// when this returns. Elsewhere an ordinary task.
+    /// Starts a task that runs on this thread up to its first suspension, where the system supports that: if it never
+    /// suspends, it has ended when this returns. Elsewhere an ordinary task.
     ///
-    /// The attribute lets the closure keep its caller's isolation, as it would if it were handed to `Task` itself.
+    /// The attribute lets the closure keep its caller's isolation, as if it were passed to `Task` itself.
     @inline(__always) fileprivate static func startingHere(
         on executor: (any TaskExecutor)?,
         @_inheritActorContext _ operation: sending @escaping @isolated(any) () async throws -> Success
@@ -57,13 +58,14 @@ extension Task where Failure == any Error {
     }
 }
 
-/// Who ended one call under a timeout: the state machine, for several threads, and the task to cancel.
+/// What ended one call under a timeout: the state machine, for several threads, and the task to cancel.
 final class TimeoutRace: Sendable {
     private let state = Atomic(TimeoutStateMachine.running)
-    /// The inside's task as it knows itself; 0 before it runs. Its handle exists only when its first step, which may take
-    /// long, is over.
+    /// The inside's task, as seen from within it; 0 before it runs. Its handle exists only after its first step, which
+    /// may take long.
     private let task = Atomic<UInt>(0)
-    /// Keeps the task for who may still cancel it. Safe: set once, by the caller's thread, and only let go of after that.
+    /// Keeps the task alive while it may still be cancelled. Safe: set once, by the caller's thread, and released after
+    /// that.
     nonisolated(unsafe) private var handle: Task<Verdict, any Error>?
 
     var machine: TimeoutStateMachine { state.load(ordering: .acquiring) }
@@ -71,10 +73,10 @@ final class TimeoutRace: Sendable {
     /// Called in the inside's task, before anything else.
     func insideBegan() {
         withUnsafeCurrentTask { current in
-            // As a word, for the atomic; `cancelTask()` says why it may be taken back.
+            // Stored as a word, for the atomic; `cancelTask()` says why it may be converted back.
             task.store(unsafeBitCast(current, to: UInt.self), ordering: .sequentiallyConsistent)
         }
-        // Who ended it before could not see the task, and who does from now on can.
+        // Whatever ended the call before this could not see the task; from here on it can.
         if state.load(ordering: .sequentiallyConsistent) != .running { cancelTask() }
     }
 
@@ -82,11 +84,11 @@ final class TimeoutRace: Sendable {
 
     func keep(_ handle: Task<Verdict, any Error>) { self.handle = handle }
 
-    /// - Returns: whether this is what ended it: the inside is cancelled.
+    /// - Returns: Whether the limit ended the call: the inside is cancelled.
     @discardableResult
     func limitPassed() -> Bool { cancelInside { $0.limitPassed() } }
 
-    /// - Returns: whether this is what ended it: the inside is cancelled.
+    /// - Returns: Whether the cancellation ended the call: the inside is cancelled.
     @discardableResult
     func callerCancelled() -> Bool { cancelInside { $0.callerCancelled() } }
 
@@ -98,12 +100,12 @@ final class TimeoutRace: Sendable {
 
     private func cancelTask() {
         let task = task.load(ordering: .sequentiallyConsistent)
-        // Safe: of a task other than the current one only `cancel()` is used, which may come from anywhere. And it exists
-        // as long as the race: while it runs its first step by itself, from then on by its handle.
+        // Safe: on a task other than the current one only `cancel()` is used, which any thread may call. The task
+        // exists as long as the race: during its first step because it runs, and later because of its handle.
         unsafeBitCast(task, to: UnsafeCurrentTask?.self)?.cancel()
     }
 
-    /// One input of the machine, as one step for all threads.
+    /// Applies one input to the machine, as one step for all threads.
     private func apply<Answer>(_ input: (inout TimeoutStateMachine) -> Answer) -> Answer {
         var old = state.load(ordering: .sequentiallyConsistent)
         while true {

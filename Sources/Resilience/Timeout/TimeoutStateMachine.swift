@@ -1,10 +1,10 @@
-/// Which came first: the limit, the caller's cancellation, or the end.
+/// What came first: the limit, the caller's cancellation, or the end.
 enum TimeoutStateMachine: UInt8, Equatable {
     /// → expired, → cancelled, → ended
     case running
-    /// The limit passed while it ran. What it throws now is because of that.
+    /// The limit passed while the inside ran. What it throws now is because of that.
     case expired
-    /// The caller was cancelled while it ran. What it throws now is the caller's affair.
+    /// The caller was cancelled while the inside ran. What it throws now is thrown to the caller.
     case cancelled
     case ended
 

@@ -1,13 +1,13 @@
-/// One wait of one task: it ends once, by whichever comes first.
+/// One wait of one task. It ends once: by the policy, the time or cancellation, whichever comes first.
 ///
-/// A policy that parks a call hands out a waiter and keeps it; ``resume()`` lets the call go on. Resuming before the
-/// task has begun to wait is fine, and so is resuming twice.
+/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call go on. It may be called before
+/// the task has begun to wait, and more than once.
 public final class PolicyWaiter: Sendable {
     /// How a wait ended.
     package enum Wake: Sendable, Equatable {
         /// The policy resumed it.
         case resumed
-        /// The time given for the wait has passed.
+        /// The deadline of the wait came.
         case expired
         /// The waiting task was cancelled.
         case cancelled
@@ -20,14 +20,15 @@ public final class PolicyWaiter: Sendable {
     }
 
     private let state = Locked(State.idle)
-    /// When the policy is going to let the call go on, if it knows: for one that can't wait.
+    /// When the policy will probably let the call go on, if it knows; for callers that can't wait.
     package let turn: MonotonicInstant?
 
+    /// Creates a waiter for one wait.
     public init() { turn = nil }
 
     package init(turn: MonotonicInstant?) { self.turn = turn }
 
-    /// Ends the wait: the driver asks the policy again.
+    /// Ends the wait: the pipeline asks the policy again. Does nothing if the wait has ended.
     public func resume() { end(.resumed) }
 
     package func end(_ wake: Wake) {

@@ -1,19 +1,20 @@
-/// A waiting line, in order of joining, that anybody may leave from the middle. Every operation is O(1), amortised.
+/// A waiting line in order of joining, which any member may leave. Every operation is amortised O(1).
 struct TicketLine<Member: Sendable>: Sendable {
     private(set) var members: [UInt64: Member] = [:]
-    /// Tickets in order of joining; those no longer in `members` have left. Compacted when half of it has.
+    /// Tickets in order of joining. Those that are not in `members` have left; compacted when more than half have.
     private(set) var order: [UInt64] = []
-    /// Where those begin who were not served.
+    /// The index in `order` of the first ticket that was not popped from the front.
     private(set) var first = 0
     private(set) var last: UInt64
 
-    /// - Parameter ticket: the one before the first that is given out.
+    /// - Parameter ticket: The one before the first ticket that is given out.
     init(after ticket: UInt64 = 0) { last = ticket }
 
     var count: Int { members.count }
     var isEmpty: Bool { members.isEmpty }
 
-    /// Whoever has this ticket; nil if not in line. Set to change one who is.
+    /// The member with this ticket; nil if it is not in line. Setting changes a member that is in line, and does
+    /// nothing else.
     subscript(_ ticket: UInt64) -> Member? {
         get { members[ticket] }
         set { if let newValue, members[ticket] != nil { members[ticket] = newValue } }
@@ -49,7 +50,7 @@ struct TicketLine<Member: Sendable>: Sendable {
         return nil
     }
 
-    /// - Returns: who has left; nil if they had left before.
+    /// - Returns: The member that has left; nil if it was not in line.
     @discardableResult
     mutating func leave(_ ticket: UInt64) -> Member? {
         guard let member = members.removeValue(forKey: ticket) else { return nil }
@@ -57,7 +58,8 @@ struct TicketLine<Member: Sendable>: Sendable {
         return member
     }
 
-    /// All leave, in order.
+    /// Removes all members.
+    /// - Returns: The members, in order.
     mutating func leaveAll() -> [Member] {
         let all = order[first...].compactMap { members[$0] }
         (members, order, first) = ([:], [], 0)
@@ -76,6 +78,6 @@ extension TicketLine where Member == Void {
 }
 
 extension TicketLine: Equatable where Member: Equatable {
-    /// Whoever has left makes no difference.
+    /// Lines are equal even if their compaction differs: tickets that have left make no difference.
     static func == (lhs: Self, rhs: Self) -> Bool { (lhs.last, lhs.members) == (rhs.last, rhs.members) }
 }

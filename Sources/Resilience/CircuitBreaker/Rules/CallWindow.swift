@@ -1,4 +1,4 @@
-/// Which calls a rule looks back on.
+/// The calls that a rule looks back on.
 public struct CallWindow: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case calls(Int)
@@ -8,17 +8,17 @@ public struct CallWindow: Sendable, Hashable, CustomStringConvertible {
     let kind: Kind
     private static let checks = SettingChecks("CallWindow")
 
-    /// The latest `count` calls, however long ago.
-    /// - Parameter count: 1…10 000 000. A bit each is kept.
+    /// The last `count` calls, however long ago.
+    /// - Parameter count: 1…10 000 000. One bit per call is kept.
     public static func calls(_ count: Int) -> CallWindow {
         CallWindow(kind: .calls(checks.within(1...10_000_000, count, "count")))
     }
 
-    /// The calls of the latest `length`. It moves on by a bucket at a time, so it reaches back between
-    /// `length` and one bucket less.
+    /// The calls of the last `length`. The window advances by one bucket at a time, so it covers between `length` minus
+    /// one bucket and `length`.
     /// - Parameters:
-    ///   - length: above zero; rounded up to a whole number of nanoseconds a bucket.
-    ///   - buckets: 1…100 000. Two counts each are kept, however many calls there are.
+    ///   - length: Above 0; rounded up to a whole number of nanoseconds per bucket.
+    ///   - buckets: 1…100 000. Two counts per bucket are kept, however many calls there are.
     public static func time(_ length: Duration, buckets: Int = 10) -> CallWindow {
         CallWindow(
             kind: .time(

@@ -1,29 +1,42 @@
-/// Several rules as one: opens when any of them would, or only when all of them would.
+/// Several rules as one: opens when any of them is met, or only when all of them are.
 public struct CombinedRule: TripRule {
+    /// How many of the rules must be met.
     public enum Quorum: String, Sendable, Hashable {
+        /// One rule is enough.
         case any
+        /// All rules must be met.
         case all
     }
 
+    /// How many of the rules must be met.
     public let quorum: Quorum
+    /// The rules; each counts for itself.
     public private(set) var rules: [any TripRule]
 
-    /// - Parameter rules: one or more.
+    /// Creates a rule of several rules.
+    /// - Parameters:
+    ///   - quorum: How many of the rules must be met.
+    ///   - rules: One rule or more.
     public init(_ quorum: Quorum, of rules: [any TripRule]) {
         self.quorum = quorum
         self.rules = SettingChecks("CombinedRule").require(
             !rules.isEmpty, rules, "rules", "must be at least 1", else: [ConsecutiveFailures.standard])
     }
 
-    /// Failing if any rule says so, whatever the quorum: each counts failures of its own, and the last that one of them was
-    /// waiting for may be none for the others. Else healthy if any says so.
+    /// Failing if any rule says so, whatever the quorum; else healthy if any rule says so.
+    ///
+    /// Each rule counts its own failures: the failure that meets the last rule may be none for the others.
+    /// - Parameter end: How the call ended, and when.
+    /// - Returns: What the end says about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(of: end) }
         return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
     }
 
-    /// Failing if the circuit would be open by such calls alone: with ``Quorum/any`` if any rule says so, with
-    /// ``Quorum/all`` if any says so and none says healthy.
+    /// Failing if such calls alone would open the circuit: with ``Quorum/any`` if any rule says so, with ``Quorum/all``
+    /// if any rule says so and none says healthy.
+    /// - Parameter end: How the probe ended, and when.
+    /// - Returns: What the end says about the endpoint.
     public func evidence(ofProbe end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(ofProbe: end) }
         if quorum == .all, evidence.contains(.healthy) { return .healthy }
@@ -55,14 +68,16 @@ public struct CombinedRule: TripRule {
 
     public mutating func reset() { for index in rules.indices { rules[index].reset() } }
 
-    /// Those of the first rule that counts any failures, else of the first.
+    /// The counts of the first rule that counts any failures, else of the first rule.
+    /// - Parameter now: The current time.
+    /// - Returns: What that rule has counted.
     public func counts(at now: MonotonicInstant) -> TripCounts {
         let all = rules.map { $0.counts(at: now) }
         return all.first { $0.failures > 0 } ?? all[0]
     }
 
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
-        // A rule that a success does not change says nothing.
+        // A rule that a success does not change sets no limit.
         rules.filter { $0.needs.contains(.successes) }.map { $0.tallyEnds(after: now) }.min() ?? .distantFuture
     }
 
@@ -72,7 +87,9 @@ public struct CombinedRule: TripRule {
 
     public var needs: TripRuleNeeds { rules.reduce(into: []) { $0.formUnion($1.needs) } }
 
-    /// Each rule's, after its length.
+    /// The memories of the rules, each after its length.
+    /// - Parameter now: The current time.
+    /// - Returns: All these memories in one.
     public func memory(at now: MonotonicInstant) -> [Int] {
         MemoryKind.combined.memory(
             rules.flatMap { rule in
@@ -99,9 +116,11 @@ public struct CombinedRule: TripRule {
 }
 
 extension TripRule where Self == CombinedRule {
-    /// Opens as soon as any of these rules would.
+    /// Opens as soon as any of these rules is met.
+    /// - Parameter rules: One rule or more; each counts for itself.
     public static func anyOf(_ rules: any TripRule...) -> Self { CombinedRule(.any, of: rules) }
 
-    /// Opens when all of these rules would: each by what it has counted.
+    /// Opens when all of these rules are met.
+    /// - Parameter rules: One rule or more; each counts for itself.
     public static func allOf(_ rules: any TripRule...) -> Self { CombinedRule(.all, of: rules) }
 }

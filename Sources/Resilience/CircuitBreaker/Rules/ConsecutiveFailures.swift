@@ -1,14 +1,19 @@
 /// Opens on the nth failure in a row.
 public struct ConsecutiveFailures: TripRule, Hashable {
+    /// The failure in a row that opens the circuit.
     public let limit: Int
+    /// The verdicts that count as failures.
     public let failing: VerdictSet
+    /// The verdicts that reset the count.
     public let healthy: VerdictSet
+    /// The failures in a row so far.
     public private(set) var failureCount = 0
 
+    /// Creates a rule.
     /// - Parameters:
-    ///   - limit: the failure in a row that opens the circuit; 1 or more.
-    ///   - failing: what counts.
-    ///   - healthy: what sets the count back to 0.
+    ///   - limit: The failure in a row that opens the circuit; 1 or more.
+    ///   - failing: The verdicts that count as failures.
+    ///   - healthy: The verdicts that reset the count; they have nothing in common with `failing`.
     public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
         let checks = SettingChecks("ConsecutiveFailures")
         self.limit = checks.atLeast(1, limit, "limit")
@@ -49,7 +54,7 @@ public struct ConsecutiveFailures: TripRule, Hashable {
 }
 
 extension SettingChecks {
-    /// What is failing and not healthy.
+    /// Checks that the two sets have nothing in common.
     func failing(_ failing: VerdictSet, _ healthy: VerdictSet) -> VerdictSet {
         require(
             failing.isDisjoint(with: healthy), failing, "failing",
@@ -64,16 +69,20 @@ extension Verdict {
 }
 
 extension TripRule where Self == ConsecutiveFailures {
-    /// What a circuit with three states has if not told otherwise: it opens on the 5th failure in a row.
+    /// The default of a circuit with three states: opens on the 5th failure in a row.
     public static var standard: Self { .consecutiveFailures(5) }
 
-    /// Opens on the nth transient or uncertain failure in a row. An endpoint that answers is healthy, even if it answers
-    /// "not found"; 429 neither trips nor heals.
+    /// Opens on the nth transient or uncertain failure in a row.
+    ///
+    /// A success or a permanent failure, such as a 404, resets the count: an endpoint that answers is healthy. A 429
+    /// changes nothing.
+    /// - Parameter limit: The failure in a row that opens the circuit; 1 or more.
     public static func consecutiveFailures(_ limit: Int) -> Self {
         ConsecutiveFailures(limit, failing: [.transient, .uncertain], healthy: [.success, .permanent])
     }
 
-    /// Opens on the nth 429 in a row; nothing else counts, and only a success sets the count back.
+    /// Opens on the nth 429 in a row. Nothing else counts, and only a success resets the count.
+    /// - Parameter limit: The 429 in a row that opens the circuit; 1 or more.
     public static func consecutiveThrottles(_ limit: Int) -> Self {
         ConsecutiveFailures(limit, failing: .throttled, healthy: .success)
     }

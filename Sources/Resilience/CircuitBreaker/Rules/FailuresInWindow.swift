@@ -8,19 +8,27 @@ public struct FailuresInWindow: TripRule, Hashable {
         case count(Int)
     }
 
+    /// How many failures are too many.
     public let limit: Limit
+    /// The calls that are looked back on.
     public let window: CallWindow
+    /// The number of calls in the window below which the circuit never opens.
     public let minimumCalls: Int
+    /// The verdicts that count as failures.
     public let failing: VerdictSet
+    /// The verdicts that count as calls without a failure. Calls with any other verdict are not in the window.
     public let healthy: VerdictSet
     var outcomes: OutcomeWindow
 
+    /// Creates a rule.
     /// - Parameters:
-    ///   - limit: how many failures are too many.
-    ///   - window: which calls are looked back on. What is neither failing nor healthy is not among them.
-    ///   - minimumCalls: calls in the window below which it never opens; 1 or more, and no more than the window holds.
-    ///   - failing: what counts.
-    ///   - healthy: what counts against it.
+    ///   - limit: How many failures are too many.
+    ///   - window: The calls that are looked back on.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
+    ///     than the window holds.
+    ///   - failing: The verdicts that count as failures.
+    ///   - healthy: The verdicts that count as calls without a failure; they have nothing in common with `failing`.
+    ///     Calls with any other verdict are not in the window.
     public init(
         _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
     ) {
@@ -74,7 +82,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
     func isReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
         guard counts.calls >= minimumCalls else { return false }
         return switch self {
-        // Divided, not multiplied: 3 of 30 is the number written 0.1, and 0.1 · 30 is more than 3.
+        // Divided, not multiplied: 3 / 30 is the number written 0.1, but 0.1 · 30 is more than 3.
         case .ratio(let ratio): Double(counts.failures) / Double(counts.calls) >= ratio
         case .count(let count): counts.failures >= count
         }
@@ -94,7 +102,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
 }
 
 extension TripEvidence {
-    /// nil if it says nothing.
+    /// nil for evidence that says nothing.
     fileprivate var isFailing: Bool? {
         switch self {
         case .healthy: false
@@ -109,7 +117,7 @@ extension SettingChecks {
         require(value > 0 && value <= 1, value, parameter, "must be above 0 and at most 1", else: 1)
     }
 
-    /// A number of calls: at least 1, and no more than the window holds.
+    /// Checks a number of calls: at least 1, and no more than the window holds.
     func held(by window: CallWindow, _ value: Int, _ parameter: String) -> Int {
         let value = atLeast(1, value, parameter)
         guard case .calls(let size) = window.kind else { return value }
@@ -120,11 +128,13 @@ extension SettingChecks {
 extension TripRule where Self == FailuresInWindow {
     /// Opens when this share of the latest calls failed.
     /// - Parameters:
-    ///   - ratio: above 0, at most 1.
-    ///   - window: which calls are looked back on.
-    ///   - minimumCalls: calls in the window below which it never opens; 1 or more.
-    ///   - failing: what counts.
-    ///   - healthy: what counts against it; the rest is left out.
+    ///   - ratio: The share; above 0, at most 1.
+    ///   - window: The calls that are looked back on.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
+    ///     than the window holds.
+    ///   - failing: The verdicts that count as failures.
+    ///   - healthy: The verdicts that count as calls without a failure. Calls with any other verdict are not in the
+    ///     window.
     public static func failureRatio(
         _ ratio: Double, over window: CallWindow = .calls(100), minimumCalls: Int = 10,
         failing: VerdictSet = [.transient, .uncertain], healthy: VerdictSet = [.success, .permanent]
@@ -134,10 +144,11 @@ extension TripRule where Self == FailuresInWindow {
 
     /// Opens when this many of the latest calls failed.
     /// - Parameters:
-    ///   - count: 1 or more.
-    ///   - window: which calls are looked back on.
-    ///   - failing: what counts.
-    ///   - healthy: what else is a call of the window.
+    ///   - count: The number of failures; 1 or more, and no more than the window holds.
+    ///   - window: The calls that are looked back on.
+    ///   - failing: The verdicts that count as failures.
+    ///   - healthy: The verdicts that count as calls without a failure. Calls with any other verdict are not in the
+    ///     window.
     public static func failures(
         _ count: Int, over window: CallWindow, failing: VerdictSet = [.transient, .uncertain],
         healthy: VerdictSet = [.success, .permanent]

@@ -1,11 +1,11 @@
-/// The ends of the latest calls, good or bad, in memory that does not grow.
+/// The results of the latest calls, success or failure, in memory that does not grow.
 struct OutcomeWindow: Sendable, Hashable {
     struct Counts: Sendable, Hashable {
         var failures = 0
         var calls = 0
     }
 
-    // One of the two is there. An enum of them would have to be taken out and put back at every call.
+    // One of the two is set. An enum would have to be unpacked and packed for every call.
     private(set) var latestCalls: LatestCalls?
     private(set) var latestTime: LatestTime?
     private let window: CallWindow
@@ -18,7 +18,7 @@ struct OutcomeWindow: Sendable, Hashable {
         }
     }
 
-    /// Up to when calls that come from `now` on are counted alike.
+    /// Until when calls from `now` on are counted in the same way.
     func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
         latestTime?.stretchEnds(after: now) ?? .distantFuture
     }
@@ -48,11 +48,11 @@ struct OutcomeWindow: Sendable, Hashable {
     }
 }
 
-/// The ends of the last `size` calls, a bit each, in a ring.
+/// The results of the last `size` calls, one bit each, in a ring.
 struct LatestCalls: Sendable, Hashable {
     private let size: Int
     private var bits: [UInt64]
-    /// Where the next end goes, over the oldest.
+    /// The place of the next result, which replaces the oldest.
     private var next = 0
     private(set) var counts = OutcomeWindow.Counts()
 
@@ -81,7 +81,7 @@ struct LatestCalls: Sendable, Hashable {
         next = next + 1 == size ? 0 : next + 1
     }
 
-    /// The calls' ends, oldest first, 1 for a failure.
+    /// The results, oldest first; 1 for a failure.
     var memory: [Int] {
         let oldest = counts.calls < size ? 0 : next
         return (0..<counts.calls).map { age in
@@ -98,11 +98,11 @@ struct LatestCalls: Sendable, Hashable {
 }
 
 /// Counts of the latest time, in a ring of buckets. A bucket belongs to a stretch of time, so that a gap without calls
-/// empties those that it passes.
+/// empties the buckets of that gap.
 struct LatestTime: Sendable, Hashable {
     private let width: Int64
     private var buckets: [OutcomeWindow.Counts]
-    /// The stretch of time that the newest bucket stands for.
+    /// The stretch of time of the newest bucket.
     private var newest = Int64.min
     private var sum = OutcomeWindow.Counts()
 
@@ -135,7 +135,7 @@ struct LatestTime: Sendable, Hashable {
         let stretch = stretch(of: now)
         guard stretch > newest else { return }
         if stretch.saturatingSubtracting(newest) >= Int64(buckets.count) {
-            // Nothing is left to count: O(1) where nothing was.
+            // All buckets have left the window; O(1) if they are empty already.
             if sum.calls > 0 { for index in buckets.indices { buckets[index] = OutcomeWindow.Counts() } }
             sum = OutcomeWindow.Counts()
         } else {
@@ -155,7 +155,7 @@ struct LatestTime: Sendable, Hashable {
 
     private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 
-    /// Of each bucket that has any, oldest first: how many nanoseconds ago it began, its failures, its calls.
+    /// For each bucket that is not empty, oldest first: how many nanoseconds ago it began, its failures, its calls.
     func memory(at now: MonotonicInstant) -> [Int] {
         var then = self
         then.advance(to: now)
@@ -172,7 +172,7 @@ struct LatestTime: Sendable, Hashable {
         var youngest = Int.max
         for start in stride(from: 0, to: memory.count, by: 3) {
             let (age, failures, calls) = (memory[start], memory[start + 1], memory[start + 2])
-            // No more than a bucket ever counts, so that sums cannot overflow.
+            // No more than a bucket ever counts, so that sums can't overflow.
             guard 0 <= age, age <= youngest, 0 <= failures, failures <= calls, calls <= Int(Int32.max) else {
                 return false
             }

@@ -1,26 +1,32 @@
-/// Opens when too many of the latest calls were slow: took longer than a limit. A call in flight is slow as soon as that has
-/// passed.
+/// Opens when too many of the latest calls were slow, which means that they took longer than a limit.
 ///
-/// So it opens though nothing ever comes back, and though a timeout further out cancels what is slow.
+/// A call in flight is slow as soon as the limit has passed. So the circuit opens even if no call ever returns, and
+/// even if a timeout further out cancels slow calls.
 public struct SlowCalls: TripRule, Hashable {
+    /// How many slow calls are too many.
     public let limit: FailuresInWindow.Limit
-    /// How long a call may take; one that takes longer is slow.
+    /// How long a call may take; a call that takes longer is slow.
     public let slowness: Duration
+    /// The calls that are looked back on.
     public let window: CallWindow
+    /// The number of calls in the window below which the circuit never opens.
     public let minimumCalls: Int
     private var outcomes: OutcomeWindow
     private(set) var underWay: CallsUnderWay
 
+    /// Creates a rule.
     /// - Parameters:
-    ///   - limit: how many slow calls are too many.
-    ///   - slowness: how long a call may take; above zero. A call in flight is found slow up to an eighth of it later.
-    ///   - window: which calls are looked back on.
-    ///   - minimumCalls: calls in the window below which it never opens; 1 or more, and no more than the window holds.
+    ///   - limit: How many slow calls are too many.
+    ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
+    ///     another call begins or ends.
+    ///   - window: The calls that are looked back on.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
+    ///     than the window holds.
     public init(
         _ limit: FailuresInWindow.Limit, longerThan slowness: Duration, over window: CallWindow, minimumCalls: Int
     ) {
         let slowness = SettingChecks("SlowCalls").aboveZero(slowness, "slowness")
-        // Its checks are this rule's.
+        // The checks of this type are those of this rule.
         let checked = FailuresInWindow(limit, over: window, minimumCalls: minimumCalls, failing: [], healthy: [])
         self.limit = checked.limit
         self.slowness = slowness
@@ -30,7 +36,10 @@ public struct SlowCalls: TripRule, Hashable {
         underWay = CallsUnderWay(slowness)
     }
 
-    /// What answers too late is failing. An error that comes in time says nothing.
+    /// A slow call is failing, however it ended. A call in time is healthy if it succeeded or failed permanently; any
+    /// other error says nothing.
+    /// - Parameter end: How the call ended, and when.
+    /// - Returns: What the end says about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         isSlow(end) ? .failing : end.verdict == .success || end.verdict == .permanent ? .healthy : .none
     }
@@ -44,7 +53,7 @@ public struct SlowCalls: TripRule, Hashable {
 
     public mutating func ended(_ end: CallEnd) {
         noteSlow(at: end.time)
-        // What was under way too long has been counted.
+        // A call that was in flight for too long has been counted already.
         guard let began = end.began, underWay.ended(began: began) else { return }
         let slow = isSlow(end)
         if slow || !end.verdict.saysNothing { outcomes.add(1, failing: slow, at: end.time) }
@@ -60,7 +69,9 @@ public struct SlowCalls: TripRule, Hashable {
 
     public mutating func forgetCalls() { underWay = CallsUnderWay(slowness) }
 
-    /// They are known by eighths of their limit, so only a rule with the same limit can take them.
+    /// Calls in flight are known only by eighths of the limit, so only a rule with the same limit can take them over.
+    /// - Parameter other: The rule that is replaced.
+    /// - Returns: Whether the other rule is of this type and has the same limit.
     public mutating func takeCalls(from other: any TripRule) -> Bool {
         guard let other = other as? SlowCalls, other.slowness == slowness else { return false }
         underWay = other.underWay
@@ -85,19 +96,19 @@ public struct SlowCalls: TripRule, Hashable {
     }
 }
 
-/// How many calls are under way, by when they began, in memory that does not grow: a bucket for each eighth of the time
+/// The number of calls in flight by when they began, in memory that does not grow: a bucket for each eighth of the time
 /// that they may take.
 struct CallsUnderWay: Sendable, Hashable {
     private let slowness: Int64
     private let width: Int64
     private var buckets: [Int]
-    /// Calls that began before this stretch of time are no longer here: they were slow. nil before the first call.
+    /// Calls that began before this stretch of time have been taken as slow. nil before the first call.
     private var oldest: Int64?
 
     init(_ slowness: Duration) {
         self.slowness = slowness.saturatedNanoseconds
         width = max(1, self.slowness / 8)
-        // Those that may be young enough, the one under way, and one that the limit cuts.
+        // One for each eighth, one for the current stretch, and one that the limit cuts.
         buckets = Array(repeating: 0, count: Int(self.slowness / width) + 2)
     }
 
@@ -109,7 +120,8 @@ struct CallsUnderWay: Sendable, Hashable {
         buckets[place(of: stretch)] += 1
     }
 
-    /// - Returns: whether it was still here; not if it was taken for slow, or began before anything was watched.
+    /// - Returns: Whether the call was still here. It is not if it was taken as slow, or began before calls were
+    ///   watched.
     mutating func ended(began: MonotonicInstant) -> Bool {
         let stretch = stretch(of: began.nanoseconds)
         guard let oldest, stretch >= oldest, buckets[place(of: stretch)] > 0 else { return false }
@@ -117,11 +129,11 @@ struct CallsUnderWay: Sendable, Hashable {
         return true
     }
 
-    /// Lets go of all that have been under way too long.
-    /// - Returns: how many they were.
+    /// Removes all calls that have been in flight for too long.
+    /// - Returns: How many they were.
     mutating func takeSlow(at now: MonotonicInstant) -> Int {
         guard let oldest else { return 0 }
-        // Of a stretch all are slow when the last that can have begun in it is.
+        // All calls of a stretch are slow once the last one that can have begun in it is.
         let limit = stretch(of: now.nanoseconds.saturatingSubtracting(slowness))
         guard limit > oldest else { return 0 }
         var slow = 0
@@ -139,12 +151,13 @@ struct CallsUnderWay: Sendable, Hashable {
 }
 
 extension TripRule where Self == SlowCalls {
-    /// Opens when this share of the latest calls took too long, those still under way included.
+    /// Opens when this share of the latest calls was slow, calls in flight included.
     /// - Parameters:
-    ///   - ratio: above 0, at most 1.
-    ///   - slowness: how long a call may take; above zero.
-    ///   - window: which calls are looked back on.
-    ///   - minimumCalls: calls in the window below which it never opens; 1 or more.
+    ///   - ratio: The share; above 0, at most 1.
+    ///   - slowness: How long a call may take; above 0.
+    ///   - window: The calls that are looked back on.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
+    ///     than the window holds.
     public static func slowCalls(
         _ ratio: Double, longerThan slowness: Duration, over window: CallWindow = .calls(100), minimumCalls: Int = 10
     ) -> Self {

@@ -1,62 +1,87 @@
-/// When a closed circuit opens. A pure value: it is told how calls end and counts; it knows no clock and no lock.
+/// Decides when a closed circuit opens. A pure value: it is told how calls end, and counts; it knows no clock and no
+/// lock.
 ///
 /// ```swift
 /// CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(30)), minimumCalls: 20))
 /// CircuitBreaker(tripping: .anyOf(.consecutiveFailures(5), .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))))
 /// ```
 ///
-/// A rule of your own is called under the breaker's lock: no waiting, no calling back. It may leave out everything that
-/// has a default, and is then merely slower.
+/// A rule of your own is called under the breaker's lock, so it must not wait or call back. You may leave out
+/// everything that has a default; the rule is then slower, and can't be stored.
 public protocol TripRule: Sendable, CustomStringConvertible {
-    /// What the end of a call says about the endpoint. Never asked about rejections and cancellations: they say nothing.
+    /// Returns what the end of a call says about the endpoint. Not called for rejections and cancellations, which say
+    /// nothing.
+    /// - Parameter end: How the call ended, and when.
     func evidence(of end: CallEnd) -> TripEvidence
 
-    /// What the end of a probe says, for a half-open circuit to close or to open again by. By default as of any other call.
+    /// Returns what the end of a probe says; by it a half-open circuit closes or opens again. By default the same as
+    /// for any other call.
+    /// - Parameter end: How the probe ended, and when.
     func evidence(ofProbe end: CallEnd) -> TripEvidence
 
-    /// Counts the end of a call. Cancellations and rejections come too, to a rule that needs
+    /// Counts the end of a call. Cancellations and rejections are reported only to a rule that needs
     /// ``TripRuleNeeds/calls``.
+    /// - Parameter end: How the call ended, and when.
     mutating func ended(_ end: CallEnd)
 
-    /// So many calls went well, all between `now` and the end of its ``tallyEnds(after:)``.
+    /// Counts successes. By default counts each as an end of its own.
+    /// - Parameters:
+    ///   - count: The number of successes.
+    ///   - now: The time of the first. All came between it and `tallyEnds(after: now)`.
     mutating func succeeded(_ count: Int, at now: MonotonicInstant)
 
-    /// Successes from `now` until this instant may be batched; they are delivered before any other input. `now` if each must
-    /// be delivered as it comes. A batched success costs no lock, and no look at the clock if this is the distant future.
+    /// Until when successes may be batched. They are delivered before any other input.
+    ///
+    /// A batched success costs no lock; if this is ``MonotonicInstant/distantFuture``, it does not read the clock
+    /// either.
+    /// - Parameter now: The current time.
+    /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
-    /// Whether, by what is counted, the circuit should be open. Asked when evidence is failing, and when a call begins
-    /// if the rule needs ``TripRuleNeeds/calls``: so a success never opens a circuit.
+    /// Whether, by what is counted, the circuit should be open.
+    ///
+    /// Called when evidence is failing, and, if the rule needs ``TripRuleNeeds/calls``, when a call begins. So only a
+    /// failing call, or a slow one in flight, opens a circuit.
+    /// - Parameter now: The current time.
     func isMet(at now: MonotonicInstant) -> Bool
 
-    /// Forgets everything counted.
+    /// Resets all counts.
     mutating func reset()
 
-    /// What counts at `now`, for people to read.
+    /// Returns what counts now, for people to read.
+    /// - Parameter now: The current time.
     func counts(at now: MonotonicInstant) -> TripCounts
 
-    /// A call goes in. Told only to a rule that needs ``TripRuleNeeds/calls``.
+    /// Takes the beginning of a call. Called only if the rule needs ``TripRuleNeeds/calls``.
+    /// - Parameter now: When the call began.
     mutating func began(at now: MonotonicInstant)
 
-    /// None of the calls in flight will be reported: forgets them, and keeps what is counted. For a rule that needs
+    /// Drops the calls in flight, and keeps what is counted: their ends will not be reported. For a rule that needs
     /// ``TripRuleNeeds/calls``.
     mutating func forgetCalls()
 
-    /// Takes over the calls in flight from a rule that this one takes the place of. They will be reported to this one.
-    /// - Returns: false if it can't tell which these are; then none of them will be reported. By default true of a rule
-    ///   that does not need ``TripRuleNeeds/calls``.
+    /// Takes over the calls in flight from the rule that this one replaces. Their ends will be reported to this one.
+    /// - Parameter other: The rule that is replaced.
+    /// - Returns: false if it can't tell which calls these are; then none of their ends will be reported. By default
+    ///   true if the rule does not need ``TripRuleNeeds/calls``.
     mutating func takeCalls(from other: any TripRule) -> Bool
 
-    /// What it must be told in its present state; the rest costs a call nothing.
+    /// What the rule must be told in its present state; the rest costs a call nothing. By default successes.
     var needs: TripRuleNeeds { get }
 
-    /// What is counted, to be stored or handed to a rule that takes this one's place. It begins with a mark of its kind, so
-    /// that no other kind takes it for its own; those of the package begin with 1 to 5.
+    /// Returns what is counted, to be stored, or given to a rule that replaces this one.
+    ///
+    /// It begins with a mark of its kind, so that rules of other kinds do not accept it. The marks of the package's
+    /// rules are 1 to 5. By default empty.
+    /// - Parameter now: The current time.
     func memory(at now: MonotonicInstant) -> [Int]
 
-    /// Counts on from a memory of a rule of this kind, with settings that may differ. It may come from outside: what
-    /// makes no sense is to be refused.
-    /// - Returns: false if it made no sense; then nothing has changed.
+    /// Goes on from a memory of a rule of this kind, whose settings may have been different. The memory may come from
+    /// outside: check it.
+    /// - Parameters:
+    ///   - memory: What the other rule had counted.
+    ///   - now: The time at which the memory was taken.
+    /// - Returns: false if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool
 }
 
@@ -82,13 +107,13 @@ public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Successes: without this, one more changes nothing.
+    /// Successes. Without this, one more success changes nothing.
     public static let successes = TripRuleNeeds(rawValue: 1 << 0)
     /// When each call begins, and every end.
     public static let calls = TripRuleNeeds(rawValue: 1 << 1)
 }
 
-/// What the memories of the package's rules begin with.
+/// The first number in the memories of the package's rules.
 enum MemoryKind: Int {
     case consecutive = 1
     case calls = 2
@@ -98,19 +123,27 @@ enum MemoryKind: Int {
 
     func memory(_ content: [Int]) -> [Int] { [[rawValue], content].flatMap { $0 } }
 
-    /// What follows the mark; nil if it is of another kind.
+    /// What follows the mark; nil if the memory is of another kind.
     func content(of memory: [Int]) -> [Int]? { memory.first == rawValue ? Array(memory.dropFirst()) : nil }
 }
 
-/// How one call ended, and when.
+/// How a call ended, and when.
 public struct CallEnd: Sendable, Hashable {
+    /// How the call ended.
     public let verdict: Verdict
+    /// When the call ended.
     public let time: MonotonicInstant
-    /// nil unless the rule needs ``TripRuleNeeds/calls``.
+    /// When the call began; nil unless the rule needs ``TripRuleNeeds/calls``.
     public let began: MonotonicInstant?
     /// What is known of the endpoint, whatever a rule would say: set for a health check.
     public let evidence: TripEvidence?
 
+    /// Creates the end of a call.
+    /// - Parameters:
+    ///   - verdict: How the call ended.
+    ///   - time: When the call ended.
+    ///   - began: When the call began; nil if nobody needs it.
+    ///   - evidence: What is known of the endpoint; nil if the rule decides.
     public init(
         _ verdict: Verdict, at time: MonotonicInstant, began: MonotonicInstant? = nil, evidence: TripEvidence? = nil
     ) {
@@ -123,7 +156,9 @@ public struct CallEnd: Sendable, Hashable {
 
 /// What the end of a call says about an endpoint's health.
 public enum TripEvidence: Sendable, Hashable {
+    /// The endpoint is well.
     case healthy
+    /// The endpoint is failing.
     case failing
     /// Nothing either way.
     case none
@@ -133,11 +168,16 @@ public enum TripEvidence: Sendable, Hashable {
 public struct TripCounts: Sendable, Hashable {
     /// The failures that count now.
     public let failures: Int
-    /// The count that opens the circuit, if it is as simple as that.
+    /// The number of failures that opens the circuit; nil if the rule is not as simple as that.
     public let failureLimit: Int?
-    /// The calls that count now, failures among them; nil where the rule doesn't ask how many there were.
+    /// The calls that count now, including failures; nil if the rule does not count calls.
     public let calls: Int?
 
+    /// Creates counts.
+    /// - Parameters:
+    ///   - failures: The failures that count now.
+    ///   - failureLimit: The number of failures that opens the circuit; nil if there is none.
+    ///   - calls: The calls that count now, including failures; nil if calls are not counted.
     public init(failures: Int, failureLimit: Int? = nil, calls: Int? = nil) {
         self.failures = failures
         self.failureLimit = failureLimit
