@@ -304,7 +304,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage.require(
                         dead.dropFirst().allSatisfy { $0.failures == 0 && !$0.isAttempted },
                         "what was behind it has a past")
-                    // A mutation that is appended now is not affected.
+                    // A mutation that is appended now does not die with the others.
                     try await stage.append([.trial("a4")])
                     let heads = rule == .skip ? ["b1", "a2"] : rule == .block ? ["b1"] : ["b1", "a4"]
                     try await stage.requireHeads(heads, "\(rule), and one more appended")
