@@ -37,12 +37,14 @@ public protocol MutationStore: Sendable {
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
     ///   - limit: The most heads to return.
     /// - Returns: The heads.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func heads(after position: Int64, limit: Int) async throws -> [LaneHead]
 
     /// Returns the entities that have pending mutations.
     ///
     /// - Parameter entities: The entities to ask about.
     /// - Returns: Those of them that have pending mutations, in the order asked for.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingEntities(among entities: [String]) async throws -> [String]
 
     /// Makes changes, in order, drops dead mutations beyond the limits, and then claims mutations, to be sent: all of
@@ -60,6 +62,7 @@ public protocol MutationStore: Sendable {
     ///     back.
     /// - Returns: The claimed mutations, as they are now, in the order asked for, and what was dropped. A claimed
     ///   mutation is attempted from now on.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
     ) async throws -> Applied
@@ -71,6 +74,7 @@ public protocol MutationStore: Sendable {
     ///   - limit: The most mutations to return. Large payloads may make a page shorter, but it has at least one
     ///     mutation if there is one.
     /// - Returns: The mutations.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pending(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
     /// Returns the next dead mutations after a position, in order.
@@ -79,6 +83,7 @@ public protocol MutationStore: Sendable {
     ///   - position: Only mutations at higher positions are returned; `Int64.min` for the first page.
     ///   - limit: The most mutations to return. Pages may be shorter, as those of ``pending(after:limit:)``.
     /// - Returns: The mutations.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
     /// Makes dead mutations pending again, at their old place, with no failures, no error and a new
@@ -90,28 +95,33 @@ public protocol MutationStore: Sendable {
     ///     any.
     ///   - date: Now, by the wall clock.
     /// - Returns: The number revived.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int
 
     /// Removes dead mutations.
     ///
     /// - Parameter positions: The mutations to remove; nil for all. Positions that are not dead are passed over.
     /// - Returns: The number removed.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func discard(_ positions: [Int64]?) async throws -> Int
 
     /// Marks all pending mutations as attempted, so that nothing is coalesced into them from now on.
     ///
     /// - Returns: A position that no mutation of the store is beyond; mutations added later have a higher one.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func seal() async throws -> Int64
 
     /// Removes all pending mutations up to a position.
     ///
     /// - Parameter position: The last position to remove.
     /// - Returns: The number removed.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func removePending(through position: Int64) async throws -> Int
 
     /// Returns how much the store holds.
     ///
     /// - Returns: Counts and sizes.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func totals() async throws -> QueueTotals
 
     /// Takes the sending lock.
@@ -121,6 +131,7 @@ public protocol MutationStore: Sendable {
     ///
     /// - Parameter queue: The id of the queue; every queue has its own.
     /// - Returns: Whether the queue has the lock, and whether another may have had it since.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func lock(for queue: UUID) async throws -> SendingLock
 
     /// Gives the sending lock back, if this queue has it.
@@ -132,6 +143,7 @@ public protocol MutationStore: Sendable {
     ///
     /// - Parameter name: The name of the value.
     /// - Returns: The value; nil if there is none.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func setting(_ name: String) async throws -> String?
 
     /// Keeps a value beside the mutations.
@@ -139,6 +151,7 @@ public protocol MutationStore: Sendable {
     /// - Parameters:
     ///   - name: The name of the value.
     ///   - value: The value; nil removes it.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func set(_ name: String, to value: String?) async throws
 }
 
@@ -146,6 +159,7 @@ extension MutationStore {
     /// Removes all pending mutations.
     ///
     /// - Returns: The number removed.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     public func removePending() async throws -> Int { try await removePending(through: .max) }
 
     /// Keeps all dead mutations.
