@@ -18,8 +18,8 @@ public import Resilience
 ///
 /// - A mutation leaves the store once it is acknowledged, which is when its handler has returned. After a crash before
 ///   that it is sent again, with the same idempotency key.
-/// - Mutations of one entity are sent in order. If one fails, those behind it wait, of its entity alone, and it is
-///   tried again after ``SyncQueueConfiguration/failedBackoff``.
+/// - Mutations of one entity are sent in order. If one fails, only the later ones of its entity wait, and it is tried
+///   again after ``SyncQueueConfiguration/failedBackoff``.
 /// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count as far
 ///   as other mutations get through meanwhile (``FailureCounting``). The fifth that counts, or a permanent failure,
 ///   makes the mutation dead.
@@ -235,8 +235,9 @@ public final class SyncQueue: Sendable {
 
     // MARK: Sending
 
-    /// Starts a flush soon, in the background. Call it whenever there may be something to send: after a write, when the
-    /// network is back, when the app opens.
+    /// Makes the queue flush soon, in the background. If a flush is in progress, it looks again before it ends.
+    ///
+    /// Call it whenever there may be something to send: after a write, when the network is back, when the app opens.
     public func trigger() { _ = begin() }
 
     /// Sends what is pending, once through the queue.

@@ -85,7 +85,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case outage(retryAt: MonotonicInstant)
     }
 
-    /// What the store knows of the pause.
+    /// What is known of the pause in the store.
     enum StoredPause: Sendable, Hashable {
         case unknown, none, isThere
         /// The store has another pause than the one in force.
@@ -194,7 +194,7 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
         // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
         var pausedUntil: MonotonicInstant?
-        // Nor is there for a rejection that is still to be processed.
+        // Nor is there an alarm for a 429 or a rejection that is still to be processed.
         if case .paused = lastEnd, notes.isEmpty { pausedUntil = pace.pausedUntil(at: now) }
         let trigger = flush.triggered(pausedUntil: pausedUntil)
         if trigger == .start {
