@@ -71,7 +71,7 @@
                 try? socket.close()
                 throw error
             }
-            try socket.listen()  // closes it if it fails fails
+            try socket.listen()  // closes it if it fails
             return socket
         }
 
