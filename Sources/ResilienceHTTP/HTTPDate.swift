@@ -4,13 +4,14 @@
 /// - RFC 850, obsolete: `Sunday, 06-Nov-94 08:49:37 GMT`
 /// - asctime, obsolete: `Sun Nov  6 08:49:37 1994`
 ///
-/// Case-sensitive. Dates that no calendar has (31 April, hour 24) are refused; second 60, a leap second, is allowed.
-/// The weekday must be one, but is not compared with the date: the date says all, and a wrong weekday is harmless.
+/// Case-sensitive. Dates that no calendar has (31 April, hour 24) are rejected; second 60, a leap second, is allowed.
+/// The weekday must be a valid name, but it is not compared with the date: the date alone is enough, and a wrong
+/// weekday does no harm.
 struct HTTPDate: Equatable {
     /// Seconds since 1970-01-01 00:00:00 UTC, without leap seconds; from year 0 to year 9999.
     let epochSeconds: Int64
 
-    /// - Parameter now: seconds since 1970, from which the century of a two-digit year is taken.
+    /// - Parameter now: Seconds since 1970; the century of a two-digit year is chosen by it.
     init?(_ value: String, now: Int64) {
         let cursor = FieldCursor(value)
         guard let seconds = Self.fixdate(cursor) ?? Self.rfc850(cursor, now: now) ?? Self.asctime(cursor) else {
@@ -38,8 +39,8 @@ struct HTTPDate: Equatable {
             let shortYear = cursor.number(digits: 2), cursor.skip(" "),
             let time = timeOfDay(&cursor), cursor.skip(" GMT"), cursor.isAtEnd
         else { return nil }
-        // The latest year of that ending which is not more than 50 years ahead. Asked the other way round, whether 50
-        // years before it has come, so that `now` needs no calendar of its own.
+        // The latest year with these two digits that is not more than 50 years ahead. The test is turned around (has
+        // the instant 50 years before it come?), so that `now` needs no calendar of its own.
         let year = stride(from: 9_900 + shortYear, through: 0, by: -100).first { year in
             days(year: year - 50, month: month, day: day) * secondsADay + time <= now
         }

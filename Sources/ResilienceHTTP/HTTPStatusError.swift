@@ -1,22 +1,28 @@
 public import Resilience
 
-/// A response that is not a success, thrown as an error that knows what it means.
+/// A response that is not a success, thrown as an error that carries its verdict.
 ///
 /// ```swift
 /// let verdict = Verdict(httpStatus: response.status, for: request) { response.headers[$0] }
 /// guard verdict == .success else { throw HTTPStatusError(status: response.status, verdict: verdict) }
 /// ```
 public struct HTTPStatusError: Error, VerdictConvertible, Hashable, CustomStringConvertible {
-    /// As the server sent it.
+    /// The status as the server sent it.
     public let status: Int
+    /// What the response means, as `Verdict.init(httpStatus:for:remark:now:header:)` says.
     public let verdict: Verdict
 
+    /// Creates the error.
+    ///
+    /// - Parameters:
+    ///   - status: The status as the server sent it.
+    ///   - verdict: What the response means. A pipeline with the standard classifier treats the error accordingly.
     public init(status: Int, verdict: Verdict) {
         self.status = status
         self.verdict = verdict
     }
 
-    /// For people: `HTTP status 429 (throttled, retry after 30 s)`.
+    /// Text for people: `HTTP status 429 (throttled, retry after 30 s)`.
     public var description: String { "HTTP status \(status) (\(meaning))" }
 
     private var meaning: String {

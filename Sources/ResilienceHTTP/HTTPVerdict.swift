@@ -1,7 +1,7 @@
 public import Resilience
 
 extension Verdict {
-    /// What an HTTP response means.
+    /// The meaning of an HTTP response.
     ///
     /// ```swift
     /// let request = RequestSemantics(method: "GET")
@@ -21,20 +21,21 @@ extension Verdict {
     /// | other 4xx; 501, 505, 506, 507, 508, 510, 511 | permanent |
     /// | other 5xx; outside 100...599 | as 500 (RFC 9110 §15) |
     ///
-    /// A `Retry-After` that can't be read is as good as none. The server may already have acted on a request that is
-    /// answered with a failure, so one that is not ``RequestSemantics/isRepeatable`` is only transient or throttled
-    /// where the server says that it did not: by 429, 503, or a rate limit's 403.
+    /// A `Retry-After` that can't be read counts as missing. The server may already have acted on a request although it
+    /// answered with a failure. So a request that is not ``RequestSemantics/isRepeatable`` is transient or throttled
+    /// only where the server says that it did not act: by 429, 503, or a rate limit's 403.
     ///
-    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, win over all this for any failure, of any method:
+    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, override all this for any failure, of any method:
     /// the server knows what it did with the request. `true` turns permanent into transient, or into throttled if there
     /// is a `Retry-After` too; `false` turns everything into permanent.
     ///
     /// - Parameters:
-    ///   - status: any integer.
-    ///   - request: the request that was answered.
-    ///   - remark: what the body says, if the caller reads it.
-    ///   - now: the wall clock in seconds since 1970, as for ``RetryAfter``; nil to read the machine's.
-    ///   - header: the value of the response's field of that name, whatever its case; asked with lower-case names.
+    ///   - status: Any integer.
+    ///   - request: The request that was answered.
+    ///   - remark: What the body says, if you read it; nil by default.
+    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+    ///   - header: Returns the value of a response field, whatever the case of its name in the response; called with
+    ///     lower-case names.
     public init(
         httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil,
         header: (String) -> String?
@@ -50,16 +51,23 @@ extension Verdict {
             case .some(false): .permanent
             case .some(true) where tabled != .permanent: tabled
             case .some(true): retryAfter.map { .throttled(retryAfter: $0) } ?? .transient
-            // 503 without a wait is transient too, and yet a refusal: the server did not act on the request.
+            // A 503 without `Retry-After` is transient for any request: the server did not act on it.
             case .none where tabled == .transient && status != 503:
                 Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
             case .none: tabled
             }
     }
 
-    /// What an HTTP response means, its fields given as a dictionary whose keys may be of any case.
+    /// The meaning of an HTTP response whose fields are in a dictionary, with keys of any case.
     ///
     /// Otherwise as ``init(httpStatus:for:remark:now:header:)``.
+    ///
+    /// - Parameters:
+    ///   - status: Any integer.
+    ///   - request: The request that was answered.
+    ///   - remark: What the body says, if you read it; nil by default.
+    ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+    ///   - fields: The response's fields.
     public init(
         httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil,
         fields: [String: String]
@@ -69,16 +77,20 @@ extension Verdict {
         }
     }
 
-    /// What it means that a request ended without a response, in a way that may pass: the connection was refused, reset
-    /// or lost, the name was not found, the time was up.
+    /// The meaning of a request that ended without a response, in a way that may pass: the connection was refused,
+    /// reset or lost, the name was not found, or the time limit passed.
     ///
-    /// - Parameter mayHaveBeenSent: false if it is certain that no server saw the request, as when the connection was
-    ///   refused. Then, and for a request that is ``RequestSemantics/isRepeatable``, it is transient, else uncertain.
+    /// - Parameters:
+    ///   - request: The request that failed.
+    ///   - mayHaveBeenSent: False if it is certain that no server saw the request, as when the connection was refused.
+    ///     The verdict is transient if it is false or the request is ``RequestSemantics/isRepeatable``; otherwise it is
+    ///     uncertain.
     public init(connectionFailureOf request: RequestSemantics, mayHaveBeenSent: Bool) {
         self = request.isRepeatable || !mayHaveBeenSent ? .transient : .uncertain
     }
 
-    /// What the status says, before the server's own word and before it is asked whether the request is repeatable.
+    /// The verdict by status alone. The server's `x-should-retry`, and whether the request is repeatable, are applied
+    /// later.
     private static func tabled(
         _ status: Int, _ request: RequestSemantics, _ remark: ServerRemark?, _ retryAfter: Duration?,
         _ header: (String) -> String?
@@ -92,14 +104,13 @@ extension Verdict {
         case 408, 425: .transient
         case 409 where request.hasIdempotencyKey && remark == .inFlight: .transient
         case 400...499: .permanent
-        // What was asked for is not supported, nor will be: 501, 505, and 506 and 510, which are a server's wrong
-        // set-up.
+        // The request is not supported, and won't be: 501 and 505; 506 and 510 mean a wrongly configured server.
         case 501, 505, 506, 510: .permanent
         // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in what is stored
         // (RFC 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
         case 507, 508, 511: .permanent
-        // An unknown status means what the first of its class means, and one outside 100...599 is as 5xx (RFC 9110
-        // §15). So the ones that proxies made up (520 to 530, 598, 599) are transient, as they should be.
+        // An unknown status means what the first of its class means, and one outside 100...599 is treated as 5xx (RFC
+        // 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) are transient, as they should be.
         default: .transient
         }
     }

@@ -1,4 +1,4 @@
-// Here and not in the core, which does without Foundation.
+// In this module and not in the core, because the core does not import Foundation.
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #elseif canImport(Foundation)
@@ -8,7 +8,7 @@
 #if canImport(FoundationEssentials) || canImport(Foundation)
     public import Resilience
 
-    // What an app shows of an error is its `localizedDescription`.
+    // An app shows an error's `localizedDescription`, which is its `errorDescription`.
 
     extension CircuitOpen: LocalizedError {
         public var errorDescription: String? { description }

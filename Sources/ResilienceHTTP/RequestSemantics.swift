@@ -1,26 +1,33 @@
-/// What decides whether a request may be sent twice: its method, and whether it carries an idempotency key.
+/// Whether a request may be sent twice: decided by its method, and by whether it carries an idempotency key.
 ///
 /// ```swift
 /// RequestSemantics(method: "POST").isRepeatable                           // false
 /// RequestSemantics(method: "POST", hasIdempotencyKey: true).isRepeatable  // true
 /// ```
 public struct RequestSemantics: Sendable, Hashable {
-    /// As it is sent. Methods are case-sensitive (RFC 9110 §9.1): `get` is not `GET`, and is not known to be
+    /// The method as it is sent. Methods are case-sensitive (RFC 9110 §9.1): `get` is not `GET`, and is not known to be
     /// repeatable.
     public let method: String
 
-    /// Whether the request carries an `Idempotency-Key`, or what the server takes for one, and carries the same one
-    /// each time it is sent.
+    /// Whether the request carries an `Idempotency-Key`, or the server's equivalent, and carries the same one each time
+    /// it is sent.
     public let hasIdempotencyKey: Bool
 
+    /// Creates the semantics of a request.
+    ///
+    /// - Parameters:
+    ///   - method: The method as it is sent; case-sensitive.
+    ///   - hasIdempotencyKey: Whether the request carries the same idempotency key each time it is sent. False by
+    ///     default.
     public init(method: String, hasIdempotencyKey: Bool = false) {
         self.method = method
         self.hasIdempotencyKey = hasIdempotencyKey
     }
 
-    /// Whether sending it twice has the effect of sending it once: an idempotent method (RFC 9110 §9.2.2), or a key.
+    /// Whether sending the request twice has the effect of sending it once: its method is idempotent (RFC 9110 §9.2.2),
+    /// or it carries a key.
     ///
-    /// A method not known to be idempotent is taken not to be.
+    /// A method that is not known to be idempotent counts as not idempotent.
     public var isRepeatable: Bool {
         hasIdempotencyKey || Self.idempotentMethods.contains(method)
     }

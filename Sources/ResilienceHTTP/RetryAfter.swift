@@ -1,6 +1,6 @@
 import Resilience
 
-/// The `Retry-After` field (RFC 9110 §10.2.3): how long the server asks us to wait.
+/// The `Retry-After` field (RFC 9110 §10.2.3): how long the server asks clients to wait.
 ///
 /// ```swift
 /// RetryAfter.wait("120")                                  // 120 s
@@ -9,21 +9,24 @@ import Resilience
 /// RetryAfter.wait("-5")                                   // nil: ignored, not guessed
 /// ```
 public enum RetryAfter {
-    /// The wait that `value` asks for; nil if it is not a `Retry-After` value, and is to be ignored.
+    /// Parses a `Retry-After` value into the wait that it asks for.
     ///
-    /// `value` is either a number of whole seconds, digits only, or a date in any of HTTP's three forms (§5.6.7). A
-    /// sign, a fraction, a blank or a list is none of these. Spaces and tabs around it do not count.
+    /// A value is either a number of whole seconds, digits only, or a date in any of HTTP's three forms (§5.6.7). A
+    /// sign, a fraction, a blank value or a list is neither. Spaces and tabs around the value do not count.
     ///
-    /// The wait is between zero, for a date that has passed, and `Int64.max` nanoseconds (292 years), where longer ones
-    /// end; else it is in whole seconds, and never shorter than what was asked for.
+    /// The wait is a whole number of seconds and never shorter than what was asked for. A date that has passed gives
+    /// zero. A wait above `Int64.max` nanoseconds (292 years) is cut to that.
     ///
-    /// A two-digit year is the latest one of that ending that is no more than 50 years ahead of what the date is
-    /// counted from.
+    /// A two-digit year is the latest year with these digits that is no more than 50 years after the instant that the
+    /// date is counted from.
     ///
     /// - Parameters:
-    ///   - date: the response's own `Date` field (§6.6.1). A date in `value` is counted from it, so that it does not
-    ///     matter how far our clock is off. Without it, or if it can't be read, from `now`.
-    ///   - now: the wall clock in seconds since 1970-01-01 00:00:00 UTC, rounded down; nil to read the machine's.
+    ///   - value: The field's value.
+    ///   - date: The response's own `Date` field (§6.6.1). A date in `value` is counted from it, so an inaccurate local
+    ///     clock does not matter. If it is nil, the default, or can't be read, the date is counted from `now`.
+    ///   - now: The wall clock in seconds since 1970-01-01 00:00:00 UTC, rounded down; nil, the default, reads the
+    ///     machine's.
+    /// - Returns: The wait; nil if `value` is not a `Retry-After` value, and is to be ignored.
     public static func wait(_ value: String, date: String? = nil, now: Int64? = nil) -> Duration? {
         var cursor = FieldCursor(value)
         if let seconds = cursor.numberToEnd() { return duration(seconds: seconds) }

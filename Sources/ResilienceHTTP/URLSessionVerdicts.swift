@@ -7,7 +7,9 @@
     #endif
 
     extension RequestSemantics {
-        /// The method of `request`, and whether it has an `Idempotency-Key` field that is not blank.
+        /// The method of a `URLRequest`, and whether it has an `Idempotency-Key` field that is not blank.
+        ///
+        /// - Parameter request: The request. Without a method it counts as `GET`.
         public init(_ request: URLRequest) {
             let key = FieldCursor(request.value(forHTTPHeaderField: "Idempotency-Key") ?? "")
             self.init(method: request.httpMethod ?? "GET", hasIdempotencyKey: !key.isAtEnd)
@@ -21,6 +23,12 @@
         /// let (data, response) = try await session.data(for: request)
         /// let verdict = (response as? HTTPURLResponse)?.verdict(for: RequestSemantics(request)) ?? .success
         /// ```
+        ///
+        /// - Parameters:
+        ///   - request: The request that was answered.
+        ///   - remark: What the body says, if you read it; nil by default.
+        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+        /// - Returns: The verdict.
         public func verdict(for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil) -> Verdict {
             Verdict(httpStatus: statusCode, for: request, remark: remark, now: now) {
                 value(forHTTPHeaderField: $0)
@@ -29,22 +37,26 @@
     }
 
     extension URLError {
-        /// What this failure of `request` means.
+        /// What this failure of a request means.
         ///
-        /// - ``isOffline``: transient, of any method, because no server saw the request.
+        /// - ``isOffline``: transient, for any method, because no server saw the request.
         /// - Connection lost or reset, timeout, a handshake or an answer cut short, an unknown failure: transient if
-        ///   the request is ``RequestSemantics/isRepeatable``, else uncertain, because a server may have acted on it.
-        /// - All else, which will be the same the next time: permanent. A certificate that is not trusted, a bad URL, a
-        ///   redirect loop, a missing sign-in, contents that can't be decoded or stored.
+        ///   the request is ``RequestSemantics/isRepeatable``; otherwise uncertain, because a server may have acted on
+        ///   it.
+        /// - Everything else, which will be the same the next time: permanent. Examples are a certificate that is not
+        ///   trusted, a bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
         ///
-        /// `URLError.cancelled` is permanent too: that the caller's own task is cancelled shows in the task, not in the
-        /// error, and in any other task it means that somebody refused the connection for good.
+        /// `URLError.cancelled` is permanent too. Whether the caller's own task is cancelled shows in the task, not in
+        /// the error; in a task that is not cancelled, the error means that the connection was rejected for good.
+        ///
+        /// - Parameter request: The request that failed.
+        /// - Returns: The verdict.
         public func verdict(for request: RequestSemantics) -> Verdict {
             if isOffline { return Verdict(connectionFailureOf: request, mayHaveBeenSent: false) }
             return switch code {
-            // A handshake that fails on a bad line and one that always fails look the same here. It counts as sent
-            // since TLS 1.3 lets a client send before the server has agreed to its certificate. A connection closed
-            // without an answer is a bad response on Linux.
+            // A handshake that fails on a bad line and one that always fails look the same here. It counts as sent,
+            // since TLS 1.3 lets a client send before the server has agreed to its certificate. On Linux a connection
+            // closed without an answer is a bad response.
             case .networkConnectionLost, .timedOut, .secureConnectionFailed, .badServerResponse, .cannotParseResponse,
                 .unknown:
                 Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
@@ -52,11 +64,11 @@
             }
         }
 
-        /// Whether the request never reached a server: no network, or none that may be used, no such host, or nobody
-        /// who accepts connections there.
+        /// Whether the request never reached a server: there is no network, or none that may be used, the host does not
+        /// exist, or it accepts no connection.
         ///
-        /// The error does not tell whether a redirect was followed first, after which another server has seen the
-        /// request. Who posts to a server that answers so should not follow redirects in the session.
+        /// The error does not tell whether a redirect was followed first; if one was, another server has seen the
+        /// request. If you post to a server that answers with redirects, don't follow them in the session.
         public var isOffline: Bool {
             switch code {
             case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive: true
@@ -67,8 +79,14 @@
     }
 
     extension Classifier {
-        /// For a pipeline whose calls are all `request`s through `URLSession`: judges thrown `URLError`s, and leaves
-        /// the rest to ``Classifier/standard``, which would take any of them for transient, the lost POST as well.
+        /// Creates a classifier for a pipeline whose calls all send one kind of request through `URLSession`.
+        ///
+        /// It judges a thrown `URLError` by its `verdict(for:)`, and ``TimedOut`` as a request that may have been sent.
+        /// It leaves the rest to ``Classifier/standard``, which would judge each of these transient, even for a lost
+        /// POST.
+        ///
+        /// - Parameter request: The semantics of the requests.
+        /// - Returns: The classifier.
         public static func urlSession(for request: RequestSemantics) -> Classifier {
             Classifier { error in
                 switch error {

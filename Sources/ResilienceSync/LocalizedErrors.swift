@@ -4,7 +4,7 @@
     public import Foundation
 #endif
 
-// What an app shows of an error is its `localizedDescription`. Those of the core are in ResilienceHTTP.
+// An app shows an error's `localizedDescription`. The core's errors are extended in ResilienceHTTP.
 
 extension SyncQueueError: LocalizedError {
     public var errorDescription: String? { description }

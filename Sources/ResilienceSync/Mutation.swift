@@ -4,32 +4,40 @@
     public import Foundation
 #endif
 
-/// A change that must reach the other side, sooner or later, once.
+/// A change that must reach the other side once, sooner or later.
 public struct Mutation: Sendable, Hashable, Codable {
     /// What a mutation does to its entity.
     public enum Operation: String, Sendable, Hashable, Codable, CaseIterable {
+        /// The entity is created, changed or deleted.
         case create, update, delete
     }
 
-    /// The caller's own name for it, unique in its queue.
+    /// The mutation's id, chosen by the caller and unique in its queue.
     public let id: String
-    /// What it changes. Mutations of one entity are sent in the order they were enqueued.
+    /// The entity that it changes. Mutations of one entity are sent in the order in which they were enqueued.
     public let entity: String
-    /// What sort of change it is; it chooses the handler that sends it.
+    /// The sort of change, which chooses the handler that sends it.
     public let kind: String
     /// What it does to its entity, for ``Coalescing``; nil keeps it apart from all others.
     public let operation: Operation?
-    /// What is sent. The queue does not look into it.
+    /// The content to send. The queue does not look into it.
     public let payload: Data
-    /// Goes with every attempt, over retries and restarts, so that the other side can tell a repetition from a new one.
+    /// The key that goes with every attempt, over retries and restarts, so that the other side can recognize a
+    /// repetition.
     public let idempotencyKey: String
-    /// When it was made, by the wall clock.
+    /// When the mutation was made, by the wall clock.
     public let createdAt: Date
 
+    /// Creates a mutation.
+    ///
     /// - Parameters:
-    ///   - id: unique in its queue; a fresh UUID by default.
-    ///   - payload: what the handler sends; empty by default, as for a delete.
-    ///   - idempotencyKey: 1 to 255 characters; a fresh UUID by default.
+    ///   - id: An id that is unique in its queue; a new UUID by default.
+    ///   - entity: The entity that it changes.
+    ///   - kind: The sort of change, which chooses the handler that sends it.
+    ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
+    ///   - payload: The content to send; empty by default, as for a delete.
+    ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
+    ///   - createdAt: When it was made, by the wall clock; now by default.
     public init(
         id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
@@ -47,25 +55,37 @@ public struct Mutation: Sendable, Hashable, Codable {
 
 /// A mutation in a store, and how it has fared.
 public struct StoredMutation: Sendable, Hashable {
-    /// Its place in the queue: higher is later. Never given twice, not even after a removal.
+    /// The mutation's place in the queue: higher is later. Never given twice, not even after a removal.
     public let position: Int64
+    /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
-    /// Since when it is in the queue, by the wall clock; for the age limit.
+    /// Since when it is in the queue as it is now, by the wall clock; the age limit counts from here.
     public var queuedAt: Date
-    /// Whether it may have been sent before; then nothing is coalesced into it.
+    /// Whether it may have been sent before. If so, nothing is coalesced into it.
     public var isAttempted: Bool
-    /// Attempts that failed by the mutation's own fault; being throttled or offline is not.
+    /// The number of attempts that failed by the mutation's own fault. Being throttled or offline does not count.
     public var failures: Int
-    /// What the last such failure said, or why it was set aside. The stores keep 1 000 Unicode scalars of it at most: of a
-    /// longer text the first 999, and "…".
+    /// What the last such failure said, or why the mutation died. The stores keep at most 1 000 Unicode scalars: the
+    /// first 999 of a longer text, and "…".
     public var lastError: String?
-    /// When it was set aside, by the wall clock; nil while it is pending. If the clock was set back before that time, when that
-    /// was noticed.
+    /// When the mutation died, by the wall clock; nil while it is pending. If the clock was set back before that time
+    /// since, this is when that was noticed.
     public var diedAt: Date?
-    /// Whether the other side has got a later mutation of its entity since it was set aside, or may have: one that is pending
-    /// and attempted. To send this one now could put what is old over what is new.
+    /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
+    /// pending and attempted. Sending this one now could overwrite newer state with older.
     public var isOvertaken: Bool
 
+    /// Creates a stored mutation.
+    ///
+    /// - Parameters:
+    ///   - position: Its place in the queue.
+    ///   - mutation: The mutation itself.
+    ///   - queuedAt: Since when it is in the queue, by the wall clock.
+    ///   - isAttempted: Whether it may have been sent before.
+    ///   - failures: The number of attempts that failed by its own fault.
+    ///   - lastError: What the last such failure said, or why it died.
+    ///   - diedAt: When it died; nil if it is pending.
+    ///   - isOvertaken: Whether the other side has received a later mutation of its entity, or may have.
     public init(
         position: Int64, mutation: Mutation, queuedAt: Date, isAttempted: Bool = false, failures: Int = 0,
         lastError: String? = nil, diedAt: Date? = nil, isOvertaken: Bool = false
@@ -80,7 +100,7 @@ public struct StoredMutation: Sendable, Hashable {
         self.isOvertaken = isOvertaken
     }
 
-    /// What a store keeps of an error: a server's answer may be megabytes long.
+    /// The part of an error's text that a store keeps: a server's answer may be megabytes long.
     static func bounded(_ error: String) -> String {
         let limit = 1_000
         let scalars = error.unicodeScalars

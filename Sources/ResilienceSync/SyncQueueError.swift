@@ -1,16 +1,17 @@
-/// What a ``SyncQueue`` or its store can complain of.
+/// An error of a ``SyncQueue`` or its store.
 public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
     /// A mutation with this id is in the queue already.
     case duplicate(id: String)
-    /// The mutation can't be enqueued as it is.
+    /// The mutation can't be enqueued, for this reason.
     case invalid(id: String, reason: String)
-    /// The queue holds as much as it may, and would hold this much. Nothing was enqueued.
+    /// The queue is full: it would hold this many mutations and bytes. Nothing was enqueued.
     case full(count: Int, bytes: Int)
-    /// The file is not a queue of ours, or can't be read. It was left as it is.
+    /// The file or database is not the queue's, or can't be read. It was left as it is.
     case unreadable(path: String, reason: String)
     /// The file was written by a newer version of this package. It was left as it is.
     case newerSchema(path: String, version: Int)
-    /// The file can't be read or written now: a full disk, a lock that is not let go of. Nothing was changed.
+    /// The file can't be read or written now, for example because the disk is full or another process holds a lock.
+    /// Nothing was changed.
     case storeFailed(path: String, reason: String)
     /// The queue was stopped.
     case stopped

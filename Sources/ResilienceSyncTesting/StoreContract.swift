@@ -1,7 +1,7 @@
 public import ResilienceSync
 public import ResilienceTesting
 
-/// Puts a store through what a queue can ask of it, and says what it does wrong.
+/// Checks that a store keeps the contract of `MutationStore`, and reports what it does wrong.
 ///
 /// ```swift
 /// @Test func contract() async {
@@ -10,17 +10,21 @@ public import ResilienceTesting
 /// }
 /// ```
 ///
-/// It makes the store anew for each trial, and it must be empty then. The trials: order and pages; duplicates, and that
-/// appending is all or nothing; lanes, their heads and what blocks them; claims; the sending lock; coalescing; limits; reviving, discarding, limits of what is dead, and
-/// clearing; totals, settings, texts of any characters; many tasks at the same time; and a random walk beside a slow and
-/// obvious model, in which everything that can be read is compared after each step.
+/// It makes a new, empty store for each trial. The trials: order and pages; duplicates, and that appending is all or
+/// nothing; lanes, their heads and what blocks them; claims; the sending lock; coalescing; limits; reviving,
+/// discarding, limits of dead mutations, and clearing; totals, settings, texts of any characters; many tasks at the
+/// same time; and a random walk beside a slow and obvious model, in which everything that can be read is compared after
+/// each step.
 public struct StoreContract<Store: MutationStore>: Sendable {
     private let make: @Sendable () async throws -> Store
     private let reopening: (@Sendable (Store) async throws -> Store)?
 
+    /// Creates the contract of a store.
+    ///
     /// - Parameters:
-    ///   - make: makes an empty store.
-    ///   - reopening: for a store that lasts: makes another of the same file or place, as after a restart.
+    ///   - make: Makes an empty store. Called for each trial.
+    ///   - reopening: For a durable store: opens the same file or place again, as after a restart. Without it, no trial
+    ///     restarts the store.
     public init(
         _ make: @escaping @Sendable () async throws -> Store,
         reopening: (@Sendable (Store) async throws -> Store)? = nil
@@ -30,10 +34,12 @@ public struct StoreContract<Store: MutationStore>: Sendable {
     }
 
     /// Carries out all trials.
+    ///
     /// - Parameters:
-    ///   - steps: of the random walk.
-    ///   - tasks: at the same time.
-    ///   - seed: for what is random.
+    ///   - steps: The number of steps of the random walk; 1 000 by default.
+    ///   - tasks: The number of tasks that use the store at the same time; 32 by default.
+    ///   - seed: Seeds everything random.
+    /// - Returns: What the trials found.
     public func check(steps: Int = 1_000, tasks: Int = 32, seed: UInt64 = 1) async -> StoreContractReport {
         var report = StoreContractReport()
         for trial in StoreTrial<Store>.all(steps: steps, tasks: tasks, seed: seed) {
@@ -53,10 +59,11 @@ public struct StoreContract<Store: MutationStore>: Sendable {
     }
 }
 
-/// What ``StoreContract/check(steps:tasks:seed:)`` found.
+/// The result of ``StoreContract/check(steps:tasks:seed:)``.
 public struct StoreContractReport: Sendable, CustomStringConvertible {
+    /// What the store did wrong; empty if it keeps the contract.
     public fileprivate(set) var violations: [ContractViolation] = []
-    /// Trials carried out.
+    /// The number of trials carried out.
     public fileprivate(set) var trials = 0
 
     public var description: String { violations.map { "\($0)\n" }.joined() + "\(trials) trials" }

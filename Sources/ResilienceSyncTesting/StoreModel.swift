@@ -6,14 +6,14 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// What a store must do, without a thought for how long it takes.
+/// What a store must do, written without regard to speed.
 struct StoreModel {
     enum State { case pending, dead, blocking }
 
     struct Row {
         var stored: StoredMutation
         var state = State.pending
-        /// Of two that are dead, the one that died first has the lower one.
+        /// The number of its death: of two dead mutations, the one that died first has the lower number.
         var death = 0
     }
 
@@ -32,7 +32,7 @@ struct StoreModel {
     }
     var bytes: Int { pending.reduce(0) { $0 + $1.mutation.payload.count } }
 
-    /// Also one behind which a later one is, or was, under way.
+    /// A dead mutation is also overtaken if a later one of its lane is pending and attempted.
     private func isOvertaken(_ row: Row) -> Bool {
         row.stored.isOvertaken
             || rows.contains { later in
@@ -176,7 +176,7 @@ struct StoreModel {
 
     mutating func revive(_ positions: [Int64]?, evenOvertaken: Bool, _ date: Date) -> Int {
         var count = 0
-        // As they are before any is revived.
+        // Decided before any is revived.
         let isMeant = rows.map { evenOvertaken || !isOvertaken($0) }
         for index in rows.indices
         where rows[index].state != .pending && rows[index].isAmong(positions) && isMeant[index] {
@@ -212,7 +212,7 @@ struct StoreModel {
 }
 
 extension StoreModel.Row {
-    /// Of two dead ones, whether the one makes room before the other.
+    /// Whether the first of two dead mutations is dropped before the other.
     fileprivate static func goesBefore(_ one: Self, _ other: Self) -> Bool {
         func order(_ row: Self) -> (Int, Int) { (row.state == .blocking ? 1 : 0, row.death) }
         return order(one) < order(other)

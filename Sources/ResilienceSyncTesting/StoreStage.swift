@@ -7,7 +7,7 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// One trial's store, and what was wrong with it.
+/// One trial's store, and the problems found with it.
 final class StoreStage<Store: MutationStore>: Sendable {
     private let current: Locked<Store>
     private let reopening: (@Sendable (Store) async throws -> Store)?
@@ -43,7 +43,7 @@ final class StoreStage<Store: MutationStore>: Sendable {
         }
     }
 
-    /// As after a restart, if the store lasts.
+    /// Opens the store again, as after a restart, if it is durable.
     func reopen() async throws {
         guard let reopening else { return }
         let next = try await reopening(store)
@@ -52,7 +52,7 @@ final class StoreStage<Store: MutationStore>: Sendable {
 
     // MARK: Short forms
 
-    /// Appends, each by itself unless the rules say otherwise.
+    /// Appends mutations, without coalescing unless the rules say otherwise.
     @discardableResult
     func append(_ mutations: [Mutation], _ rules: AppendRules = AppendRules(coalescing: .off)) async throws -> Appended
     {
@@ -74,7 +74,7 @@ final class StoreStage<Store: MutationStore>: Sendable {
 
     func heads() async throws -> [LaneHead] { try await store.heads(after: .min, limit: 1_000) }
 
-    /// The position of a pending one, by its id.
+    /// The position of a pending mutation, by its id.
     func position(of id: String) async throws -> Int64 {
         guard let stored = try await pending().first(where: { $0.mutation.id == id }) else {
             throw StoreContractFailure(description: "\"\(id)\" is not pending")
@@ -118,7 +118,7 @@ struct StoreContractFailure: Error, CustomStringConvertible {
 }
 
 extension Mutation {
-    /// Of the entity that its id begins with: "a1" and "a2" are two of "a".
+    /// A mutation whose entity is its id without the number: "a1" and "a2" are two of "a".
     static func trial(
         _ id: String, _ operation: Operation? = nil, kind: String = "kind", payload: String = "", key: String? = nil
     ) -> Mutation {

@@ -52,7 +52,7 @@ extension StoreTrial {
                 stage.require(
                     after.first?.mutation.id == "a1" && after.first?.mutation.idempotencyKey == "new key",
                     "the id is the later one's, or the key the earlier one's")
-                // The later one's id was never taken.
+                // The later one's id was not stored, so it is still free.
                 try await stage.append([.trial("a2", .create)])
             },
             StoreTrial("nothing is coalesced into what may have been sent") { stage in
@@ -142,7 +142,7 @@ extension StoreTrial {
                 stage.require(payload == Data("12".utf8), "what was refused was merged")
                 try await stage.append([.trial("c1", payload: "567890")], rules)
                 try await stage.requirePending(["a1", "b1", "c1"], "just as much as there may be")
-                // What makes it no fuller.
+                // Appends that make the store no fuller.
                 try await stage.append([.trial("a2", .delete, payload: "1")], rules)
                 try await stage.append([], AppendRules(maxCount: 1))
                 try await stage.apply([.acknowledged(try await stage.position(of: "b1"))])
@@ -164,7 +164,7 @@ extension StoreTrial {
             StoreTrial("dropping the oldest for bytes") { stage in
                 try await stage.append([.trial("a1", .update, payload: "123"), .trial("b1", payload: "456")])
                 let rules = AppendRules(maxBytes: 7, overflow: .dropOldest, coalescing: .lastWriteWins)
-                // Not the one that takes it up, though it is the oldest.
+                // The one that is merged into is not dropped, though it is the oldest.
                 let merged = try await stage.append([.trial("a2", .update, payload: "12345")], rules)
                 stage.require(merged.dropped == ["b1"], "dropped are \(merged.dropped)")
                 try await stage.append([.trial("c1", payload: "67"), .trial("d1", payload: "8")], rules)
@@ -228,7 +228,7 @@ extension StoreTrial {
                 let even = try await stage.store.revive([positions[0]], evenOvertaken: true, at: stage.now)
                 stage.require(even == 1, "\(even) are revived, even overtaken")
                 try await stage.requireHeads(["a1", "b1"], "both are revived")
-                // It has not become any younger.
+                // It is still older than what was delivered.
                 try await stage.apply([.parked(positions[0], error: "x", rest: .skip)])
                 let still = try await stage.dead().map(\.isOvertaken)
                 stage.require(still == [true], "what was overtaken before is no more")
@@ -246,17 +246,17 @@ extension StoreTrial {
                     let found = try await stage.dead().map(\.isOvertaken)
                     stage.require(found == expected, "\(problem): overtaken are \(found) instead of \(expected)")
                 }
-                // a3 is in flight, and what b2 came to is not known; c2 was never sent.
+                // a3 is in flight, and the outcome of b2 is unknown; c2 was never sent.
                 try await require([true, true, true, false], "behind them later ones were attempted")
                 let some = try await stage.store.revive([a1, b1], evenOvertaken: false, at: stage.now)
                 stage.require(some == 0, "\(some) are revived though later ones may be on the other side")
                 let one = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
                 stage.require(one == 1, "\(one) are revived instead of the one behind which nothing was attempted")
                 try await stage.requireHeads(["a3", "b2", "c1"], "one is revived")
-                // Set aside, they are in nobody's way.
+                // Dead mutations overtake no other.
                 try await stage.apply([a3, b2].map { .parked($0, error: "x", rest: .skip) })
                 try await require([false, false, false, false, false], "what was attempted is dead, too")
-                // Told by how they were before: a3 is attempted.
+                // Decided before any is revived: a3, which is attempted, is still dead then.
                 let all = try await stage.store.revive([a3, a2, a1], evenOvertaken: false, at: stage.now)
                 stage.require(all == 3, "\(all) of one lane are revived instead of 3")
                 try await stage.requireHeads(["a1", "c1"], "a lane is revived")
@@ -284,7 +284,7 @@ extension StoreTrial {
                 try await stage.reopen()
                 require(try await die(["e1"], DeadLimits(maxCount: 3), after: 11), ["c1"])
                 try await stage.requireDead(["a1", "d1", "e1"], "the clock was set back")
-                // What died later than now begins to age.
+                // A death later than now becomes now.
                 let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
                 stage.require(died == [10, 10, 11], "they died at \(died)")
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 70), [])
@@ -292,7 +292,7 @@ extension StoreTrial {
                 require(try await die(["f1"], DeadLimits(), after: 100_000), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 20), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 81), ["e1", "f1"])
-                // Of those that block their lanes, too.
+                // The same order for those that block their lanes.
                 try await stage.append([.trial("g1"), .trial("h1")])
                 require(try await die(["h1"], DeadLimits(), after: 90, rest: .block), [])
                 require(try await die(["g1"], DeadLimits(), after: 90, rest: .block), [])
@@ -319,7 +319,7 @@ extension StoreTrial {
                 try await stage.reopen()
                 let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
                 stage.require(died == [0, 0, 2], "they died at \(died)")
-                // Blocking ones when no other is left.
+                // Blocking ones are dropped when no other is left.
                 require(try await die(["e1"], DeadLimits(maxBytes: 15), after: 3), ["d1"])
                 require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 13), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 14), ["e1"])
@@ -365,7 +365,7 @@ extension StoreTrial {
 }
 
 extension StoreStage {
-    /// Each task sends what it appends to a lane of its own, and adds to one that all share.
+    /// Each task sends what it appends to a lane of its own, and adds to a lane that all share.
     func crowd(tasks: Int) async throws {
         let rounds = 5
         try await withThrowingTaskGroup(of: Void.self) { group in

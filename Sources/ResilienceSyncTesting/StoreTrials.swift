@@ -136,7 +136,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     }
                     try await stage.requirePending(["a1"], "after \(ids) were refused")
                 }
-                // Also if coalescing would leave but one of them.
+                // Even if coalescing would leave only one of them.
                 await stage.requireError(.duplicate(id: "b1"), "twice the same update") {
                     try await stage.append([.trial("b1", .update), .trial("b1", .update)], AppendRules())
                 }
@@ -304,7 +304,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage.require(
                         dead.dropFirst().allSatisfy { $0.failures == 0 && !$0.isAttempted },
                         "what was behind it has a past")
-                    // What is appended now is no part of it.
+                    // A mutation that is appended now does not die with the others.
                     try await stage.append([.trial("a4")])
                     let heads = rule == .skip ? ["b1", "a2"] : rule == .block ? ["b1"] : ["b1", "a4"]
                     try await stage.requireHeads(heads, "\(rule), and one more appended")
@@ -371,7 +371,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 StoreTrial("claims") { stage in
                     try await stage.append(["a1", "b1", "c1"].map { .trial($0, .update) })
                     try await stage.append([.trial("b2")])
-                    // One that is no head is not claimed.
+                    // A mutation that is not a head is not claimed.
                     let positions = try await stage.pending().map(\.position)
                     let claimed = try await stage.apply(
                         [.acknowledged(positions[0]), .failed(positions[2], error: "x")], claiming: positions.reversed()

@@ -8,7 +8,7 @@ import ResilienceTesting
     import Foundation
 #endif
 
-/// A store and the model, step by step through the same random history.
+/// Takes a store and the model through the same random history, step by step.
 struct StoreWalk<Store: MutationStore> {
     private let stage: StoreStage<Store>
     private var random: SeededGenerator
@@ -26,7 +26,7 @@ struct StoreWalk<Store: MutationStore> {
         date = stage.now
     }
 
-    /// Ends at the first difference: all that follows would differ, too.
+    /// Stops at the first difference, since everything after it would differ, too.
     mutating func run(steps: Int) async throws {
         for _ in 0..<steps {
             let problem = try await step()
@@ -81,7 +81,7 @@ struct StoreWalk<Store: MutationStore> {
 
     private mutating func mutation() -> Mutation {
         nextID += 1
-        // Now and then an id that is taken.
+        // Sometimes an id that is taken.
         let taken = Int.random(in: 0..<12, using: &random) == 0 ? model.rows.randomElement(using: &random) : nil
         let operations: [Mutation.Operation?] = [.create, .update, .update, .delete, nil]
         let payload = String(repeating: "x", count: Int.random(in: 0...3, using: &random))
@@ -112,7 +112,7 @@ struct StoreWalk<Store: MutationStore> {
             maxCount: chance(4) ? Int.random(in: 0...6, using: &random) : nil,
             maxBytes: chance(4) ? Int.random(in: 0...12, using: &random) : nil,
             maxAge: chance(4) ? .seconds(Int.random(in: 0...30, using: &random)) : nil)
-        // A wall clock may be set back.
+        // The wall clock may be set back.
         let date = chance(8) ? date - 20 : date
         history.append("apply \(zip(changes, targets).map { $0($1) }) claiming \(claims) keeping \(limits) at \(date)")
         var expected = model.apply(zip(changes, targets).map { $0($1) }, claiming: claims, keeping: limits, date)
@@ -129,7 +129,7 @@ struct StoreWalk<Store: MutationStore> {
         return Int64.random(in: 0...model.lastPosition + 1, using: &random)
     }
 
-    /// One in so many times.
+    /// True once in `times` on average.
     private mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
 
     private mutating func deadOnes() -> [Int64]? {
@@ -198,7 +198,7 @@ struct StoreWalk<Store: MutationStore> {
                 position: theirs(head.position), id: head.id, entity: head.entity, kind: head.kind,
                 queuedAt: head.queuedAt, failures: head.failures, bytes: head.bytes)
         }
-        // Of positions that the model has and the store never gave, the next lower that it gave.
+        // For a position that the model has and the store never gave, the highest lower one that it gave.
         let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
         let store = stage.store
         if let problem = compare(try await store.pending(after: after, limit: limit), pending, "pending") {
@@ -224,7 +224,7 @@ struct StoreWalk<Store: MutationStore> {
         return nil
     }
 
-    /// The store's position for one of the model's; one that it never gave for one it doesn't know.
+    /// The store's position for the model's position; one that the store never gave if there is none.
     private func theirs(_ position: Int64) -> Int64 { positions[position] ?? .max }
 
     private func translated(_ stored: StoredMutation) -> StoredMutation {

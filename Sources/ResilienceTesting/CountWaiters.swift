@@ -1,14 +1,14 @@
 import Resilience
 
-/// Those who wait until there are so many of something. They lie behind the lock of what is counted.
+/// Tasks that wait until a count is reached. Protected by the lock of what is counted.
 struct CountWaiters {
     private var waiting: [(count: Int, waiter: PolicyWaiter)] = []
 
-    /// How many wait.
+    /// The number of tasks that wait.
     var count: Int { waiting.count }
 
-    /// - Parameter present: how many there are already.
-    /// - Returns: nil if that is enough.
+    /// - Parameter present: The count so far.
+    /// - Returns: What to wait with; nil if the count is reached already.
     mutating func add(until count: Int, present: Int) -> PolicyWaiter? {
         guard present < count else { return nil }
         let waiter = PolicyWaiter()
@@ -16,14 +16,14 @@ struct CountWaiters {
         return waiter
     }
 
-    /// Takes out those to whom `count` is enough; they are resumed outside the lock.
+    /// Removes the waiters whose count is reached, to be resumed outside the lock.
     mutating func remove(reached count: Int) -> [PolicyWaiter] {
         let reached = waiting.filter { $0.count <= count }
         waiting.removeAll { $0.count <= count }
         return reached.map(\.waiter)
     }
 
-    /// One who was cancelled leaves nothing behind.
+    /// Removes a waiter that was cancelled.
     mutating func remove(_ waiter: PolicyWaiter) { waiting.removeAll { $0.waiter === waiter } }
 }
 
@@ -34,12 +34,12 @@ protocol Counted {
 }
 
 extension Counted {
-    /// Takes out those to whom there are enough now; they are resumed outside the lock.
+    /// Removes the waiters whose count is reached now, to be resumed outside the lock.
     mutating func takeReached() -> [PolicyWaiter] { watchers.remove(reached: count) }
 }
 
 extension Locked where Value: Counted {
-    /// Returns once there are at least `count`, or the task is cancelled.
+    /// Waits until the count is at least `count`, or the task is cancelled.
     nonisolated(nonsending) func wait(until count: Int) async {
         guard let waiter = withLock({ $0.watchers.add(until: count, present: $0.count) }) else { return }
         _ = await waiter.wait(until: .distantFuture, on: .system)

@@ -18,6 +18,7 @@ public final class EventRecorder: PolicyObserver {
 
     let state = Locked(State())
 
+    /// Creates a recorder without events.
     public init() {}
 
     public func receive(_ event: PolicyEvent) {
@@ -28,29 +29,45 @@ public final class EventRecorder: PolicyObserver {
         for watcher in watchers { watcher.resume() }
     }
 
-    /// Everything so far.
+    /// All events so far, in order.
     public var events: [PolicyEvent] { state.withLock { $0.events } }
 
-    /// What one kind of policy did.
+    /// Returns what one kind of policy did, in order.
+    ///
+    /// - Parameter kind: The type of the events' detail, such as `CircuitBreaker.Event`.
+    /// - Returns: The details of this type.
     public func events<Detail: PolicyEventDetail>(of kind: Detail.Type = Detail.self) -> [Detail] {
         events.compactMap { $0.detail as? Detail }
     }
 
-    /// The first event of this kind that fits.
+    /// Returns the first event of a kind that meets a condition.
+    ///
+    /// - Parameters:
+    ///   - kind: The type of the event's detail, such as `CircuitBreaker.Event`.
+    ///   - fits: Whether an event is the one; by default every event is.
+    /// - Returns: The event's detail; nil if there is none.
     public func first<Detail: PolicyEventDetail>(
         _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }
     ) -> Detail? {
         events(of: kind).first(where: fits)
     }
 
-    /// How many events of this kind fit.
+    /// Counts the events of a kind that meet a condition.
+    ///
+    /// - Parameters:
+    ///   - kind: The type of the events' detail, such as `CircuitBreaker.Event`.
+    ///   - fits: Whether to count an event; by default every event counts.
+    /// - Returns: The number of such events.
     public func count<Detail: PolicyEventDetail>(
         _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }
     ) -> Int {
         events(of: kind).count(where: fits)
     }
 
-    /// Whether all these came, in any order, each as often as it is listed.
+    /// Whether all these events came, in any order, each at least as often as it is listed.
+    ///
+    /// - Parameter expected: The events, of one kind.
+    /// - Returns: Whether they came.
     public func contains<Detail: PolicyEventDetail & Equatable>(allOf expected: [Detail]) -> Bool {
         var rest = events(of: Detail.self)
         return expected.allSatisfy { detail in
@@ -60,16 +77,21 @@ public final class EventRecorder: PolicyObserver {
         }
     }
 
-    /// Whether all these came in this order, others in between or not.
+    /// Whether all these events came in this order. Other events may have come in between.
+    ///
+    /// - Parameter expected: The events, of one kind.
+    /// - Returns: Whether they came in this order.
     public func contains<Detail: PolicyEventDetail & Equatable>(inOrder expected: [Detail]) -> Bool {
         var rest = expected[...]
         for detail in events(of: Detail.self) where detail == rest.first { rest.removeFirst() }
         return rest.isEmpty
     }
 
-    /// Returns once at least `count` events have come, or the task is cancelled.
+    /// Waits until at least a number of events have come, or the task is cancelled.
+    ///
+    /// - Parameter count: The number of events to wait for, counted from the beginning or the last ``reset()``.
     public nonisolated(nonsending) func waitForEvents(_ count: Int) async { await state.wait(until: count) }
 
-    /// Forgets everything.
+    /// Removes all events.
     public func reset() { state.withLock { $0.events = [] } }
 }

@@ -3,10 +3,10 @@
     import Foundation
     import Synchronization
 
-    /// Runs `work` such that Ctrl-C, a terminal that goes away, or being asked to end, cancels it; the second time the process
-    /// ends at once.
+    /// Runs `work`, and cancels it on Ctrl-C, when the terminal goes away, or on a request to end. The second time, the
+    /// process ends at once.
     func cancelledByInterrupts<R: Sendable>(_ work: @escaping @Sendable () async throws -> R) async throws -> R {
-        // Who reads our output and goes away must not end us either.
+        // A reader of the output that goes away must not end the process either.
         signal(SIGPIPE, SIG_IGN)
         let task = Task { try await work() }
         let first = FirstTime()

@@ -2,7 +2,7 @@
     import ArgumentParser
     import Foundation
 
-    /// What was asked for, checked.
+    /// The command's options, checked.
     struct Plan: Sendable, Equatable {
         enum Run: String, Sendable, CaseIterable { case naive, toolkit }
 
@@ -13,7 +13,7 @@
 
         enum Server: Sendable, Equatable {
             case ours(Report.Limit)
-            /// Somebody else's, and what is known of it.
+            /// A server at this address, and what is known of its limit.
             case at(URL, Report.Limit?)
 
             var limit: Report.Limit? {

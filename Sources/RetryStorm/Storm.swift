@@ -4,9 +4,9 @@
     import ResilienceSync
     import RetryStormInput
 
-    /// The whole demo: a backlog in a file, drained once each way.
+    /// The whole demo: a backlog in a file, drained in one way and then in the other.
     struct Storm: Sendable {
-        /// Why it ended early, for people.
+        /// Why the demo ended early, as a text for people.
         struct Failure: Error, Equatable {
             var message: String
             var exitCode: Int32 = 1
@@ -19,14 +19,14 @@
 
         struct Ending: Sendable {
             let result: Report
-            /// What keeps it from being a success.
+            /// Why it was not a success; nil if it was.
             var remark: String?
         }
 
         let plan: Plan
         let console: Console
 
-        /// - Throws: ``Failure``, and nothing else.
+        /// - Throws: ``Failure`` only.
         func run() async throws -> Ending {
             let fresh = try source()
             let file = QueueFile(plan.database)
@@ -37,13 +37,13 @@
             } catch let failure as Failure {
                 throw failure
             } catch {
-                // Nothing was sent yet: the file could not be opened or filled.
+                // Nothing was sent yet, because the file could not be opened or filled.
                 file.discard()
                 throw Failure("\(error)")
             }
         }
 
-        /// Read before a database is touched, made up only when wanted.
+        /// Reads a file before the database is touched, and generates mutations only when they are needed.
         private func source() throws -> () -> [Mutation] {
             switch plan.source {
             case .madeUp(let count, let seed):
@@ -101,7 +101,7 @@
         private func failure(
             _ error: any Error, of count: Int, deadBefore: Int, _ store: SQLiteStore, _ file: QueueFile
         ) async -> Failure {
-            // In a task of its own: this one may be cancelled, and the database would not answer.
+            // In a task of its own, because this one may be cancelled, and the database would not answer then.
             let (pending, dead) = await Task {
                 let dead = (try? await store.totals().dead) ?? deadBefore
                 return ((try? await store.totals().pending) ?? count, dead - deadBefore)
@@ -158,7 +158,8 @@
             }
         }
 
-        /// A server of our own for one run, or the one that was asked for; and who counts.
+        /// Serves one run: with a server of its own, or the one at `--url`. The body receives the address, and a
+        /// function that returns the counts of requests.
         private func serve<R>(
             _ body: (URL, (Tally) -> Ledger.Counts) async throws -> R
         ) async throws -> R {
@@ -172,7 +173,7 @@
             }
         }
 
-        /// - Parameter rate: requests a second that the server is believed to allow.
+        /// - Parameter rate: The rate that the server is believed to allow, in requests per second.
         private func progress(
             _ name: String, _ total: Int, _ tally: Tally, rate: @escaping @Sendable () -> Double? = { nil }
         ) -> @Sendable () -> ProgressLine {

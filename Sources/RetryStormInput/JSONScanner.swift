@@ -1,11 +1,11 @@
-/// Walks over JSON text (RFC 8259) and says where its parts are, so that a payload can be passed on byte by byte: to
-/// read a number and write it again may change it.
+/// Walks over JSON text (RFC 8259) and says where its parts are, so that a payload can be passed on byte by byte.
+/// Reading a number and writing it again could change it.
 ///
 /// Never traps, whatever the bytes.
 package struct JSONScanner {
     package struct Malformed: Error, Equatable {
         package let reason: String
-        /// From 1, in bytes.
+        /// The column in bytes, from 1.
         package let column: Int
     }
 
@@ -37,7 +37,7 @@ package struct JSONScanner {
         }
     }
 
-    /// Any value; its place.
+    /// Reads any value, and returns its place.
     package mutating func value(depth: Int = 0) throws(Malformed) -> Range<Int> {
         guard depth < Self.deepest else { throw malformed("nested more than \(Self.deepest) deep") }
         let start = position
@@ -57,7 +57,7 @@ package struct JSONScanner {
         return start..<position
     }
 
-    /// An object. `member` is given the place of each name, quotes included, and reads the value.
+    /// Reads an object. `member` receives the place of each name, quotes included, and reads the value.
     mutating func members(
         _ member: (inout JSONScanner, Range<Int>) throws(Malformed) -> Void
     ) throws(Malformed) {
@@ -90,7 +90,7 @@ package struct JSONScanner {
         }
     }
 
-    /// A string; its place, quotes included.
+    /// Reads a string, and returns its place, quotes included.
     mutating func string() throws(Malformed) -> Range<Int> {
         let start = position
         try expect(UInt8(ascii: "\""))

@@ -2,7 +2,8 @@ import Foundation
 import Resilience
 package import ResilienceSync
 
-/// Makes up the backlog of the storm: samples of a health app, imported all at once. The same seed, the same mutations.
+/// Generates the backlog of the storm: samples of a health app, imported all at once. The same seed gives the same
+/// mutations.
 package enum MutationGenerator {
     private static let kinds = ["steps", "heart_rate", "sleep", "workout", "weight"]
     /// 2026-01-15 00:00:00 UTC.
@@ -14,7 +15,7 @@ package enum MutationGenerator {
         return (0..<count).map { index in
             let key = hex(random.next()) + hex(random.next())
             let roll = random.next()
-            // One in eight changes an event that is there already, and has to wait for its turn.
+            // One in eight changes an event that exists already, and has to wait for its turn.
             let updates = !events.isEmpty && roll % 8 == 0
             let event = updates ? events[Int(roll / 8 % UInt64(events.count))] : index
             if !updates { events.append(event) }

@@ -1,13 +1,13 @@
 import Foundation
 package import ResilienceSync
 
-/// Reads mutations from JSON Lines: one a line, as `{"id": "…", "entity": "…", "kind": "…", "payload": …}`.
+/// Reads mutations from JSON Lines: one per line, as `{"id": "…", "entity": "…", "kind": "…", "payload": …}`.
 ///
-/// Blank lines are passed over, members of other names too. A payload is any JSON value and is sent as it is written.
-/// The idempotency key is made from the id, so that a file read twice is the same mutations.
+/// Blank lines and members with other names are ignored. A payload is any JSON value and is sent as it is written. The
+/// idempotency key is made from the id, so that reading a file twice gives the same mutations.
 package struct MutationReader {
     package struct BadInput: Error, Equatable, CustomStringConvertible {
-        /// From 1; nil if it is the file as a whole.
+        /// The line, from 1; nil if the problem is the file as a whole.
         package let line: Int?
         package let reason: String
         package var file = ""
@@ -38,7 +38,7 @@ package struct MutationReader {
         }
     }
 
-    /// The next bytes of the file, however cut.
+    /// Takes the next bytes of the file, cut anywhere.
     package mutating func take(_ bytes: some Sequence<UInt8>) throws(BadInput) {
         for byte in bytes {
             guard byte == UInt8(ascii: "\n") else {
@@ -53,7 +53,7 @@ package struct MutationReader {
         }
     }
 
-    /// The file has ended.
+    /// Ends the file, and returns the mutations.
     package mutating func finish() throws(BadInput) -> [Mutation] {
         if !rest.isEmpty { try endLine() }
         if mutations.isEmpty { throw BadInput(line: nil, reason: "there is no mutation in it") }
@@ -65,7 +65,7 @@ package struct MutationReader {
     private mutating func endLine() throws(BadInput) {
         line += 1
         defer { rest.removeAll(keepingCapacity: true) }
-        // A byte order mark is none of JSON's, and yet some editors write it.
+        // A byte order mark is not JSON, but some editors write it.
         if line == 1, rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest.removeFirst(3) }
         guard String(validating: rest, as: UTF8.self) != nil else { throw bad("not UTF-8") }
         var scanner = JSONScanner(rest)
@@ -129,7 +129,7 @@ package struct MutationReader {
             Mutation(id: id, entity: entity, kind: kind, payload: Data(payload), idempotencyKey: key))
     }
 
-    /// What may stand in a header, and is different for every id; nil if it would be too long.
+    /// A key that is valid in a header and different for every id; nil if it would be too long.
     package static func key(of id: String) -> String? {
         let unreserved = CharacterSet(
             charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

@@ -1,16 +1,18 @@
 import Resilience
 
-/// What rate a server admits, found from the requests it admits between one 429 and the next.
+/// Finds the rate that a server admits, from the requests it admits between one 429 and the next.
 ///
-/// A token bucket is empty at a 429. What it admits until the next is what has flowed in meanwhile, whatever its size: that
-/// count over that time is the rate. Windows of a clock come to the same in the long run. Two things blur it, and are
-/// learned too: a server that is full before the pause ends (`burst`), and one that doesn't fill up during it (`boldness`).
+/// A token bucket is empty at a 429. Whatever its size, it admits until the next 429 what has flowed in meanwhile, so
+/// that count divided by that time is the rate. Servers that count in windows of a clock give the same in the long run.
+/// Two things blur the measurement and are learned, too: the bucket may be full before the pause ends (`burst`), or may
+/// not fill during it (`boldness`).
 ///
-/// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows where the limit is now.
-/// That shape is CUBIC's (RFC 9438); that it keeps to a measured rate instead of a share of the last one is BBR's.
+/// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows where the limit is
+/// now. The shape is CUBIC's (RFC 9438). Keeping to a measured rate instead of a share of the last rate is BBR's.
 ///
-/// A server that admits a handful in each long wait is slow, or was closed for a while: few requests tell little. There the pace
-/// holds for two of these waits, and for four times as many after each rise that failed. In a rise it soon doubles with each step.
+/// A server that admits only a few requests per long wait is slow, or was closed for a while; few requests measure
+/// little. For such a server the pace holds for two of these waits, and for four times as many after each rise that
+/// failed. In a rise it soon doubles with each step.
 struct RateSearch: Sendable, Hashable {
     /// What happened from one 429 to the next.
     struct Run: Sendable, Hashable {
@@ -19,7 +21,7 @@ struct RateSearch: Sendable, Hashable {
         var silence: Double
         /// Seconds from the probe to the next 429.
         var activity: Double
-        /// How many of what gathered during the silence were to be sent at once.
+        /// How many of the requests that gathered during the silence were to be sent at once.
         var catchUp: Double
         /// Seconds that the server named at that 429; 0 if it named none.
         var named = 0.0
@@ -27,67 +29,68 @@ struct RateSearch: Sendable, Hashable {
         var rest = 0.0
     }
 
-    /// Requests a second that the server is believed to admit.
+    /// The rate that the server is believed to admit, in requests per second.
     private(set) var limit: Double
-    /// Requests a second to send.
+    /// The rate to send at, in requests per second.
     private(set) var pace: Double
     private let maxRate: Double
 
     /// The requests that the limit was measured with, and the seconds they took.
     private var requests = 0.0
     private var seconds = 0.0
-    /// The most that gathers during a silence.
+    /// The most requests that gather during a silence.
     private var burst = Double.infinity
-    /// Which share of what has gathered is sent at once.
+    /// The share of what has gathered that is sent at once.
     private var boldness = 1.0
     /// Seconds of the latest silence.
     private var silence = 0.0
-    /// Seconds that the server lately makes one wait.
+    /// The wait that the server imposes lately, in seconds.
     private var wait = 0.0
 
-    /// How many requests the limit is believed for.
+    /// The number of requests for which the limit is believed.
     private var trust = Self.leastTrust
-    /// For how many of the server's waits, if it is slow.
+    /// The number of the server's waits for which the limit is believed, if the server is slow.
     private var patience = Self.leastPatience
-    /// By which share the pace rises next; 0 while it holds.
+    /// The share by which the pace rises next; 0 while it holds.
     private var step = 0.0
-    /// By which factor it rose last, or will; and what it was two steps before, while it rises.
+    /// The factor by which the pace rose last, or will rise; and, in a rise, the pace two steps ago.
     private var growth = 1.0
     private var earlier = 0.0
-    /// Since when the pace is what it is, and how many of the requests sent since were acknowledged.
+    /// Since when the pace has its present value, and how many of the requests sent since were acknowledged.
     private var steppedAt = MonotonicInstant.distantPast
     private var acknowledgements = 0.0
-    /// How many more were acknowledged in this rise than the limit explains; and than one a tenth higher does, since the
-    /// measurement is too low where some of what flows in is lost.
+    /// How many more requests were acknowledged in this rise than the limit explains, and than a limit a tenth higher
+    /// explains: the measurement is too low where some of what flows in is lost.
     private var (surplus, sureSurplus) = (0.0, 0.0)
-    /// The most of it at a 429: what the server had kept; nil until one has come in a rise.
+    /// The largest surplus at a 429, which is what the server had kept; nil until a 429 has come in a rise.
     private var reserve: Double?
 
-    /// Below the limit, since going over it costs more than the difference is worth.
+    /// The pace stays below the limit, since exceeding the limit costs more than the difference is worth.
     private static let margin = 0.995
     private static let leastTrust = 8.0
     private static let mostTrust = 80.0
     private static let longestHold = 1_000.0
     private static let leastPatience = 2.0
     private static let mostPatience = 16.0
-    /// So many requests in one of the server's waits tell its rate well.
+    /// This many requests in one of the server's waits measure its rate well.
     private static let few = 20.0
-    /// The pace may be lower than one request in a wait by this factor, since waits are measured too.
+    /// The pace may be lower than one request per wait by this factor, since waits are only measured.
     private static let slack = 1.25
-    /// In this many seconds every sender looks for more once, however slow it is. So those that share a limit come to equal
-    /// shares: a 429 takes the same part from each, and the faster one meets more of them.
+    /// The seconds in which every sender tries for more once, however slow it is. So senders that share a limit
+    /// approach equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
     private static let period = 10.0
-    /// What is left after a 429 to which the pace had not risen: others have, or the limit has fallen.
+    /// The share of the pace that is left after a 429 that came while the pace held: other senders have risen, or the
+    /// limit has fallen.
     private static let cut = 0.7
 
-    /// - Parameter limit: above zero.
+    /// - Parameter limit: Above zero.
     init(limit: Double, maxRate: Double) {
         self.limit = min(limit, maxRate)
         self.maxRate = maxRate
         pace = self.limit
     }
 
-    /// The first that is known of a server.
+    /// Creates a search from the first measurement of a server.
     init(from run: Run, maxRate: Double) {
         self.init(limit: run.leastRate, maxRate: maxRate)
         (requests, seconds) = (Double(run.admitted), run.length)
@@ -96,10 +99,10 @@ struct RateSearch: Sendable, Hashable {
         settle(at: limit)
     }
 
-    /// How many of what has gathered since the last 429 to send at once.
+    /// How many of the requests that gathered since the last 429 to send at once.
     func catchUp(after silence: Double) -> Double {
         let catchUp = boldness * gathered(in: silence)
-        // A fraction of a request is within the measurement's error, and its price a whole wait.
+        // A fraction of a request is within the error of the measurement, and costs a whole wait if it is wrong.
         return isSlow ? catchUp.rounded(.down) : catchUp
     }
 
@@ -113,7 +116,7 @@ struct RateSearch: Sendable, Hashable {
         wait = max(shown, limit * wait > 2 ? 0.8 * wait : wait)
         adapt(to: run)
         if limit > 2 * before {
-            // What was measured before was an outage, not a limit.
+            // The earlier measurement was of an outage, not of a limit.
             patience = Self.leastPatience
             wait = max(shown, wait * before / limit)
         } else if wasRising {
@@ -123,12 +126,13 @@ struct RateSearch: Sendable, Hashable {
         }
     }
 
-    /// What the server names, or how long the silence was: no more than two requests' time, since others may take what is there.
+    /// The wait that the server named, or else the length of the silence, but no more than two requests take, since
+    /// other senders may use what is there.
     private func shownWait(by run: Run) -> Double { run.named > 0 ? run.named : min(run.silence, 2 / limit) }
 
     private mutating func adapt(to run: Run) {
         let admitted = Double(run.admitted)
-        // What it admitted beyond the limit had gathered.
+        // What the server admitted beyond the limit had gathered.
         let found = admitted - limit * run.activity
         let isSoon = run.catchUp >= 1 && run.activity < 1.3 * run.silence
         if isSoon, found < 0.9 * gathered(in: run.silence) {
@@ -142,7 +146,7 @@ struct RateSearch: Sendable, Hashable {
         burst = max(1, burst * 1.1)
         measure(run)
         if step > 0 { reserve = max(surplus, 0.9 * (reserve ?? 0)) }
-        // Not lower than what it bore: a bucket that was full all the while hides the rate.
+        // No lower than what the server bore: a bucket that was full all the time hides the rate.
         let step = step
         let borne = step > 0 ? borneInRise : Self.cut * pace
         if requests / seconds < borne {
@@ -155,26 +159,27 @@ struct RateSearch: Sendable, Hashable {
         }
     }
 
-    /// What it bore some steps ago: fewer ago, where the server had kept nothing.
+    /// The pace that the server bore some steps ago; fewer steps ago if the server had kept nothing.
     private var borneInRise: Double { isSlow && surplus < 1 ? earlier : pace / (growth * growth * growth) }
 
-    /// Adds a run to the measurement, in which older ones fade.
+    /// Adds a run to the measurement. The weight of earlier runs fades.
     private mutating func measure(_ run: Run) {
         var (admitted, length) = (Double(run.admitted), run.length)
         if isSlow, limit * max(run.silence, run.rest) < 2 {
-            // From probe to probe: at each it had just one, while at a 429 it has any share of one.
+            // Measured from probe to probe: at each probe the bucket held exactly one request, while at a 429 it holds
+            // any fraction of one.
             length = max(1e-6, length + run.rest - run.silence)
         } else if burst < limit * run.silence {
             (admitted, length) = (max(1, admitted - burst), run.length - run.silence)
         }
-        // Another limit than before: what was measured before counts no more.
+        // The limit has changed, so the earlier measurement no longer counts.
         let fading = abs(admitted - limit * length) > 0.2 * limit * length ? 0 : min(1, 150 / requests)
         requests = requests * fading + admitted
         seconds = seconds * fading + length
     }
 
     private mutating func settle(at rate: Double) {
-        // The server's own waits are what the pace may make one wait, or a period.
+        // The pace makes no request wait longer than a period, or than the server's own waits with some slack.
         limit = min(maxRate, max(rate, 1 / max(Self.period, Self.slack * wait)))
         pace = limit * Self.margin
         (step, acknowledgements, surplus, sureSurplus) = (0, 0, 0, 0)
@@ -182,24 +187,25 @@ struct RateSearch: Sendable, Hashable {
 
     // MARK: Between them
 
-    /// Whether the server makes one wait for longer than a period, and admits only a few in that time.
+    /// Whether the server makes requests wait for longer than a period, and admits only a few in that time.
     private var isSlow: Bool { Self.slack * wait > Self.period && limit * wait < Self.few }
 
-    /// Requests in a period, or in one of the server's waits: it is slow by itself, whoever else there is.
+    /// The number of requests in a period, or in one of the server's waits if that is longer: such a server is slow by
+    /// itself, not because of other senders.
     private var inPeriod: Double { pace * max(Self.period, wait) }
 
     private var believed: Double { min(trust, isSlow ? patience * inPeriod : inPeriod) }
 
-    /// How many requests it holds for: more, where a 429 costs more than the request.
+    /// The number of requests for which the pace holds; more if a 429 costs more than one request.
     private var plateau: Double {
         let lost = silence * limit - catchUp(after: silence)
         return min(Self.longestHold, believed * (1 + lost / 10))
     }
 
-    /// Whether more was acknowledged than the server ever had in reserve: then the limit itself is another.
+    /// Whether more was acknowledged than the server ever had in reserve, so that the limit itself must have changed.
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
-    /// A request was acknowledged that was sent as soon as the pace allowed.
+    /// Called when a request was acknowledged that was sent as soon as the pace allowed.
     mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         guard sentAt >= steppedAt else { return }
         acknowledgements += 1
@@ -213,7 +219,7 @@ struct RateSearch: Sendable, Hashable {
             let fewest = min(3, max(1, inPeriod / 5))
             let enough = (isSlow ? min(plateau, inPeriod) : plateau) / (isProvenWrong ? 10 : 5)
             guard acknowledgements >= max(fewest, enough) else { return }
-            // Where a request takes longer than a fifth of a period, several steps in one.
+            // If a request takes longer than a fifth of a period, several steps are taken at once.
             growth = 1 + (isSlow ? step : step * max(1, 5 / inPeriod))
             earlier = pace / (1 + step / 2)
             pace = min(maxRate, pace * growth)
@@ -228,6 +234,6 @@ struct RateSearch: Sendable, Hashable {
 extension RateSearch.Run {
     var length: Double { silence + max(activity, 1e-6) }
 
-    /// The rate, if nothing that flowed in was lost; else the rate is higher.
+    /// The rate, if nothing that flowed in was lost; otherwise the rate is higher.
     fileprivate var leastRate: Double { Double(admitted) / length }
 }

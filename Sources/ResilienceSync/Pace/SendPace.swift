@@ -1,15 +1,16 @@
 import Resilience
 
-/// How fast to send to a server whose limit nobody told.
+/// Decides how fast to send to a server whose limit is unknown.
 ///
 /// ```
 /// flowing ── 429 ─▶ paused ── its end, one request ─▶ probing ── acknowledged ─▶ flowing
 ///                     ▲──────── 429, or no answer ───────┘
 /// ```
 ///
-/// While nothing is known it sends as fast as answers come and its user allows, a few at a time first (slow start, RFC
-/// 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket: empty at a 429,
-/// filled at that rate. So what gathers during a pause is sent at once after it, and the rest as it flows in.
+/// While nothing is known, it sends as fast as answers come and its user allows, a few requests at a time first (slow
+/// start, RFC 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket:
+/// empty at a 429, and filled at that rate. So what gathers during a pause is sent at once after it, and the rest as it
+/// flows in.
 struct SendPace: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → paused
@@ -20,54 +21,55 @@ struct SendPace: Sendable, Hashable {
         case probing(sentAt: MonotonicInstant)
     }
 
-    /// Above one in a nanosecond no time is left to wait.
+    /// Above one request per nanosecond, no time is left to wait.
     private static let fastest = 1e9
 
     private(set) var phase = Phase.flowing
     private let maxInFlight: Int
     private let maxRate: Double
 
-    /// How many may be in flight, and acknowledgements since that last grew.
+    /// How many may be in flight, and how many were acknowledged since that number last grew.
     private var width = 2
     private var acknowledgements = 0
     private var widthSearch = WidthSearch()
     private var lastSentAt = MonotonicInstant.distantPast
 
-    /// The probe of this run. What was sent before belongs to an earlier one.
+    /// When the probe of this run was sent. What was sent before belongs to an earlier run.
     private var resumedAt = MonotonicInstant.distantPast
-    /// The 429 that this run began with; nil if it began otherwise, or was interrupted.
+    /// When the 429 came that this run began with; nil if it began otherwise, or was interrupted.
     private var exhaustedAt: MonotonicInstant?
     private var admitted = 0
     private var catchUp = 0.0
-    /// A run that has ended, and is learned from once its late acknowledgements are in.
+    /// A run that has ended. It is learned from once its late acknowledgements have come.
     private var ended: RateSearch.Run?
     private var search: RateSearch?
 
-    /// Requests that may be sent at once, at this instant.
+    /// The number of requests that may be sent at once, at this instant.
     private var credit = 0.0
     private var creditAt = MonotonicInstant.distantPast
-    /// Whether it was the pace that the latest request waited for.
+    /// Whether the latest request had waited for the pace.
     private var isHeldBack = false
 
-    /// How long to be silent where the server doesn't say, once its rate is known: half as long as was enough before.
+    /// How long to be silent if the server doesn't say, once its rate is known: half as long as was enough before.
     private var quiet = Duration.zero
 
     /// - Parameters:
-    ///   - maxInFlight: at least 1.
-    ///   - maxRate: requests a second never to exceed; above 0.
-    ///   - search: what is known of the server already.
+    ///   - maxInFlight: The most requests in flight, 1 or more.
+    ///   - maxRate: The highest rate, in requests per second, above 0; nil for no limit.
+    ///   - search: What is known of the server already.
     init(maxInFlight: Int, maxRate: Double? = nil, search: RateSearch? = nil) {
         self.maxInFlight = maxInFlight
         self.maxRate = min(maxRate ?? .infinity, Self.fastest)
         self.search = search
     }
 
-    /// Until when it is silent; nil if it isn't.
+    /// The end of the silence; nil if there is none.
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
         if case .paused(let until) = phase, now < until { until } else { nil }
     }
 
-    /// Requests a second that it believes the server admits: what was measured, or what was borne since; nil while unknown.
+    /// The rate that it believes the server admits, in requests per second: as measured, or as borne since; nil while
+    /// unknown.
     var rate: Double? { search.map { max($0.limit, $0.pace) } }
 
     enum Answer: Sendable, Equatable {
@@ -83,7 +85,7 @@ struct SendPace: Sendable, Hashable {
         switch phase {
         case .paused(let until):
             if now < until { return .notBefore(until) }
-            // Two sent at the same instant couldn't be told apart when one ends.
+            // If two were sent at the same instant, it could not be told which of them ends.
             return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
@@ -91,14 +93,14 @@ struct SendPace: Sendable, Hashable {
             guard inFlight < min(width, widthSearch.limit ?? .max) else { return .afterAnEnd }
             guard let speed else { return .now }
             let missing = 1 - credit(at: now, speed)
-            // Less than a rounding error is missing.
+            // What is missing is less than a rounding error.
             guard missing > 1e-9 else { return .now }
             return .notBefore(now + .nanoseconds(Int64(saturating: missing / speed * 1e9)) + .nanoseconds(1))
         }
     }
 
-    /// A request goes out.
-    /// - Parameter inFlight: how many others are in flight.
+    /// Called when a request goes out.
+    /// - Parameter inFlight: The number of other requests in flight.
     mutating func sent(at now: MonotonicInstant, beside inFlight: Int = 0) {
         switch phase {
         case .flowing:
@@ -147,7 +149,7 @@ struct SendPace: Sendable, Hashable {
         admitted += 1
         widthSearch.acknowledgedOne()
         acknowledgements += 1
-        // Twice as many with each round of answers; between the first 429 and the second, one more.
+        // The width doubles with each round of answers; between the first 429 and the second, it grows by one.
         if search != nil || exhaustedAt == nil || acknowledgements >= width {
             width += 1
             acknowledgements = 0
@@ -156,14 +158,14 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// - Parameters:
-    ///   - retryAfter: how long the server wants silence at least; nil if it doesn't say.
-    ///   - backoff: how long to be silent if it doesn't say, or if what it said before was of no use; less, once it is known
-    ///     how soon there will be something again. nil: what it says is enough.
-    /// - Returns: until when nothing is sent.
+    ///   - retryAfter: How long the server wants silence at least; nil if it doesn't say.
+    ///   - backoff: How long to be silent if the server doesn't say, or if the wait that it named before did not help;
+    ///     less once it is known how soon the bucket will have a request again. nil if the server's word is enough.
+    /// - Returns: The end of the silence.
     mutating func throttled(
         sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
     ) -> MonotonicInstant {
-        // Never none at all, so that the probe is later than all before it.
+        // Never zero, so that the probe is later than everything before it.
         let wait = max(.milliseconds(1), retryAfter ?? .zero, ownWait(sentAt: sentAt, atMost: backoff))
         var until = now + wait
         switch phase {
@@ -176,7 +178,7 @@ struct SendPace: Sendable, Hashable {
             if sentAt >= probe { widthSearch.refuted() }
             quiet = wait
         case .flowing:
-            // Of an earlier run: the server is as empty as it was.
+            // It was sent in an earlier run: the server is as empty as it was.
             quiet = wait
         }
         phase = .paused(until: until)
@@ -185,10 +187,10 @@ struct SendPace: Sendable, Hashable {
 
     private func ownWait(sentAt: MonotonicInstant, atMost backoff: Duration?) -> Duration {
         guard let backoff else { return .zero }
-        // What is known of the server doesn't hold if not even a probe gets through.
+        // If not even a probe gets through, what is known of the server no longer holds.
         if case .probing(let probe) = phase, sentAt >= probe { return backoff }
         guard let search else { return backoff }
-        // Its bucket is empty: one is there after this time.
+        // Its bucket is empty: after this time it holds one request.
         return min(backoff, max(quiet, .nanoseconds(Int64(saturating: 1e9 / search.limit))))
     }
 
@@ -205,14 +207,14 @@ struct SendPace: Sendable, Hashable {
         exhaustedAt = instant
     }
 
-    /// Any other end says nothing about the limit.
+    /// Called when a request ended in any other way, which says nothing about the limit.
     mutating func endedOtherwise(sentAt: MonotonicInstant, at now: MonotonicInstant) {
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
     }
 
-    /// Nothing is sent before this instant, for another reason than a 429: then a probe, and slow start.
+    /// Sends nothing before this instant, for another reason than a 429. After it come a probe and slow start.
     mutating func paused(until: MonotonicInstant) {
-        // What gathers meanwhile may be more than the server keeps.
+        // More may gather meanwhile than the server keeps.
         exhaustedAt = nil
         if case .paused(let earlier) = phase {
             phase = .paused(until: max(until, earlier))
@@ -221,8 +223,8 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    /// By hand: one request may go at once, whatever was found; then it goes on from there, or begins anew.
-    /// - Parameter keepingRate: whether what is known of the server holds.
+    /// Ends the silence by hand: one request may go at once. Then it continues from there, or begins anew.
+    /// - Parameter keepingRate: Whether to keep what is known of the server.
     mutating func resumed(keepingRate: Bool = false, at now: MonotonicInstant) {
         if !keepingRate {
             (search, ended, quiet, widthSearch) = (nil, nil, .zero, WidthSearch())
@@ -234,7 +236,7 @@ struct SendPace: Sendable, Hashable {
             if !keepingRate { exhaustedAt = nil }
             phase = .paused(until: min(until, now))
         case .probing:
-            // The one request is on its way, or may go.
+            // The one request is in flight, or may go.
             if !keepingRate { exhaustedAt = nil }
         }
     }
@@ -248,9 +250,9 @@ struct SendPace: Sendable, Hashable {
             if search == nil { search = RateSearch(from: run, maxRate: maxRate) } else { search?.learn(from: run) }
         }
         guard let search else { return }
-        // The probe was the first of what has gathered.
+        // The probe was the first of the requests that have gathered.
         catchUp = exhaustedAt.map { max(0, search.catchUp(after: $0.duration(to: resumedAt).inSeconds) - 1) } ?? 0
-        // What has gathered is no reason to go faster than allowed.
+        // Even what has gathered is not sent faster than allowed.
         if maxRate < Self.fastest { catchUp = min(catchUp, Self.mostCredit(maxRate)) }
         (credit, creditAt) = (catchUp, resumedAt)
     }
@@ -259,14 +261,14 @@ struct SendPace: Sendable, Hashable {
         max(credit, min(Self.mostCredit(pace), credit + pace * creditAt.duration(to: now).inSeconds))
     }
 
-    /// The most that builds up while nothing is sent: enough for a timer that is late.
+    /// The most credit that builds up while nothing is sent: enough to make up for a late timer.
     private static func mostCredit(_ pace: Double) -> Double { max(2, pace / 50) }
 
-    /// Whether so long nothing was sent that it wasn't for the pace: then what was admitted says nothing about the limit.
+    /// Whether nothing was sent for longer than the pace explains. Then what was admitted says nothing about the limit.
     private func isIdle(from: MonotonicInstant, to now: MonotonicInstant) -> Bool {
         from.duration(to: now).inSeconds > 10 * max(1, 1 / (speed ?? .infinity))
     }
 
-    /// Requests a second to send: as found, or no more than allowed; nil for as many as can be.
+    /// The rate to send at, in requests per second: as found, or the highest allowed; nil for no limit.
     private var speed: Double? { search?.pace ?? (maxRate < Self.fastest ? maxRate : nil) }
 }

@@ -1,35 +1,36 @@
-/// How many requests at once a server takes, if that is what it limits.
+/// Finds how many requests at once a server takes, if that is what it limits.
 ///
-/// Such a server rejects the first request beyond its limit, and none before it. So when two runs in a row end just as more
-/// are in flight than ever before in them, the same number in both, that number is one too many. A limit of the rate ends
-/// runs at any number.
+/// Such a server rejects the first request beyond its limit, and none before it. So if two runs in a row end when more
+/// requests are in flight than ever before in the run, and at the same number in both, that number is one too many. A
+/// limit of the rate ends runs at any number.
 ///
-/// To find a limit that has grown it tries one more, after many acknowledgements. If that goes well for as long it tries two more,
-/// then four; if it doesn't, it goes back, and waits for twice as many before it tries one more.
+/// To find a limit that has grown, it tries one more after many acknowledgements. If that goes well for as long, it
+/// tries two more, then four. If it doesn't, it goes back, and waits for twice as many acknowledgements before it tries
+/// one more.
 struct WidthSearch: Sendable, Hashable {
-    /// The most to have in flight; nil while nothing speaks for a limit.
+    /// The most requests to have in flight; nil if there is no evidence of a limit.
     private(set) var limit: Int?
 
-    /// The most that were in flight in this run, and how many were acknowledged since it was reached.
+    /// The most that were in flight in this run, and the number acknowledged since that was reached.
     private var widest = 0
     private var acknowledged = 0
-    /// The number at which the run before ended; 0 if it ended otherwise.
+    /// The number at which the previous run ended; 0 if it ended otherwise.
     private var suspect = 0
-    /// After how many acknowledgements at the limit more is tried, and how many there were.
+    /// After how many acknowledgements at the limit more is tried, and how many there were so far.
     private var patience = Self.leastPatience
     private var held = 0
-    /// How many more are being tried than went well; 0 if none are.
+    /// How many more are being tried than went well before; 0 if none are.
     private var tried = 0
 
     private static let leastPatience = 1_000
     private static let mostPatience = 1_000_000
-    /// Two go out at first, and one in flight proves nothing: the third is the first that a limit can be told by.
+    /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit.
     private static let leastWidth = 3
 
-    /// A probe goes out, and after it one more with each acknowledgement.
+    /// Called when a run begins: a probe goes out, and after it one more with each acknowledgement.
     mutating func runBegan() { (widest, acknowledged) = (0, 0) }
 
-    /// - Parameter inFlight: the request included.
+    /// - Parameter inFlight: The number of requests in flight, this one included.
     mutating func sent(inFlight: Int) {
         if inFlight > widest { (widest, acknowledged) = (inFlight, 0) }
     }
@@ -45,10 +46,10 @@ struct WidthSearch: Sendable, Hashable {
         (widest, held) = (0, 0)
     }
 
-    /// A 429 ends the run.
-    /// - Returns: whether the width is to blame, and the run says nothing about the rate.
+    /// Called when a 429 ends the run.
+    /// - Returns: Whether the width is to blame, so that the run says nothing about the rate.
     mutating func runEnded(isRateKnown: Bool) -> Bool {
-        // Those that were sent before it take up to two rounds of answers.
+        // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = widest >= Self.leastWidth && acknowledged <= 2 * widest
         let isTooWide = isAtWidest && (limit.map(isTold(at:)) ?? (widest == suspect && !isRateKnown))
         suspect = isAtWidest ? widest : 0
@@ -64,9 +65,9 @@ struct WidthSearch: Sendable, Hashable {
         return isTooWide
     }
 
-    /// Whether the run ended at this limit, among those that were tried, or beyond it, as a request may that is sent by hand.
+    /// Whether the run ended at a width that is being tried, or beyond, as it may by a request that is sent by hand.
     private func isTold(at limit: Int) -> Bool { widest > limit - max(1, tried) }
 
-    /// A request that was alone was rejected: it is not the width.
+    /// Called when a request that was alone in flight was rejected: the width is not to blame.
     mutating func refuted() { (limit, suspect, patience, tried) = (nil, 0, Self.leastPatience, 0) }
 }

@@ -1,11 +1,18 @@
-/// What was fetched from the other side in one request.
+/// The result of one fetch from the other side.
 public struct SyncPage<Value: Sendable>: Sendable {
+    /// What was fetched.
     public let value: Value
-    /// Where the next increment goes on from.
+    /// The cursor that the next increment continues from.
     public let cursor: Int64
-    /// Whether there is more to fetch at once.
+    /// Whether there is another page to fetch at once.
     public let hasMore: Bool
 
+    /// Creates a page.
+    ///
+    /// - Parameters:
+    ///   - value: What was fetched.
+    ///   - cursor: The cursor that the next increment continues from.
+    ///   - hasMore: Whether there is another page to fetch at once; false by default.
     public init(_ value: Value, cursor: Int64, hasMore: Bool = false) {
         self.value = value
         self.cursor = cursor

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// One pass of a two-way sync: a health check, then the queue's flush, then what is new on the other side.
+/// Passes of a two-way sync: a health check, then the queue's flush, then fetching what is new on the other side.
 ///
 /// ```swift
 /// let pass = SyncPass(queue) {
@@ -18,41 +18,43 @@ public import Resilience
 /// let report = try await pass.run()
 /// ```
 ///
-/// - The check and every fetch go through the queue's pipeline, one request each. A 429, or a policy that refuses, pauses the
-///   queue and ends the pass; in a pause a pass asks nothing.
-/// - What the user did and the queue has not sent is never overwritten: `apply` asks which entities that are. What was left
-///   out of a page is fetched again by the next pass, since the cursor stays where it was.
-/// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another, and ``reset()`` makes it so
-///   again. It is stored after each page has been applied: a crash in between repeats that page.
+/// - The check and every fetch go through the queue's pipeline, one request each. A 429, or a policy that rejects the
+///   request, pauses the queue and ends the pass. During a pause a pass makes no request.
+/// - Edits that the queue has not sent are never overwritten: `apply` asks which entities have some, and leaves them
+///   out. The next pass fetches what was left out again, since the cursor stays where it was.
+/// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another one, and after
+///   ``reset()``. It is stored after each page has been applied, so a crash in between repeats that page.
 public final class SyncPass: Sendable {
-    /// Where a pass ended.
+    /// How a pass ended.
     public enum End: Sendable, Hashable {
-        /// All of it was done, and the cursor is this now.
+        /// Everything was pulled; this is the cursor now.
         case pulled(cursor: Int64)
-        /// Some of what was fetched could not be applied, or may have overwritten an edit that was made meanwhile: the cursor
-        /// is as it was, and the next pass fetches it again.
+        /// Some of what was fetched could not be applied, or may have overwritten an edit made meanwhile. The cursor
+        /// stays before it, and the next pass fetches it again.
         case pulledInPart(cursor: Int64)
-        /// The queue is paused, or became so by what the pass asked.
+        /// The queue was paused before the pass, or became so by the pass's check or a fetch.
         case paused(until: MonotonicInstant)
-        /// The flush could not send what there is, as its report says, so nothing was pulled.
+        /// The flush did not send everything, as ``SyncPass/Report/flush`` says, so nothing was pulled.
         case notFlushed
     }
 
+    /// What a pass did.
     public struct Report: Sendable {
+        /// How the pass ended.
         public internal(set) var end: End
         /// What the flush did; nil if the pass ended before it.
         public internal(set) var flush: FlushReport?
-        /// Whether everything was pulled, rather than what is new.
+        /// Whether everything was fetched, instead of only what is new.
         public internal(set) var bootstrapped = false
     }
 
     private enum Stage { case checking, flushing, pulling }
 
     private struct State {
-        /// Until it is over.
+        /// The pass in flight; nil if there is none.
         var pass: Task<Report, any Error>?
         var stage = Stage.checking
-        /// Who waits for its end.
+        /// Callers that wait for its end.
         var waiters: [PolicyWaiter] = []
         var resets = 0
     }
@@ -64,13 +66,17 @@ public final class SyncPass: Sendable {
     private let state = Locked(State())
     private static let prefix = "cursor."
 
+    /// Creates the passes over a queue.
+    ///
     /// - Parameters:
-    ///   - cursorName: what the cursor is stored under; give each pass over one queue another.
-    ///   - check: whether the other side is well; an error ends the pass before any mutation is sent. nil if the queue's own
-    ///     ``SyncQueueConfiguration/healthCheck`` is enough.
-    ///   - bootstrap: fetches everything, or its first page, for a cursor of 0.
-    ///   - increment: fetches what is new since a cursor, or the next page of it.
-    ///   - apply: makes a page part of the model, and leaves alone what ``SyncPull/unsent(among:)`` tells.
+    ///   - queue: The queue to flush; every request goes through its pipeline.
+    ///   - cursorName: The name that the cursor is stored under; `cursor` by default. Each pass over the same queue
+    ///     needs its own.
+    ///   - check: Checks the other side's health; an error ends the pass before any mutation is sent. nil, the default,
+    ///     if the queue's own ``SyncQueueConfiguration/healthCheck`` is enough.
+    ///   - bootstrap: Fetches everything, or its first page, when the cursor is 0.
+    ///   - increment: Fetches what is new since a cursor, or the next page.
+    ///   - apply: Applies a page to the model, without the entities that ``SyncPull/unsent(among:)`` returns.
     public init<Value: Sendable>(
         _ queue: SyncQueue, cursorName: String = "cursor", check: (@Sendable () async throws -> Void)? = nil,
         bootstrap: @escaping @Sendable () async throws -> SyncPage<Value>,
@@ -87,9 +93,13 @@ public final class SyncPass: Sendable {
         }
     }
 
-    /// Makes a pass; who calls during one gets its report, or, once that one pulls, has another made after it. Cancelling the
-    /// caller cancels the pass that it began, and ends no more than its waiting for one that it joined.
-    /// - Throws: what the check, a fetch, `apply` or the store throws; ``SyncQueueError/stopped``.
+    /// Makes a pass.
+    ///
+    /// A call during a pass gets that pass's report; if that pass is pulling already, another one is made after it.
+    /// Cancelling a caller cancels the pass that it began. If it joined one, only its own wait ends.
+    ///
+    /// - Returns: What the pass did.
+    /// - Throws: What the check, a fetch, `apply` or the store throws; ``SyncQueueError/stopped``; `CancellationError`.
     public func run() async throws -> Report {
         while true {
             let (pass, joined) = begin()
@@ -100,21 +110,21 @@ public final class SyncPass: Sendable {
                     pass.cancel()
                 }
             }
-            // What it was asked for may have come after the flush's last look.
+            // The caller may want a mutation sent that came after the flush's last look.
             if joined == .flushing { queue.trigger() }
             guard await waitForEnd(of: pass) else { throw CancellationError() }
             do {
                 let report = try await pass.value
-                // One that pulled may have missed what was new.
+                // A pass that was pulling already may have missed what was new.
                 if joined != .pulling { return report }
             } catch {
-                // Somebody else's cancellation is not ours.
+                // The cancellation of another caller does not end this one.
                 if joined != .pulling, !pass.isCancelled { throw error }
             }
         }
     }
 
-    /// - Returns: also where the pass was, if it was under way.
+    /// - Returns: The pass; and the stage that it was in, if it was in flight already.
     private func begin() -> (pass: Task<Report, any Error>, joined: Stage?) {
         state.withLock { state in
             if let pass = state.pass { return (pass, state.stage) }
@@ -135,7 +145,7 @@ public final class SyncPass: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// - Returns: false if the task was cancelled.
+    /// - Returns: False if the task was cancelled.
     private func waitForEnd(of pass: Task<Report, any Error>) async -> Bool {
         let waiter = PolicyWaiter()
         let waits = state.withLock { state in
@@ -182,11 +192,11 @@ public final class SyncPass: Sendable {
             let page = try await pullPage(cursor, pull)
             report.bootstrapped = report.bootstrapped || pull.isBootstrap
             if isWhole { isWhole = try await pull.isWhole() }
-            // One that goes nowhere would be fetched for ever.
+            // A page that does not move the cursor would be fetched for ever.
             hasMore = page.hasMore && page.cursor != cursor
             cursor = page.cursor
             if isWhole, resets == resetsBefore { try await store(cursor) }
-            // Also one that came while that was stored.
+            // Also a reset that came while the cursor was stored.
             if resets != resetsBefore {
                 try await store(0)
                 report.end = .pulled(cursor: 0)
@@ -196,14 +206,19 @@ public final class SyncPass: Sendable {
         report.end = isWhole ? .pulled(cursor: cursor) : .pulledInPart(cursor: try await self.cursor())
     }
 
-    /// 0 if there was no bootstrap yet.
+    /// Returns the stored cursor.
+    ///
+    /// - Returns: The cursor; 0 if there was no bootstrap yet, or none since ``reset()``.
+    /// - Throws: What the store throws.
     public func cursor() async throws -> Int64 {
         try await queue.store.setting(Self.prefix + cursorName).flatMap(Int64.init) ?? 0
     }
 
-    /// Has the next pass fetch everything: after a sign-out, say. A pass under way doesn't undo it.
+    /// Makes the next pass fetch everything, for example after a sign-out. A pass in flight doesn't undo it.
+    ///
+    /// - Throws: What the store throws.
     public func reset() async throws {
-        // Twice: a pass may begin, and read the old cursor, while it is stored.
+        // Counted twice, because a pass may begin, and read the old cursor, while the new one is stored.
         state.withLock { $0.resets += 1 }
         defer { state.withLock { $0.resets += 1 } }
         try await store(0)

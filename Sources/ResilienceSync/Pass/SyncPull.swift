@@ -1,18 +1,19 @@
 import Resilience
 
-/// What a page that was fetched is to be applied to: a model that may hold edits which the other side has not seen yet.
+/// Tells which entities of a fetched page must not be applied, because the model may hold edits that the other side has
+/// not seen yet.
 public struct SyncPull: Sendable {
-    /// Whether the page is the first of everything, rather than of what is new: it and those that follow it take the place of all
-    /// that the model holds, but for what is unsent.
+    /// Whether the page was fetched by a bootstrap: it and the pages that follow replace everything that the model
+    /// holds, except what is unsent.
     public let isBootstrap: Bool
 
     private let watch: Watch
     private let hadPending: Bool
 
-    /// What happens to the queue while the page is fetched and applied.
+    /// Records what happens to the queue while the page is fetched and applied.
     private final class Watch: Sendable {
         let queue: SyncQueue
-        /// Entities asked about, if any were, and whether one was found unsent.
+        /// The entities asked about, nil if none were, and whether any was found unsent.
         let answers = Locked<(asked: Set<String>?, foundSome: Bool)>((nil, false))
 
         init(_ queue: SyncQueue) {
@@ -22,27 +23,33 @@ public struct SyncPull: Sendable {
 
         deinit { _ = queue.state.withLock { $0.pulls.removeValue(forKey: ObjectIdentifier(self)) } }
 
-        /// Entities that were enqueued to, or whose mutations were sent, meanwhile.
+        /// The entities for which mutations were enqueued or sent meanwhile.
         var touched: Set<String> { queue.state.withLock { $0.pulls[ObjectIdentifier(self)] ?? [] } }
     }
 
-    /// Before the page is fetched.
+    /// Called before the page is fetched.
     init(_ queue: SyncQueue, isBootstrap: Bool) async throws {
         self.isBootstrap = isBootstrap
         watch = Watch(queue)
         hadPending = try await queue.store.totals().pending > 0
     }
 
-    /// Which of these entities have pending mutations, or had some since the page was asked for. What the page says of them is
-    /// not to be applied, and what it lacks of them not removed: it does not know what the user did. The pass fetches it again.
+    /// Returns the entities that have pending mutations, or had some since the page was requested.
     ///
-    /// For a page that takes the place of all, ask about what the model holds, too.
+    /// Don't apply what the page says about them, and don't remove them if the page lacks them: the page does not know
+    /// the user's edits. The next pass fetches it again.
+    ///
+    /// For a page of a bootstrap, ask about the entities that the model holds, too.
+    ///
+    /// - Parameter entities: The ids of the entities to ask about.
+    /// - Returns: Those that have, or had, pending mutations.
+    /// - Throws: What the store throws.
     public func unsent(among entities: [String]) async throws -> Set<String> {
         note(entities, pending: try await watch.queue.store.pendingEntities(among: entities))
     }
 
     private func note(_ entities: [String], pending: [String]) -> Set<String> {
-        // After the store was asked: what is no longer pending by then was touched before.
+        // Read after the store: a mutation that is no longer pending by then was recorded before.
         let touched = watch.touched
         let found = Set(pending).union(entities.filter(touched.contains))
         watch.answers.withLock { answers in
@@ -51,13 +58,13 @@ public struct SyncPull: Sendable {
         return found
     }
 
-    /// Once it was applied.
-    /// - Returns: whether all of the page is in the model now, and no edit can have been overwritten.
+    /// Called after the page was applied.
+    /// - Returns: Whether all of the page is in the model now, and no edit can have been overwritten.
     func isWhole() async throws -> Bool {
         let (asked, foundSome) = watch.answers.withLock { $0 }
         guard !foundSome else { return false }
         let store = watch.queue.store
-        // Those of another process, too.
+        // The store is asked again: another process may have enqueued some.
         if let asked {
             guard try await store.pendingEntities(among: Array(asked)).isEmpty else { return false }
             return watch.touched.isDisjoint(with: asked)
@@ -71,10 +78,15 @@ public struct SyncPull: Sendable {
     public import GRDB
 
     extension SyncPull {
-        /// The same within a transaction of the caller's own, in which the page is applied: no edit can come in between.
-        /// - Parameter db: of the database that the queue's ``SQLiteStore`` was made in.
-        /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if the queue is in another database, and with a store that is
-        ///   none.
+        /// Returns the entities that have pending mutations, or had some since the page was requested, within the
+        /// transaction that applies the page. So no edit can come in between.
+        ///
+        /// - Parameters:
+        ///   - entities: The ids of the entities to ask about.
+        ///   - db: A connection of the database of the queue's ``SQLiteStore``.
+        /// - Returns: Those that have, or had, pending mutations.
+        /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if the queue is in another database, or its store is
+        ///   not an ``SQLiteStore``.
         public func unsent(among entities: [String], in db: Database) throws -> Set<String> {
             guard let store = watch.queue.store as? SQLiteStore else {
                 throw SyncQueueError.unreadable(path: "\(type(of: watch.queue.store))", reason: "It is no SQLiteStore.")

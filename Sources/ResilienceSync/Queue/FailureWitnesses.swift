@@ -1,9 +1,10 @@
-/// Whose fault a failure is, the mutation's or the other side's, as told by how others fare.
+/// Decides whose fault a failure is, the mutation's or the other side's, by how other mutations fare.
 ///
-/// From one failure nobody can tell: a mutation that breaks its server looks like any mutation and a broken server. But if the
-/// other side fails a share of its calls, whoever they are, then n failures in a row of one mutation are as unlikely as the
-/// nth power of that share. So each failure makes it less likely that the other side is to blame, by the share of others
-/// that failed since the mutation's failure before it; and each power of ten is one failure that counts against it.
+/// One failure alone does not tell: a mutation that breaks its server looks like any mutation and a broken server. But
+/// if the other side fails a share of its calls at random, then n failures in a row of one mutation have a likelihood
+/// of the nth power of that share. So each failure makes it less likely that the other side is to blame, by the share
+/// of others that failed since the mutation's previous failure. Each power of ten is one failure that counts against
+/// the mutation.
 struct FailureWitnesses: Sendable, Hashable {
     /// How the mutations of a kind have fared so far.
     struct Tally: Sendable, Hashable {
@@ -12,19 +13,19 @@ struct FailureWitnesses: Sendable, Hashable {
     }
 
     private struct Failing: Sendable, Hashable {
-        /// In a row.
+        /// The number of failures in a row.
         var failures: Int
-        /// How likely the other side alone explains what was not counted yet.
+        /// How likely the other side alone explains the failures that are not counted yet.
         var likelihood: Double
-        /// At the last failure.
+        /// The tally at the last failure.
         var tally: Tally
-        /// Of all failures, which one that was.
+        /// The number of the last failure, among all failures.
         var number: Int
     }
 
-    /// Of more that failed and were never heard of again, the older ones are forgotten.
+    /// The most failing mutations to remember; beyond that, those whose last failure is long ago are removed.
     static let most = 20_000
-    /// What one counted failure stands for; no failure stands for more.
+    /// The likelihood that one counted failure stands for. No single failure stands for more than one.
     private static let counted = 0.1
 
     private var tallies: [String: Tally] = [:]
@@ -33,7 +34,7 @@ struct FailureWitnesses: Sendable, Hashable {
 
     func tally(of kind: String) -> Tally { tallies[kind] ?? Tally() }
 
-    /// Failures in a row since the queue was made.
+    /// The number of failures in a row since the queue was made.
     func failures(of position: Int64) -> Int { failing[position]?.failures ?? 0 }
 
     mutating func delivered(_ mutation: LaneHead) {
@@ -41,16 +42,16 @@ struct FailureWitnesses: Sendable, Hashable {
         forget(mutation.position)
     }
 
-    /// - Parameter sent: the tally when it was sent.
-    /// - Returns: whether one more failure counts against it.
+    /// - Parameter sent: The tally when it was sent.
+    /// - Returns: Whether one more failure counts against it.
     mutating func failed(_ mutation: LaneHead, sent: Tally) -> Bool {
         var record = failing[mutation.position] ?? Failing(failures: 0, likelihood: 1, tally: sent, number: 0)
         let now = tally(of: mutation.kind)
         let (delivered, failed) = (now.delivered - record.tally.delivered, now.failed - record.tally.failed)
-        // With this one, so that a single other that got through proves little.
+        // This failure included, so that a single other mutation that got through proves little.
         let share = Double(failed + 1) / Double(delivered + failed + 1)
         record.likelihood *= max(Self.counted, share)
-        // But for rounding.
+        // With some room for rounding.
         let counts = record.likelihood < Self.counted * 1.000_001
         if counts { record.likelihood /= Self.counted }
         tallies[mutation.kind, default: Tally()].failed += 1
@@ -62,7 +63,7 @@ struct FailureWitnesses: Sendable, Hashable {
         return counts
     }
 
-    /// It is gone from the queue.
+    /// The mutation has left the queue.
     mutating func forget(_ position: Int64) { failing[position] = nil }
 
     mutating func forgetAll() { failing = [:] }

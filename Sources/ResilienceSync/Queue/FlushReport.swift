@@ -1,24 +1,26 @@
 public import Resilience
 
-/// How a flush went.
+/// What a flush did, and how it ended.
 public struct FlushReport: Sendable {
+    /// How a flush ended.
     public enum End: Sendable, Hashable {
         /// Nothing is pending.
         case drained
-        /// What is pending waits behind mutations that were set aside and block their lanes.
+        /// What is pending waits behind dead mutations that block their lanes.
         case blocked
-        /// Nothing may be sent before this instant; the queue goes on by itself then.
+        /// Nothing may be sent before this instant; the queue continues by itself then.
         case paused(until: MonotonicInstant)
-        /// What is pending has failed and waits to be tried again, or so much of it that others were not tried; the queue does
-        /// that by itself at this instant.
+        /// What is pending has failed and waits to be tried again, or so many entities have failed that others were not
+        /// tried. The queue tries again by itself at this instant.
         case stalled(retryAt: MonotonicInstant)
-        /// The other side could not be reached; the queue tries again by itself at this instant, or when triggered.
+        /// The other side could not be reached. The queue tries again by itself at this instant, or when triggered.
         case offline(retryAt: MonotonicInstant)
-        /// Another queue sends what is in this store; this one asks again by itself at this instant.
+        /// Another queue sends what is in this store. This one tries again by itself at this instant.
         case lockedOut(retryAt: MonotonicInstant)
+        /// The caller was cancelled before the flush ended.
         case cancelled
 
-        /// When the queue goes on by itself; nil if it waits for a trigger.
+        /// When the queue continues by itself; nil if it waits for a trigger.
         var goesOnAt: MonotonicInstant? {
             switch self {
             case .paused(let instant), .stalled(let instant), .offline(let instant), .lockedOut(let instant): instant
@@ -26,12 +28,12 @@ public struct FlushReport: Sendable {
             }
         }
 
-        /// Of a pause.
+        /// Whether this is a pause that is over.
         func isOver(at now: MonotonicInstant) -> Bool {
             if case .paused(let until) = self { until <= now } else { false }
         }
 
-        /// Whether waiting will get the rest through.
+        /// Whether the queue continues by itself, so that waiting gets the rest sent.
         var goesOn: Bool {
             switch self {
             case .paused, .stalled, .lockedOut: true
@@ -57,19 +59,21 @@ public struct FlushReport: Sendable {
     }
 
     var counts = Counts()
+    /// How the flush ended.
     public internal(set) var end = End.drained
-    /// What the last failure, rejection or connection error was.
+    /// The last failure, rejection or connection error; nil if there was none.
     public internal(set) var lastError: (any Error)?
 
-    /// Requests sent.
+    /// The number of requests sent.
     public var requests: Int { counts.requests }
-    /// Requests that were answered with a 429.
+    /// The number of requests that were answered with a 429.
     public var throttled: Int { counts.throttled }
-    /// Mutations that the other side acknowledged.
+    /// The number of mutations that the other side acknowledged.
     public var delivered: Int { counts.delivered }
-    /// Attempts that failed, whether they count against their mutation or not.
+    /// The number of attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
-    /// Mutations set aside for a reason of their own; not those that go with them under ``LaneRule/parkRest``.
+    /// The number of mutations that became dead for a reason of their own, without those that died with them under
+    /// ``LaneRule/parkRest``.
     public var died: Int { counts.died }
 
     mutating func add(_ other: FlushReport) {

@@ -1,25 +1,25 @@
 import Resilience
 
-/// One flush at a time, no trigger lost, and nobody sends during a pause, while the queue is being cleared, or once it is
-/// stopped.
+/// Decides when to flush: one flush at a time, no trigger is lost, and nothing is sent during a pause, while the queue
+/// is being cleared, or once it is stopped.
 struct FlushStateMachine: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → flushing
         case idle
-        /// → idle, or once more if triggered meanwhile. Joined: another caller awaits this flush, since this round or an
-        /// earlier one.
+        /// → idle, or once more if triggered meanwhile. Joined: another caller awaits this flush, since this round or
+        /// an earlier one.
         case flushing(triggeredMeanwhile: Bool, joined: Bool)
     }
 
     private(set) var phase = Phase.idle
-    /// Clearings under way. No flush begins during one; its end is a trigger.
+    /// The number of clearings in progress. No flush begins during one; its end is a trigger.
     private(set) var clearings = 0
-    /// For good.
+    /// Whether the queue was stopped, which is for good.
     private(set) var isStopped = false
 
     enum Trigger: Equatable {
         case start
-        /// A flush is under way and will look again before it ends.
+        /// A flush is in progress and will look again before it ends.
         case join
         case paused(until: MonotonicInstant)
         /// The queue is being cleared.
@@ -27,7 +27,7 @@ struct FlushStateMachine: Sendable, Hashable {
         case stopped
     }
 
-    /// - Parameter pausedUntil: until when nothing is sent; nil if there is no pause.
+    /// - Parameter pausedUntil: The end of the pause; nil if there is no pause.
     mutating func triggered(pausedUntil: MonotonicInstant?) -> Trigger {
         if isStopped { return .stopped }
         switch phase {
@@ -42,7 +42,8 @@ struct FlushStateMachine: Sendable, Hashable {
         }
     }
 
-    /// Whether a trigger has come since the round began, or since this was last asked; the round looks again itself then.
+    /// Whether a trigger has come since the round began, or since this was last asked. If so, the round looks again
+    /// itself.
     mutating func takeTrigger() -> Bool {
         guard case .flushing(triggeredMeanwhile: true, let joined) = phase else { return false }
         phase = .flushing(triggeredMeanwhile: false, joined: joined)
@@ -54,16 +55,17 @@ struct FlushStateMachine: Sendable, Hashable {
         case rest
     }
 
-    /// A round ended.
-    /// - Parameter isPaused: whether the other side, or a breaker of ours, wants silence: then no trigger counts.
+    /// Called when a round ended.
+    /// - Parameter isPaused: Whether the other side, or a breaker of the pipeline, wants silence: then no trigger
+    ///   counts.
     mutating func roundEnded(isPaused: Bool) -> After {
         if !isPaused, takeTrigger() { return .again }
         phase = .idle
         return .rest
     }
 
-    /// The flush was cancelled, or failed.
-    /// - Returns: whether others had joined it, so that another must start.
+    /// Called when the flush was cancelled, or failed.
+    /// - Returns: Whether others had joined it, so that another must start.
     mutating func flushCancelled() -> Bool {
         defer { phase = .idle }
         if case .flushing(_, joined: true) = phase { return true }

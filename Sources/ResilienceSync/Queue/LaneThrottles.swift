@@ -1,16 +1,17 @@
-/// Lanes that are throttled while others get through: by a limit of their own, of one tenant, say.
+/// Finds lanes that are throttled while others get through: by a limit of their own, for example of one tenant.
 ///
-/// A 429 pauses all, so each attempt of such a lane costs the others a pause. One that was throttled several times in a row,
-/// while others got through in between, is held back, longer each time.
+/// A 429 pauses all lanes, so each attempt of such a lane costs the others a pause. A lane that was throttled several
+/// times in a row, while others got through in between, is held back, longer each time.
 struct LaneThrottles: Sendable, Hashable {
-    /// So often in a row is no accident: where the limit is everybody's, it seldom meets the same lane twice.
+    /// The number of times in a row that is no accident: a limit that all lanes share seldom meets the same lane this
+    /// often.
     static let enough = 3
-    /// Lanes that are remembered.
+    /// The most lanes to remember.
     private static let most = 1_000
 
-    /// How often each was throttled in a row.
+    /// How often each lane was throttled in a row.
     private var times: [String: Int] = [:]
-    /// Those that were throttled since anybody got through.
+    /// The lanes that were throttled since any lane got through.
     private var waiting: Set<String> = []
 
     mutating func delivered(_ lane: String) {
@@ -18,7 +19,7 @@ struct LaneThrottles: Sendable, Hashable {
         waiting.removeAll()
     }
 
-    /// - Returns: how often before it was held back; nil if it is not to be.
+    /// - Returns: How often the lane was held back before; nil if it is not to be held back.
     mutating func throttled(_ lane: String) -> Int? {
         if waiting.insert(lane).inserted, times[lane] != nil || times.count < Self.most {
             times[lane, default: 0] += 1

@@ -6,54 +6,56 @@ import Resilience
     import Foundation
 #endif
 
-/// Which mutations go next: the heads of the lanes in order, one of each lane at a time, and a lane that failed not before
-/// its time.
+/// Decides which mutations go next: the heads of the lanes in order, one of each lane at a time, and a lane that failed
+/// not before its time.
 ///
-/// It walks through the store's heads a page at a time. While that takes, heads may appear behind it: the next of a lane, one
-/// whose time has come, one that was refused. So after a page a second walk follows, over what lies behind, and the two take
-/// turns: neither what fails again and again nor what arrives faster than it can be sent keeps others away.
+/// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next of a lane, one
+/// whose time has come, one that was rejected. So after a page a second walk follows, over what lies behind, and the
+/// two take turns. So neither mutations that fail again and again nor ones that arrive faster than they can be sent
+/// keep others away.
 struct LanesStateMachine: Sendable, Hashable {
-    /// Heads found at a time; and, while nobody gets through, most lanes held back: then there is no use in trying more.
+    /// The number of heads found at a time. Also, while no mutation gets through, the most lanes held back: trying more
+    /// would be useless then.
     let pageSize: Int
-    /// Most lanes held back at all.
+    /// The most lanes held back at all.
     let mostHeld: Int
 
     /// A walk through the store's heads.
     private struct Walk: Sendable, Hashable {
-        /// Found and not yet sent.
+        /// The heads that were found and not yet sent.
         var heads: [LaneHead] = []
         var cursor = Int64.min
-        /// Nothing after this is its own; nil for the first walk.
+        /// The last position of this walk; nil for the first walk, which goes to the end.
         var end: Int64?
         var isAtEnd = false
 
         static func before(_ position: Int64) -> Int64 { max(position, .min + 1) - 1 }
     }
 
-    /// One to the end, and at times another, over what lies behind it.
+    /// One walk to the end, and at times another over what lies behind it.
     private var walks = [Walk()]
     private var turn = 0
-    /// The walk whose page was asked for.
+    /// The walk whose page was requested.
     private var asked = 0
-    /// Heads may have appeared anywhere: once the end is reached, it is looked from the start.
+    /// Whether heads may have appeared anywhere: then, at the end, it looks again from the start.
     private var mustLookAgain = false
-    /// Heads may have appeared behind the first walk, but not before this.
+    /// Where heads may have appeared behind the first walk: at this position or later.
     private var appeared: Int64?
-    /// The first that a policy of ours refused since the flush began: it was not tried. And the one that this flush began with
-    /// for that reason.
+    /// The first head that a policy of the pipeline rejected since the flush began, so that it was not tried. And the
+    /// head that this flush began with for that reason.
     private var refused: Int64?
     private var first: Int64?
     /// Lanes with a mutation in flight.
     private(set) var busy: Set<String> = []
-    /// Until when.
+    /// The lanes that are held back, and until when.
     private(set) var held: [String: MonotonicInstant] = [:]
-    /// Of lanes that are busy or held: the first place where a head was seen that could not be sent. An older one may have been
-    /// revived before the one in flight.
+    /// For lanes that are busy or held: the first position where a head was seen that could not be sent. An older one
+    /// may have been revived before the one in flight.
     private var seen: [String: Int64] = [:]
-    /// Failures since somebody got through; more than a page of them is all the same.
+    /// The failures since a mutation got through, at most a page of them.
     private var fruitless = 0
 
-    /// Whether there is one that may be sent, as far as it has looked.
+    /// Whether a mutation may be sent, as far as it has looked.
     var hasHeads: Bool { walks.contains { !$0.heads.isEmpty } }
 
     init(pageSize: Int, mostHeld: Int = 10_000) {
@@ -61,13 +63,13 @@ struct LanesStateMachine: Sendable, Hashable {
         self.mostHeld = mostHeld
     }
 
-    /// What may be sent together.
+    /// What may be sent, and what together.
     struct Rules: Sendable, Hashable {
-        /// How much goes in one request, by kind.
+        /// How much is sent in one request, by kind.
         var batchLimits: [String: BatchLimit]
-        /// For all other kinds; nil if nobody sends them.
+        /// The same for all other kinds; nil if they have no handler.
         var otherKinds: BatchLimit?
-        /// What was queued before this is too old to be sent.
+        /// Mutations queued before this are too old to be sent.
         var oldest: Date?
 
         func batchLimit(for kind: String) -> BatchLimit? { batchLimits[kind] ?? otherKinds }
@@ -76,14 +78,14 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     enum Step: Sendable, Equatable {
-        /// These, in one request. Their lanes are busy until ``ended(_:)``.
+        /// Send these in one request. Their lanes are busy until ``ended(_:)``.
         case send([LaneHead])
         case park(LaneHead, ParkReason)
-        /// The next page of heads is wanted: ``found(_:)``.
+        /// Read the next page of heads → ``found(_:)``
         case look(after: Int64)
-        /// Nothing before this instant, or a request's end.
+        /// Do nothing before this instant, or before a request ends.
         case wait(until: MonotonicInstant)
-        /// All that is left is held back, at least until this instant.
+        /// Everything left is held back, at least until this instant.
         case stalled(until: MonotonicInstant)
         /// Nothing is left.
         case done
@@ -94,7 +96,7 @@ struct LanesStateMachine: Sendable, Hashable {
         case expired = "It is older than the age limit."
     }
 
-    /// - Parameter pace: whether another request may go.
+    /// - Parameter pace: Whether another request may go.
     mutating func next(at now: MonotonicInstant, pace: SendPace.Answer, rules: Rules) -> Step {
         release(at: now)
         let due = held.values.min() ?? .distantFuture
@@ -131,7 +133,8 @@ struct LanesStateMachine: Sendable, Hashable {
         }
     }
 
-    /// From the start once the end is reached; and before that, after a page, where heads may have appeared behind it.
+    /// Looks again from the start at the end of the walk. Before that, after a page, looks where heads may have
+    /// appeared behind it.
     private mutating func lookBehind() {
         guard walks.count == 1, mustLookAgain || appeared != nil else { return }
         dropTaken(0)
@@ -155,7 +158,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return walks[index].isAtEnd && walks[index].heads.isEmpty
     }
 
-    /// They are found again when their lanes are free.
+    /// Drops heads whose lanes are taken. They are found again when their lanes are free.
     private mutating func dropTaken(_ index: Int) {
         let free = walks[index].heads.firstIndex { !isTaken($0.entity) } ?? walks[index].heads.count
         walks[index].heads.prefix(free).forEach { see($0) }
@@ -169,12 +172,12 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private mutating func park(_ index: Int, _ reason: ParkReason) -> Step {
         let head = walks[index].heads.removeFirst()
-        // The next of its lane may be a head then.
+        // The next mutation of its lane may be a head then.
         appear(at: head.position)
         return .park(head, reason)
     }
 
-    /// Whether more heads would make no difference to what is taken.
+    /// Whether further heads would not change what is taken.
     private func isFull(_ limit: BatchLimit, _ index: Int, _ rules: Rules) -> Bool {
         let heads = walks[index].heads
         guard heads.count < limit.count else { return true }
@@ -183,7 +186,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return !heads.allSatisfy { !goes($0, with: heads[0], rules) || limit.takes($0, &filled) }
     }
 
-    /// The first head, and those that go with it, up to the one that is too much.
+    /// Takes the first head, and those that go with it, up to the first that exceeds the limit.
     private mutating func take(upTo limit: BatchLimit, of index: Int, _ rules: Rules) -> [LaneHead] {
         let heads = walks[index].heads
         var taken: [LaneHead] = []
@@ -207,12 +210,12 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private func goes(_ head: LaneHead, with first: LaneHead, _ rules: Rules) -> Bool {
         if head.position == first.position { return true }
-        // One that has failed goes alone: else it could fail for all that go with it, for ever.
+        // A mutation that has failed goes alone, or it could make all that go with it fail, for ever.
         return first.failures == 0 && head.failures == 0 && head.kind == first.kind && !isTaken(head.entity)
             && !rules.isExpired(head)
     }
 
-    /// The page that ``Step/look(after:)`` asked for: in order, empty at the end.
+    /// Receives the page that ``Step/look(after:)`` asked for: in order, empty at the end.
     mutating func found(_ page: [LaneHead]) {
         let index = min(asked, walks.count - 1)
         asked = 0
@@ -223,7 +226,7 @@ struct LanesStateMachine: Sendable, Hashable {
         } else {
             walks[index].isAtEnd = true
         }
-        // Those of lanes that are taken are found again when these are free, and as they are then.
+        // Heads of taken lanes are found again when the lanes are free, and as they are then.
         let own = page.filter { $0.position <= end ?? .max }
         let heads = own.filter { !isTaken($0.entity) }
         own.filter { isTaken($0.entity) }.forEach { see($0) }
@@ -231,13 +234,13 @@ struct LanesStateMachine: Sendable, Hashable {
         if heads.isEmpty, walks.count > 1 { turn = 1 - index }
     }
 
-    /// They were not sent: the store has others as heads now, or none.
+    /// Called when heads were not sent, because the store has others as heads now, or none.
     mutating func cameToNothing(_ heads: some Sequence<LaneHead>) {
         ended(heads)
         appear(at: .min)
     }
 
-    /// A request has ended, and what became of its mutations is going to be in the store before the next look.
+    /// Called when a request has ended. What became of its mutations will be in the store before the next look.
     mutating func ended(_ heads: some Sequence<LaneHead>) {
         for head in heads {
             busy.remove(head.entity)
@@ -246,28 +249,28 @@ struct LanesStateMachine: Sendable, Hashable {
         }
     }
 
-    /// A policy of ours refused it.
+    /// Called when a policy of the pipeline rejected the head.
     mutating func refused(_ head: LaneHead) { refused = min(refused ?? .max, head.position) }
 
-    /// The head's lane is not sent from before this instant.
+    /// Holds the head's lane back until this instant.
     mutating func hold(_ head: LaneHead, until instant: MonotonicInstant) {
         held[head.entity] = instant
         see(head)
         fruitless = min(fruitless + 1, pageSize)
     }
 
-    /// Somebody got through.
+    /// Called when a mutation got through.
     mutating func delivered() { fruitless = 0 }
 
-    /// Heads may have appeared anywhere.
+    /// Called when heads may have appeared anywhere.
     mutating func lookAgain() { mustLookAgain = true }
 
-    /// Heads have appeared that may be as old as any.
+    /// Called when heads have appeared that may be as old as any.
     mutating func revived() { appear(at: .min) }
 
-    /// A flush begins: what was found may have changed since. It goes on where the one before it was, or what fails at the
-    /// start of each would keep all others away; and first with what was refused, but not with the same twice in a row, since
-    /// that may be refused each time.
+    /// Called when a flush begins: what was found may have changed since. It continues where the flush before it was;
+    /// otherwise mutations that fail at the start of each flush would keep all others away. It begins with what was
+    /// rejected, but not with the same head twice in a row, since that may be rejected each time.
     mutating func begin() {
         for index in walks.indices {
             guard let first = walks[index].heads.first else { continue }

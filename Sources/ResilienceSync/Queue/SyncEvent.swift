@@ -1,29 +1,34 @@
 public import Resilience
 
-/// What a ``SyncQueue`` tells its observers.
+/// An event that a ``SyncQueue`` tells its observers.
 public enum SyncEvent: PolicyEventDetail, Equatable {
+    /// This many mutations got a place in the queue.
     case enqueued(Int)
-    /// A mutation was taken up by the one before it in its lane; with `cancelsOut` nothing is left of both.
+    /// A mutation was merged into the one before it in its lane; with `cancelsOut`, neither is sent.
     case coalesced(id: String, into: String, cancelsOut: Bool)
-    /// It made room for newer ones, or was dead for too long, and is gone.
+    /// A mutation was removed to make room for newer ones, or because it was dead for too long.
     case dropped(id: String)
-    /// It is being sent.
+    /// A mutation is being sent.
     case attempted(id: String)
+    /// The other side acknowledged a mutation.
     case delivered(id: String)
-    /// An attempt failed; so many count against it by now.
+    /// An attempt failed; `failures` is how many count against the mutation so far.
     case failed(id: String, failures: Int, error: String)
-    /// It was set aside.
+    /// A mutation became dead.
     case died(id: String, error: String)
     /// Nothing is sent for this long.
     case paused(for: Duration)
+    /// The other side could not be reached, or the health check failed.
     case offline(error: String)
     /// Another queue sends what is in this store, so this one waits.
     case lockedOut
+    /// A flush ended with nothing pending.
     case drained
+    /// This many pending mutations were removed by ``SyncQueue/clear(discardsDead:markFailed:)``.
     case cleared(Int)
-    /// So many that had been set aside are pending again.
+    /// This many dead mutations are pending again.
     case revived(Int)
-    /// So many that had been set aside are gone.
+    /// This many dead mutations were removed.
     case discarded(Int)
     /// The store failed; nothing is lost.
     case storeFailed(error: String)

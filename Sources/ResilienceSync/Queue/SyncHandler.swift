@@ -5,7 +5,7 @@
 #endif
 import Resilience
 
-/// Sends mutations of a kind; what has no handler is set aside.
+/// Sends the mutations of a kind. A mutation without a handler becomes dead.
 ///
 /// ```swift
 /// SyncQueue(store: store, pipeline: pipeline, handlers: [
@@ -16,23 +16,34 @@ import Resilience
 /// ])
 /// ```
 public struct SyncHandler: Sendable {
-    /// How one mutation of a batch fared.
+    /// The result of one mutation of a batch.
     public typealias ItemResult = Result<Void, any Error>
 
-    /// nil for every kind that has no handler of its own.
+    /// The kind; nil for every kind that has no handler of its own.
     let kind: String?
     let batchLimit: BatchLimit
     let send: @Sendable ([Mutation]) async throws -> [ItemResult]
 
-    /// Sends them one at a time. Returns when the other side has acknowledged the mutation.
+    /// Creates a handler that sends mutations one at a time.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the mutations.
+    ///   - send: Sends one mutation. It returns when the other side has acknowledged it, and throws otherwise.
+    /// - Returns: The handler.
     public static func each(
         _ kind: String, _ send: @escaping @Sendable (Mutation) async throws -> Void
     ) -> SyncHandler {
         single(kind, send)
     }
 
-    /// Sends them one at a time, each with its payload decoded from JSON. A payload that can't be decoded sets its mutation
-    /// aside.
+    /// Creates a handler that sends mutations one at a time, each with its payload decoded from JSON. A mutation whose
+    /// payload can't be decoded becomes dead.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the mutations.
+    ///   - type: The type to decode payloads as.
+    ///   - send: Sends one mutation. It returns when the other side has acknowledged it, and throws otherwise.
+    /// - Returns: The handler.
     public static func each<Payload: Decodable & Sendable>(
         _ kind: String, as type: Payload.Type,
         _ send: @escaping @Sendable (_ payload: Payload, _ mutation: Mutation) async throws -> Void
@@ -40,17 +51,21 @@ public struct SyncHandler: Sendable {
         single(kind) { mutation in try await send(mutation.decoded(as: type), mutation) }
     }
 
-    /// Sends several in one request; none of them share an entity.
+    /// Creates a handler that sends several mutations in one request, each of a different entity.
     ///
-    /// An error means that the request failed as a whole: it is a failure of each, and they are sent alone from then on,
-    /// so that one bad mutation can't hold up the others for ever.
+    /// If `send` throws, the request failed as a whole. That is a failure of each mutation in it, and they are sent
+    /// alone from then on, so one bad mutation can't hold up the others for ever.
     ///
-    /// To the pipeline's policies a batch is one call: throttled if any of it was throttled; failed if all of it failed in ways
-    /// that may pass, as the first did; and otherwise a success.
+    /// To the pipeline's policies a batch is one call. It is throttled if any mutation was throttled. If all failed in
+    /// ways that may pass, it has the first one's verdict. Otherwise it is a success.
+    ///
     /// - Parameters:
-    ///   - limit: mutations in a request, at most; 1 or more.
-    ///   - bytes: of their payloads together, at most; a single one that has more is sent alone. nil for no limit.
-    ///   - send: returns how each fared, in the order given.
+    ///   - kind: The kind of the mutations.
+    ///   - limit: The most mutations in a request; 1 or more.
+    ///   - bytes: The most bytes of their payloads together, 1 or more; a mutation that has more is sent alone. nil,
+    ///     the default, for no limit.
+    ///   - send: Sends the mutations, and returns the result of each, in the order given.
+    /// - Returns: The handler.
     public static func batch(
         _ kind: String, upTo limit: Int, bytes: Int? = nil,
         _ send: @escaping @Sendable ([Mutation]) async throws -> [ItemResult]
@@ -62,7 +77,10 @@ public struct SyncHandler: Sendable {
         return SyncHandler(kind: kind, batchLimit: limit, send: send)
     }
 
-    /// Sends whatever has no handler of its own, one at a time.
+    /// Creates a handler that sends mutations of all kinds that have no handler of their own, one at a time.
+    ///
+    /// - Parameter send: Sends one mutation. It returns when the other side has acknowledged it, and throws otherwise.
+    /// - Returns: The handler.
     public static func others(_ send: @escaping @Sendable (Mutation) async throws -> Void) -> SyncHandler {
         single(nil, send)
     }
@@ -77,20 +95,20 @@ public struct SyncHandler: Sendable {
     }
 }
 
-/// How much goes in one request.
+/// How much is sent in one request.
 struct BatchLimit: Sendable, Hashable {
     static let single = BatchLimit(count: 1)
 
     var count: Int
     var bytes: Int?
 
-    /// What goes in one request of these, in this order: at least the first.
+    /// Returns those of the heads that are sent in one request, in this order: at least the first.
     func filled(with heads: some Sequence<LaneHead>) -> [LaneHead] {
         var taken = (count: 0, bytes: 0)
         return heads.filter { takes($0, &taken) }
     }
 
-    /// Whether one more goes with those that were taken.
+    /// Whether one more is sent with those that were taken.
     func takes(_ head: LaneHead, _ taken: inout (count: Int, bytes: Int)) -> Bool {
         let total = taken.bytes.saturatingAdding(head.bytes)
         guard taken.count == 0 || taken.count < count && total <= bytes ?? .max else { return false }
@@ -100,7 +118,17 @@ struct BatchLimit: Sendable, Hashable {
 }
 
 extension Mutation {
-    /// One that carries a value as JSON.
+    /// Creates a mutation that carries a value as JSON.
+    ///
+    /// - Parameters:
+    ///   - id: An id that is unique in its queue; a new UUID by default.
+    ///   - entity: The entity that it changes.
+    ///   - kind: The sort of change, which chooses the handler that sends it.
+    ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
+    ///   - value: The value to send.
+    ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
+    ///   - createdAt: When it was made, by the wall clock; now by default.
+    /// - Throws: What the encoder throws.
     public init(
         id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
         encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date()
@@ -110,8 +138,11 @@ extension Mutation {
             idempotencyKey: idempotencyKey, createdAt: createdAt)
     }
 
-    /// The value that it carries as JSON.
-    /// - Throws: ``UndecodablePayload``.
+    /// Decodes the value that the mutation carries as JSON.
+    ///
+    /// - Parameter type: The type of the value.
+    /// - Returns: The value.
+    /// - Throws: ``UndecodablePayload`` if the payload is not such a value.
     public func decoded<Payload: Decodable>(as type: Payload.Type) throws -> Payload {
         do {
             return try JSONDecoder().decode(type, from: payload)

@@ -1,25 +1,30 @@
 import Resilience
 
-/// Clearing and stopping: ways to end what is under way.
+/// Clearing and stopping.
 extension SyncQueue {
-    /// Gives up everything that is pending now: cancels what is in flight and waits for its end, removes the rest, ends a pause
-    /// and resets the pipeline's circuit breakers. Nothing of it can come back, whatever answer arrives late. No flush begins
-    /// meanwhile; one begins afterwards, for what was enqueued since the call, of which nothing is removed.
+    /// Removes everything that is pending now.
     ///
-    /// If the store fails, call it again: until then the queue sends nothing by itself, but a ``flush()`` that waits for the clear
-    /// goes on. If `markFailed` throws, nothing was removed, and the queue goes on.
+    /// It cancels what is in flight and waits for its end, removes all pending mutations, ends a pause and resets the
+    /// pipeline's circuit breakers. Nothing of what was pending is sent again, whatever answer arrives late. No flush
+    /// begins meanwhile. One begins afterwards, for the mutations that were enqueued since the call; none of these is
+    /// removed.
+    ///
+    /// If the store fails, call it again: until then the queue sends nothing by itself, but a ``flush()`` that waits
+    /// for the clear continues. If `markFailed` throws, nothing was removed, and the queue continues.
     ///
     /// - Parameters:
-    ///   - discardsDead: whether what was set aside goes too, as it should when a user signs out.
-    ///   - markFailed: told of the pending mutations, a page at a time, before they are removed; for an app that shows
-    ///     their entities as failed. It must not wait for a flush.
-    /// - Returns: how many pending ones were removed.
+    ///   - discardsDead: Whether dead mutations are removed too, as they should be when a user signs out; false by
+    ///     default.
+    ///   - markFailed: Receives the pending mutations, a page at a time, before they are removed; for an app that shows
+    ///     their entities as failed. It must not wait for a flush. nil by default.
+    /// - Returns: The number of pending mutations removed.
+    /// - Throws: What the store or `markFailed` throws.
     @discardableResult
     public func clear(
         discardsDead: Bool = false, markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil
     ) async throws -> Int {
         change { state, _ in state.machine.clearingBegan() }
-        // After a failure nothing of the old goes out by itself.
+        // After a failure nothing that was pending is sent by itself.
         var goesOn = false
         defer {
             change { state, _ in
@@ -29,7 +34,7 @@ extension SyncQueue {
             if goesOn { trigger() }
             tellWatchers()
         }
-        // Before all else: what is enqueued from now on is not of it.
+        // Before all else: what is enqueued from now on is not cleared.
         let sealed = await Result { try await store.seal() }
         await cancelFlight()
         let last = try sealed.get()
@@ -63,9 +68,13 @@ extension SyncQueue {
         return page.isEmpty ? nil : page
     }
 
-    /// Sends nothing more, for good. What is in flight may end within the grace period, and is cancelled then; what is
-    /// pending stays for the next start.
-    /// - Parameter grace: cancelling the caller ends it early.
+    /// Stops the queue for good: it sends nothing more.
+    ///
+    /// What is in flight may end within the grace period, and is cancelled then. What is pending stays for the next
+    /// start.
+    ///
+    /// - Parameter grace: How long what is in flight may take; zero by default. Cancelling the caller ends the period
+    ///   early.
     public func stop(within grace: Duration = .zero) async {
         let waker = change { state, _ in
             state.machine.stop()

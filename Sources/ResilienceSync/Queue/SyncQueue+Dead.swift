@@ -1,21 +1,38 @@
-/// What was set aside.
+/// Counts, and dead mutations.
 extension SyncQueue {
+    /// Returns the number of pending mutations.
+    ///
+    /// - Returns: The number.
+    /// - Throws: What the store throws.
     public func pendingCount() async throws -> Int { try await store.totals().pending }
+    /// Returns the number of dead mutations.
+    ///
+    /// - Returns: The number.
+    /// - Throws: What the store throws.
     public func deadCount() async throws -> Int { try await store.totals().dead }
 
-    /// What was set aside, oldest first.
+    /// Returns dead mutations, in the order of their positions.
+    ///
+    /// - Parameters:
+    ///   - position: Only mutations at higher positions are returned; by default all are.
+    ///   - limit: The most mutations to return; 100 by default. Large payloads may make a page shorter, but it has at
+    ///     least one mutation if there is one.
+    /// - Returns: The mutations.
+    /// - Throws: What the store throws.
     public func dead(after position: Int64 = .min, limit: Int = 100) async throws -> [StoredMutation] {
         try await store.dead(after: position, limit: limit)
     }
 
-    /// Makes what was set aside pending again, at its old place, as if it had never failed, and triggers. Its idempotency key
-    /// stays.
+    /// Makes dead mutations pending again, at their old place, as if they had never failed, and triggers the queue.
+    /// Their idempotency keys stay.
+    ///
     /// - Parameters:
-    ///   - positions: ``StoredMutation/position``; nil for all.
-    ///   - evenOvertaken: whether those, too, whose entity has been changed on the other side since, by a later mutation that was
-    ///     delivered, or may have been by one that is in flight or whose answer was lost: see ``StoredMutation/isOvertaken``. They
-    ///     are passed over otherwise.
-    /// - Returns: how many.
+    ///   - positions: The ``StoredMutation/position`` of each; nil, the default, for all.
+    ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken``: a later mutation of the
+    ///     entity was delivered, or may have been, because it is in flight or its answer was lost. By default they are
+    ///     passed over.
+    /// - Returns: The number revived.
+    /// - Throws: What the store throws.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
         let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: wallClock())
@@ -24,9 +41,11 @@ extension SyncQueue {
         return count
     }
 
-    /// Removes what was set aside; a lane that it blocked goes on.
-    /// - Parameter positions: ``StoredMutation/position``; nil for all.
-    /// - Returns: how many.
+    /// Removes dead mutations. A lane that they blocked continues.
+    ///
+    /// - Parameter positions: The ``StoredMutation/position`` of each; nil, the default, for all.
+    /// - Returns: The number removed.
+    /// - Throws: What the store throws.
     @discardableResult
     public func discardDead(_ positions: [Int64]? = nil) async throws -> Int {
         let count = try await store.discard(positions)

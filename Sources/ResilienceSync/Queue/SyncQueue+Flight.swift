@@ -6,7 +6,8 @@ import Resilience
     import Foundation
 #endif
 
-/// A flight: a task that does what the machine says until one flush is over, and when the next one starts by itself.
+/// A flight is a task that does what the machine says until one flush is over. Here is also when the next one starts by
+/// itself.
 extension SyncQueue {
     enum Beginning {
         case flight(Task<FlushReport, any Error>, isJoined: Bool)
@@ -29,7 +30,7 @@ extension SyncQueue {
             state.flight = flight
             return .flight(flight, isJoined: false)
         case .join:
-            // A flight is there as long as the machine is flushing.
+            // There is a flight as long as the machine is flushing.
             return .flight(state.flight!, isJoined: true)
         case .paused(let until):
             return .paused(until: until)
@@ -78,7 +79,7 @@ extension SyncQueue {
                     }
                     let claimed = applied.claimed
                     let requests = change { state, now in
-                        // One that made room may have blocked its lane.
+                        // A mutation that was dropped may have blocked its lane.
                         if !applied.dropped.isEmpty { state.machine.revived() }
                         return state.machine.applied(claimed.map { LaneHead($0) }, at: now)
                     }
@@ -105,14 +106,14 @@ extension SyncQueue {
                     return failure.map { .failure($0) } ?? .success(total)
                 }
             } catch {
-                // The first of them is what ends the flight.
+                // The first error is the one that ends the flight.
                 failure = failure ?? error
                 change { $0.machine.storeFailed("\(error)", at: $1) }
             }
         }
     }
 
-    /// - Returns: also what to wait on, if it is a wait.
+    /// - Returns: The action, and what to wait with if it is a wait.
     private func nextAction() -> (SyncStateMachine.Action, PolicyWaiter) {
         let oldest = configuration.maxAge.map { wallClock().earlier(by: $0) }
         let waker = PolicyWaiter()
@@ -129,7 +130,7 @@ extension SyncQueue {
             _ = await waker.wait(until: instant, on: pipeline.timeBase)
             return
         }
-        // What is in flight may end all the same.
+        // What is in flight may still end.
         let timeBase = pipeline.timeBase
         _ = await Task(executorPreference: timeBase.taskExecutor) { await waker.wait(until: instant, on: timeBase) }
             .value
@@ -154,12 +155,12 @@ extension SyncQueue {
 
     // MARK: The alarm
 
-    /// The end of a pause starts a flush; nobody has to poke.
+    /// Starts a flush at the end of a pause, without a trigger from outside.
     private func arm(at instant: MonotonicInstant) {
-        // Not under the lock: a time base may fire at once what is due already.
+        // Not under the lock, because a time base may fire at once what is due already.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
         let stale = state.withLock { state -> TimeBaseAlarm? in
-            // A flight that has begun since sets its own.
+            // If a flight has begun since, it sets its own alarm.
             if state.flight != nil || state.machine.goesOnAt != instant { return alarm }
             defer { state.alarm = alarm }
             return state.alarm

@@ -3,9 +3,11 @@
     import Resilience
 
     extension SyncQueue {
-        /// Stores mutations in a transaction of the caller's own: together with the change that they tell of, or not at all.
-        /// The commit triggers the queue. What a savepoint rolls back is neither told nor sent. Outside of a transaction the
-        /// call commits by itself.
+        /// Stores mutations in a transaction of the caller's: together with the change that they describe, or not at
+        /// all.
+        ///
+        /// The commit triggers the queue. What a savepoint rolls back is neither told nor sent. Outside of a
+        /// transaction the call commits by itself.
         ///
         /// ```swift
         /// try await database.write { db in
@@ -14,9 +16,12 @@
         /// }
         /// ```
         ///
-        /// - Parameter db: of the database that the queue's ``SQLiteStore`` was made in.
-        /// - Throws: what ``enqueue(_:)`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in another
-        ///   database, and with a store that is none.
+        /// - Parameters:
+        ///   - mutations: The mutations to store.
+        ///   - db: A connection of the database of the queue's ``SQLiteStore``.
+        /// - Returns: What became of the mutations.
+        /// - Throws: What ``enqueue(_:)`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in
+        ///   another database, or its store is not an ``SQLiteStore``.
         @discardableResult
         public func enqueue(_ mutations: [Mutation], in db: Database) throws -> Appended {
             guard let store = store as? SQLiteStore else {
@@ -34,10 +39,10 @@
         }
     }
 
-    /// Tells the queue what was appended, once it is committed. GRDB passes a change on when nothing can roll it back any more
-    /// but the transaction.
+    /// Tells the queue what was appended, once it is committed. GRDB reports a change when only the transaction can
+    /// still roll it back.
     private final class Commit: TransactionObserver {
-        /// The queue may be let go of before the commit.
+        /// The queue may be released before the commit.
         private weak var queue: SyncQueue?
         var appended: Appended?
         private var isAppending = true
@@ -46,7 +51,7 @@
 
         init(queue: SyncQueue) { self.queue = queue }
 
-        /// Those of later appends have observers of their own.
+        /// Later appends have observers of their own.
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
             isAppending && eventKind.tableName == SQLiteSchema.mutations
         }
@@ -60,7 +65,7 @@
 
         func databaseDidRollback(_ db: Database) {}
 
-        /// Without a transaction, the commit comes before it.
+        /// Without a transaction, the commit comes before this call.
         func endAppending() {
             isAppending = false
             tell()

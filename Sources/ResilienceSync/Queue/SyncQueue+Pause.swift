@@ -6,18 +6,23 @@ public import Resilience
     import Foundation
 #endif
 
-/// The silence that a 429, or a policy of the pipeline, asks for.
+/// The pauses that a 429, or a policy of the pipeline, asks for.
 extension SyncQueue {
-    /// Until when nothing is sent; nil if there is no pause. One from before a restart is known once a flush has begun.
+    /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause from before a restart is
+    /// known once a flush has begun.
     public var pausedUntil: MonotonicInstant? {
         let now = now
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
 
-    /// Ends a pause before its time, and the waiting of what failed: resets the pipeline's circuit breakers, and triggers. One
-    /// request is sent at once, however slow the rate that was found, and the rate is forgotten.
-    /// - Parameter keepingGrowth: whether a next pause, and a next break of the breakers, is as long as if this had not been,
-    ///   and the rate is kept.
+    /// Ends a pause before its time, and the waits of what failed: resets the pipeline's circuit breakers, and triggers
+    /// the queue.
+    ///
+    /// One request is sent at once, however slow the rate that was found, and the rate is forgotten.
+    ///
+    /// - Parameter keepingGrowth: Whether the rate is kept, and the next pause, and the breakers' next break, are as
+    ///   long as without this call. False by default.
+    /// - Throws: What the store throws.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
         trigger()
@@ -31,11 +36,11 @@ extension SyncQueue {
         change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
     }
 
-    /// Until when nothing is sent, also if that is known from before a restart only, or another queue was told.
+    /// The end of the pause, even if it is known only from before a restart, or another queue was told of it.
     func currentPause() async throws -> MonotonicInstant? {
         try await readPause()
         let pausedUntil = pausedUntil
-        // So that its end starts a flush.
+        // So that the end of the pause starts a flush.
         if pausedUntil != nil { trigger() }
         return pausedUntil
     }
@@ -48,7 +53,7 @@ extension SyncQueue {
         let left = text.map { text -> Duration in
             let date = Double(text).map { Date(timeIntervalSince1970: $0) }
             let seconds = date?.timeIntervalSince(wallClock()) ?? 0
-            // A store may hold any date, and a duration can't be any number of seconds.
+            // A store may hold any date, but a duration can't hold any number of seconds.
             return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
         }
         change { state, now in
@@ -58,7 +63,7 @@ extension SyncQueue {
         }
     }
 
-    /// - Parameter length: nil for no pause.
+    /// - Parameter length: The length of the pause; nil for no pause.
     func keepPause(_ length: Duration?) async throws {
         let text = length.map { "\(wallClock().addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
         state.withLock { $0.pauseWrites += 1 }

@@ -9,9 +9,9 @@ extension SyncQueue {
         group.addTask(executorPreference: pipeline.timeBase.taskExecutor) {
             let result = await self.result(of: mutations)
             let (outcome, error) = self.judge(result)
-            // The error before it is let go of outside of the lock.
+            // The error before it is released outside of the lock.
             let (waker, _) = self.change { state, now in
-                // Before the store knows: from then on nobody can see any more that they were pending.
+                // Before the store is told: afterwards it no longer shows that they were pending.
                 state.touch(request.lanes)
                 state.machine.requestEnded(request.id, outcome, at: now)
                 return (state.waker.take(), state.noteLast(error))
@@ -20,12 +20,13 @@ extension SyncQueue {
         }
     }
 
-    // MARK: Those that carry no mutation
+    // MARK: Requests that carry no mutation
 
-    /// The queue is paused, and nothing may be asked of the other side.
+    /// The queue is paused, so nothing may be requested from the other side.
     struct Paused: Error { let until: MonotonicInstant }
 
-    /// Asks something of the other side, through the pipeline. What refuses that pauses the queue, as if it were a mutation.
+    /// Makes a request through the pipeline. A 429 or a rejection pauses the queue, as if the request had carried a
+    /// mutation.
     /// - Throws: ``Paused``, or what the body throws.
     func ask<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
         if state.withLock({ $0.machine.flush.isStopped }) { throw SyncQueueError.stopped }
@@ -39,14 +40,14 @@ extension SyncQueue {
             let failure = failure(error)
             guard failure.isRefusal else { throw error }
             change { $0.machine.refused(failure, sentAt: sentAt, at: $1) }
-            // A flight makes a pause of it, which may be over when that ends.
+            // A flight makes a pause of it. The pause may be over when the flight ends.
             _ = try await flush()
             try Task.checkCancellation()
             throw Paused(until: pausedUntil ?? now)
         }
     }
 
-    /// How the other side is, before a flight sends anything.
+    /// Checks the other side's health, before a flight sends anything.
     func checkHealth() async {
         let sentAt = now
         var (failure, error) = (nil as SyncStateMachine.Failure?, nil as (any Error)?)
@@ -79,8 +80,8 @@ extension SyncQueue {
         }
     }
 
-    /// A batch of which anything was throttled was throttled. One that failed as a whole has failed; if anything of it was
-    /// answered, the other side works.
+    /// A batch is throttled if any mutation was throttled. It has failed if every mutation failed in a way that may
+    /// pass; if any was answered otherwise, the other side works.
     private func verdict(for results: [SyncHandler.ItemResult]) -> Verdict {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
@@ -90,7 +91,7 @@ extension SyncQueue {
         return isLost ? verdicts.first ?? .success : .success
     }
 
-    /// - Returns: also the last error, if there is any.
+    /// - Returns: The outcome, and the last error if there is any.
     private func judge(
         _ result: Result<[SyncHandler.ItemResult], any Error>
     ) -> (SyncStateMachine.Outcome, (any Error)?) {
@@ -106,7 +107,7 @@ extension SyncQueue {
         }
     }
 
-    /// - Returns: also the error, unless it is what a cancelled flight's requests end with.
+    /// - Returns: The failure, and its error unless it is what a cancelled flight's requests end with.
     private func told(_ error: any Error) -> (SyncStateMachine.Failure, (any Error)?) {
         let failure = failure(error)
         return (failure, Task.isCancelled && failure.verdict == .cancelled ? nil : error)

@@ -16,15 +16,15 @@ public import Resilience
 /// queue.trigger()
 /// ```
 ///
-/// - A mutation leaves the store once it is acknowledged: when its handler has returned. A crash before that sends it again,
-///   with the same idempotency key.
-/// - Mutations of one entity are sent in order. One that fails holds back those behind it, of its entity alone, and is
-///   tried again after ``SyncQueueConfiguration/failedBackoff``.
-/// - What is not a mutation's fault is never counted against it: 429, an open circuit, being offline, cancellation. Other
-///   failures are as far as others get through meanwhile (``FailureCounting``), and the fifth that counts, or one that will not
-///   pass by itself, sets it aside.
-/// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, its end starts a flush by itself, and
-///   what follows begins with one request. From then on the queue sends at the rate that it finds the server to allow.
+/// - A mutation leaves the store once it is acknowledged, which is when its handler has returned. After a crash before
+///   that it is sent again, with the same idempotency key.
+/// - Mutations of one entity are sent in order. If one fails, only the later ones of its entity wait, and it is tried
+///   again after ``SyncQueueConfiguration/failedBackoff``.
+/// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count as far
+///   as other mutations get through meanwhile (``FailureCounting``). The fifth that counts, or a permanent failure,
+///   makes the mutation dead.
+/// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, and its end starts a flush by
+///   itself, which begins with one request. From then on the queue sends at the rate that it finds the server to allow.
 /// - However many triggers come at once, one flush runs, and it looks again before it ends.
 public final class SyncQueue: Sendable {
     struct State {
@@ -33,21 +33,22 @@ public final class SyncQueue: Sendable {
         var alarm: TimeBaseAlarm?
         /// The stored pause, as this queue has stored or read it last.
         var knownPause: String?
-        /// How often this queue has begun to store one, or has done so: what is read meanwhile may be older.
+        /// How often this queue has begun to store a pause, or has finished: a pause that is read meanwhile may be
+        /// older.
         var pauseWrites = 0
-        /// What the flight waits on.
+        /// What the flight waits with.
         var waker: PolicyWaiter?
         /// The last error of this round.
         var lastError: (any Error)?
-        /// Why the last flight failed; nil if it did not.
+        /// The error that the last flight failed with; nil if it did not fail.
         var failure: (any Error)?
-        /// Entities that were enqueued to, or acknowledged, since each pull of a page began.
+        /// The entities for which mutations were enqueued or acknowledged since each pull of a page began.
         var pulls: [ObjectIdentifier: Set<String>] = [:]
-        /// What each drain under way has seen.
+        /// What each drain in progress has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
-        /// Who waits for a flight, or a clearing, to end.
+        /// Tasks that wait for a flight, or a clearing, to end.
         var watchers: [PolicyWaiter] = []
-        /// Who is told of each change, by number.
+        /// The readers to tell of each change, by number.
         var statusReaders: [Int: AsyncStream<Void>.Continuation] = [:]
         private var lastStatusReader = 0
 
@@ -79,7 +80,7 @@ public final class SyncQueue: Sendable {
             return machine.flightFailed()
         }
 
-        /// - Returns: the error before it, which is let go of outside of the lock.
+        /// - Returns: The error before it, to be released outside of the lock.
         mutating func noteLast(_ error: (any Error)?) -> (any Error)? {
             let before = lastError
             if let error { lastError = error }
@@ -99,22 +100,31 @@ public final class SyncQueue: Sendable {
         }
     }
 
+    /// The name of the queue, in events.
     public let name: String
+    /// The pipeline that guards every request.
     public let pipeline: Pipeline
-    /// Who is told what the queue does, with ``SyncEvent``.
+    /// The observers that are told what the queue does, with ``SyncEvent``.
     public let observers: PolicyObservers
+    /// The settings of the queue.
     public let configuration: SyncQueueConfiguration
     let store: any MutationStore
-    /// Among all queues on the store.
+    /// Identifies the queue among all queues on the store.
     let id = UUID()
     let wallClock: @Sendable () -> Date
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
 
+    /// Creates a queue. Traps if a setting is out of range, or two handlers are for the same kind.
+    ///
     /// - Parameters:
-    ///   - pipeline: guards every request. Its time base is the queue's.
-    ///   - wallClock: for what is stored over restarts, and for ages.
-    ///   - handlers: send the mutations, by kind.
+    ///   - name: The name of the queue, in events; `sync` by default.
+    ///   - store: Keeps the mutations.
+    ///   - pipeline: Guards every request. Its time base is the queue's.
+    ///   - configuration: The settings of the queue.
+    ///   - observers: Told what the queue does.
+    ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
+    ///   - handlers: Send the mutations, by kind.
     public init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
         configuration: SyncQueueConfiguration = SyncQueueConfiguration(),
@@ -153,7 +163,17 @@ public final class SyncQueue: Sendable {
         state = Locked(State(machine: machine))
     }
 
-    /// - Parameter send: sends one mutation, of whatever kind; returns when the other side has acknowledged it.
+    /// Creates a queue with one handler for all kinds. Traps if a setting is out of range.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the queue, in events; `sync` by default.
+    ///   - store: Keeps the mutations.
+    ///   - pipeline: Guards every request. Its time base is the queue's.
+    ///   - configuration: The settings of the queue.
+    ///   - observers: Told what the queue does.
+    ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
+    ///   - send: Sends one mutation, of any kind. It returns when the other side has acknowledged it, and throws
+    ///     otherwise.
     public convenience init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
         configuration: SyncQueueConfiguration = SyncQueueConfiguration(),
@@ -170,12 +190,20 @@ public final class SyncQueue: Sendable {
 
     // MARK: Filling
 
-    /// Stores a mutation; durable when it returns. Does not send: ``trigger()`` or ``flush()`` does.
+    /// Stores a mutation, which is durable when this returns. It does not send it: ``trigger()`` or ``flush()`` does.
+    ///
+    /// - Parameter mutation: The mutation to store.
+    /// - Returns: What became of it.
+    /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
+    ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
     public func enqueue(_ mutation: Mutation) async throws -> Appended { try await enqueue([mutation]) }
 
-    /// Stores mutations, all or none; durable when it returns. What is known of their entities already may be coalesced with
-    /// them: see ``Coalescing``.
+    /// Stores mutations, all or none, which are durable when this returns. They may be coalesced with mutations that
+    /// are pending: see ``Coalescing``.
+    ///
+    /// - Parameter mutations: The mutations to store.
+    /// - Returns: What became of them.
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
     ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
@@ -207,16 +235,19 @@ public final class SyncQueue: Sendable {
 
     // MARK: Sending
 
-    /// Has the queue flushed, soon and in the background. Call it whenever there may be something to do: after a write, when
-    /// the network is back, when the app opens.
+    /// Makes the queue flush soon, in the background. If a flush is in progress, it looks again before it ends.
+    ///
+    /// Call it whenever there may be something to send: after a write, when the network is back, when the app opens.
     public func trigger() { _ = begin() }
 
     /// Sends what is pending, once through the queue.
     ///
-    /// If a flush is under way it is joined; it will look again for what is new. What failed a short while ago is not sent
-    /// before its time: ``resume()`` does that. Cancelling the caller cancels the flush that it began, and ends no more than
-    /// its waiting for one that it joined; nothing is lost.
-    /// - Throws: the store's error; ``SyncQueueError/stopped``.
+    /// If a flush is in progress, this joins it, and it looks again for what is new. Mutations that failed a short
+    /// while ago are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
+    /// the flush that it began. If it joined one, only its own wait ends. Nothing is lost.
+    ///
+    /// - Returns: What the flush did, and how it ended.
+    /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func flush() async throws -> FlushReport {
         while true {
@@ -232,7 +263,8 @@ public final class SyncQueue: Sendable {
             case .flight(let flight, isJoined: true):
                 guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
-                // Somebody else's cancellation is not ours: our trigger must not be lost. Neither is a pause that was over by then.
+                // If another caller was cancelled, this caller's trigger must not be lost. Neither must it be if the
+                // report is of a pause that is over by now.
                 if report.end != .cancelled, !report.end.isOver(at: now) { return report }
             case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
@@ -245,14 +277,16 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    /// Flushes until nothing is pending: waits while the queue waits out pauses and tries again what failed.
+    /// Flushes until nothing is pending. It waits while the queue waits for the end of pauses and tries again what
+    /// failed.
     ///
-    /// That may be never, if one mutation always fails: see ``FailureCounting``. Returns early, with
-    /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller
-    /// cancels the flush that it begins with, as with ``flush()``; from then on it ends the waiting, and what the queue does
-    /// by itself goes on.
-    /// - Returns: what became of the queue meanwhile, whoever began the flushes.
-    /// - Throws: the store's error; ``SyncQueueError/stopped``.
+    /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
+    /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller cancels the
+    /// flush that it begins with, as with ``flush()``; later it ends only the wait, and what the queue does by itself
+    /// continues.
+    ///
+    /// - Returns: What the queue did meanwhile, in all flushes, whichever caller began them.
+    /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func drain() async throws -> FlushReport {
         let key = PolicyWaiter()
@@ -260,7 +294,7 @@ public final class SyncQueue: Sendable {
         defer { _ = state.withLock { $0.drains.removeValue(forKey: ObjectIdentifier(key)) } }
         var end = try await flush().end
         while end.goesOn {
-            // The queue's own alarm starts the next flight: one more trigger would mean one more attempt.
+            // The queue's own alarm starts the next flight; another trigger would mean another attempt.
             let changed = await waitForChange { state in
                 (try? state.lastEnd())?.goesOn ?? false
             }
@@ -272,7 +306,7 @@ public final class SyncQueue: Sendable {
     }
 
     /// Waits while a condition holds.
-    /// - Returns: false if the task was cancelled, or the time was up, instead.
+    /// - Returns: False if the task was cancelled, or the deadline passed, instead.
     func waitForChange(
         until deadline: MonotonicInstant = .distantFuture, while condition: (borrowing State) -> Bool
     ) async -> Bool {
@@ -295,12 +329,12 @@ public final class SyncQueue: Sendable {
         for watcher in state.withLock({ $0.takeWatchers() }) { watcher.resume() }
     }
 
-    /// Runs a store's operation to its end although the flush is cancelled: an acknowledgement in hand is not thrown away.
+    /// Runs a store's operation to its end even if the flush is cancelled, so that no acknowledgement is lost.
     func uncancelled<R: Sendable>(_ operation: @escaping @Sendable () async throws -> R) async throws -> R {
         try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
     }
 
-    /// Tells the machine what happened, and the observers what there is to tell.
+    /// Tells the machine what happened, and the observers what follows.
     @discardableResult
     func change<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
         let now = now
@@ -312,7 +346,7 @@ public final class SyncQueue: Sendable {
         return result
     }
 
-    /// Of the queue's own state, or of the store's.
+    /// Called after a change of the queue's state, or of the store's.
     private func tellStatusReaders() {
         for reader in state.withLock({ $0.statusReaders }).values { reader.yield() }
     }

@@ -1,63 +1,89 @@
 public import Resilience
 
-/// Which failures count against a mutation, and set it aside in the end.
+/// Which failures count against a mutation, and make it dead in the end.
 ///
-/// A 429, a refusal by a policy of the pipeline, a cancellation, and what ``SyncQueueConfiguration/isOffline`` tells of never
-/// count. A permanent failure needs no counting: it sets its mutation aside at once.
+/// A 429, a rejection by a policy of the pipeline, a cancellation, and errors for which
+/// ``SyncQueueConfiguration/isOffline`` returns true never count. A permanent failure needs no counting: its mutation
+/// becomes dead at once.
 public enum FailureCounting: Sendable, Hashable {
-    /// Those of a mutation while others get through: so an outage sets nothing aside, however long it is. For a server that
-    /// comes and goes in a fixed rhythm the pipeline needs a circuit breaker, or ``SyncQueueConfiguration/failedBackoff`` jitter.
+    /// A mutation's failures count as far as other mutations get through meanwhile, so an outage of any length makes
+    /// nothing dead.
     ///
-    /// A failure counts in full if, since the mutation's failure before it, nine others of its kind got through for each that
-    /// failed, itself included; and the less, the fewer got through. Five that count are as unlikely as one in 100 000 where
-    /// the other side fails whoever comes. One that nobody can be compared with is tried for ever, or up to
-    /// ``SyncQueueConfiguration/maxAge``.
+    /// For a server that fails in a fixed rhythm, the pipeline needs a circuit breaker, or
+    /// ``SyncQueueConfiguration/failedBackoff`` needs jitter.
+    ///
+    /// A failure counts in full if, since the mutation's previous failure, nine other mutations of its kind got through
+    /// for each that failed, this one included. It counts less if fewer got through. If the other side fails its calls
+    /// at random, the chance of five counted failures is 1 in 100 000. A mutation without others to compare it with is
+    /// tried for ever, or up to ``SyncQueueConfiguration/maxAge``.
     case whileOthersSucceed
-    /// Each. With the default backoff five take 15 seconds, so for an outage that lasts longer the pipeline needs a circuit
-    /// breaker, and what its probes cost counts too.
+    /// Every failure counts. With the default backoff five failures take 15 seconds. So for a longer outage the
+    /// pipeline needs a circuit breaker, and the failures of its probes count too.
     case always
 }
 
-/// How a ``SyncQueue`` behaves.
+/// The settings of a ``SyncQueue``.
 public struct SyncQueueConfiguration: Sendable {
-    /// Requests in flight at once; 1 or more. Mutations of one entity are sent one after the other in any case.
+    /// The most requests in flight at once; 1 or more. Mutations of one entity are sent in order in any case.
     public var maxInFlight: Int
-    /// The counted failure that sets a mutation aside; 1 or more.
+    /// The number of counted failures at which a mutation becomes dead; 1 or more.
     public var maxFailures: Int
     /// Which failures count.
     public var failureCounting: FailureCounting
-    /// What becomes of an entity's other mutations then.
+    /// What happens to an entity's other mutations when one becomes dead.
     public var laneRule: LaneRule
-    /// How long a mutation may be in the queue and still be sent; older ones are set aside. nil for no limit.
+    /// How long a mutation may be in the queue and still be sent, 0 or more. Older ones become dead. nil for no limit.
     public var maxAge: Duration?
     /// How much may be pending, and what is coalesced.
     public var appending: AppendRules
-    /// How much of what was set aside is kept. What is beyond that is dropped whenever the queue sends; by default nothing is.
+    /// How many dead mutations are kept. Those beyond the limits are dropped whenever the queue sends; by default there
+    /// are no limits.
     public var dead: DeadLimits
-    /// Heads of lanes read from the store at a time; and, while nobody gets through, entities that may be waiting to be tried
-    /// again before the queue stops trying others; 1 or more.
+    /// The number of heads of lanes to read from the store at a time; 1 or more. Also, while no mutation gets through,
+    /// the number of failed entities at which the queue stops trying others.
     public var pageSize: Int
-    /// How long to pause for the nth 429 in a row that names no wait, or less for the first one once the server's rate is
-    /// known; and at least how long for one that names a wait when the pause before it was of no use.
+    /// How long to pause for the nth 429 in a row that names no wait; less for the first one, once the server's rate is
+    /// known. If a 429 names a wait, and the pause before it did not help, this is the least.
     public var throttledBackoff: Backoff
-    /// How long to wait with an entity after the nth failure of its mutation; and how long until the queue tries
-    /// again by itself after the nth failure in a row to reach the other side, or the store.
+    /// How long an entity waits after the nth failure of its mutation; and how long until the queue tries again by
+    /// itself after the nth failure in a row to reach the other side, or the store.
     public var failedBackoff: Backoff
-    /// The longest pause; whatever a server asks, and whatever a stored pause says after the clock was set.
+    /// The longest pause, 0 or more; whatever a server asks for, and whatever a stored pause says after the clock was
+    /// set.
     public var maxPause: Duration
-    /// By which share, at most, a pause that a server names is prolonged, 0 to 1. Each queue has a share of its own, drawn when it
-    /// is made, so that many that were told the same don't come back at the same instant. 0, the default, keeps to what was
-    /// named; 0.1 suits a fleet.
+    /// The largest share, 0 to 1, by which a pause that a server names is prolonged. Each queue draws its own share
+    /// when it is made, so that many queues that were told the same wait don't come back at the same instant. 0, the
+    /// default, keeps to the named wait; 0.1 suits a fleet.
     public var pauseJitter: Double
-    /// Requests are sent no faster than this, whatever the server allows; nil for no limit.
+    /// The highest rate of requests, whatever the server allows; nil for no limit.
     public var maxRate: ThrottleRate?
-    /// Asked through the pipeline before a flush sends its first mutation; if it throws, nothing is sent, and the queue tries
-    /// again by itself after ``failedBackoff``. nil for no check.
+    /// Checks the other side through the pipeline before a flush sends its first mutation. If it throws, nothing is
+    /// sent, and the queue tries again by itself after ``failedBackoff``. nil for no check.
     public var healthCheck: (@Sendable () async throws -> Void)?
-    /// Whether an error means that the other side could not be reached at all: then nobody is to blame. By default no error
-    /// does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with ResilienceHTTP.
+    /// Whether an error means that the other side could not be reached at all. Such an error counts against no
+    /// mutation. By default no error does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with
+    /// ResilienceHTTP.
     public var isOffline: @Sendable (any Error) -> Bool
 
+    /// Creates a configuration. Traps if a setting is out of range.
+    ///
+    /// - Parameters:
+    ///   - maxInFlight: The most requests in flight at once, 1 or more; 4 by default.
+    ///   - maxFailures: The number of counted failures at which a mutation becomes dead, 1 or more; 5 by default.
+    ///   - failureCounting: Which failures count; `.whileOthersSucceed` by default.
+    ///   - laneRule: What happens to an entity's other mutations when one becomes dead; `.skip` by default.
+    ///   - maxAge: How long a mutation may be in the queue and still be sent, 0 or more; nil, the default, for no
+    ///     limit.
+    ///   - appending: How much may be pending, and what is coalesced; no limits and `.lastWriteWins` by default.
+    ///   - dead: How many dead mutations are kept; no limits by default.
+    ///   - pageSize: The number of heads to read at a time, 1 or more; 100 by default.
+    ///   - throttledBackoff: How long to pause for 429s that name no wait; 1 s, doubling, up to 60 s by default.
+    ///   - failedBackoff: How long to wait after failures; 1 s, doubling, up to 60 s by default.
+    ///   - maxPause: The longest pause, 0 or more; 1 hour by default.
+    ///   - pauseJitter: The largest share by which a named pause is prolonged, 0 to 1; 0 by default.
+    ///   - maxRate: The highest rate of requests; nil, the default, for no limit.
+    ///   - healthCheck: Checks the other side before a flush sends anything; nil, the default, for no check.
+    ///   - isOffline: Whether an error means that the other side could not be reached at all; by default none does.
     public init(
         maxInFlight: Int = 4,
         maxFailures: Int = 5,
@@ -93,7 +119,7 @@ public struct SyncQueueConfiguration: Sendable {
         check()
     }
 
-    /// By the queue too: each of them may have been set since.
+    /// Checks the settings. The queue calls it too, since they may have been changed after `init`.
     mutating func check() {
         let checks = SettingChecks("SyncQueue")
         maxInFlight = checks.atLeast(1, maxInFlight, "maxInFlight")

@@ -1,21 +1,21 @@
 import Resilience
 
-/// What the end of a request means for its mutations, and for all.
+/// What the end of a request means for its mutations, and for all others.
 extension SyncStateMachine {
-    /// What there is to know of an error.
+    /// What is known of an error.
     struct Failure: Sendable, Hashable {
         var verdict: Verdict
         var error: String
-        /// The other side could not be reached at all.
+        /// Whether the other side could not be reached at all.
         var isOffline = false
-        /// How long a policy of ours that refused wants silence; nil if it doesn't say.
+        /// How long a policy of the pipeline that rejected the request wants silence; nil if it doesn't say.
         var refusedFor: Duration?
     }
 
     enum Outcome: Sendable, Hashable {
-        /// As a whole.
+        /// The request failed as a whole.
         case failed(Failure)
-        /// For each mutation; nil for those that the other side has.
+        /// The failure of each mutation; nil for those that the other side has.
         case answered([Failure?])
     }
 
@@ -25,55 +25,56 @@ extension SyncStateMachine {
         let endedAt: MonotonicInstant
     }
 
-    /// A failure that is to be looked at: of a request as a whole, or of one of its mutations.
+    /// A failure to process: of a request as a whole, or of one of its mutations.
     struct Note: Sendable, Hashable {
         let failure: Failure
         let mutations: [LaneHead]
         let sentAt: MonotonicInstant
         let endedAt: MonotonicInstant
-        /// How others had fared when it was sent.
+        /// The tally of its kind when it was sent.
         let witnesses: FailureWitnesses.Tally
     }
 
     /// What a delay is for.
     enum Draw: Sendable, Hashable {
         case hold(LaneHead, failures: Int)
-        /// Once the pause is over.
+        /// Holds a lane for the delay after the end of the pause.
         case holdLonger(LaneHead, times: Int)
-        /// - Parameter named: a wait that did not help before.
+        /// - Parameter named: A wait that did not help before.
         case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?)
         case outage
-        /// The store's.
+        /// A failure of the store.
         case failure
     }
 
-    /// Without it, a backoff of zero would have the queue try again and again at the same instant.
+    /// Without this, a backoff of zero would make the queue try again and again at the same instant.
     static let shortestWait = Duration.milliseconds(1)
 
-    /// Looked at before whatever the flight does next.
+    /// Called when a request ended. It is processed before the flight's next action.
     mutating func requestEnded(_ id: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
     }
 
-    /// A request that carried no mutation was refused. What is to be made of that, a flight looks at.
+    /// Called when a request that carried no mutation was throttled or rejected, or a health check failed. A flight
+    /// processes it.
     mutating func refused(_ failure: Failure, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         notes.append(
             Note(
                 failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
     }
 
-    /// A request that carried no mutation was answered, and not refused.
-    /// For mutations there may be another limit.
+    /// Called when a request that carried no mutation was answered, and neither throttled nor rejected. Mutations may
+    /// have another limit.
     mutating func answered() { if throttledWithout { throttles = 0 } }
 
-    /// - Parameter failure: nil if the other side is well.
+    /// - Parameter failure: nil if the other side is healthy.
     mutating func checked(_ failure: Failure?, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         isWell = failure == nil
         if let failure { refused(failure, sentAt: sentAt, at: now) } else { answered() }
     }
 
-    /// One after the other, each with all that follows from it.
-    /// - Returns: what that takes; nil if nothing is left to look at.
+    /// Processes ends in order, each with all that follows from it.
+    /// - Returns: The action that this takes; nil if nothing is left to process.
     mutating func lookAtEnds(at now: MonotonicInstant) -> Action? {
         while true {
             if let draw = draws.first { return ask(draw) }
@@ -114,7 +115,7 @@ extension SyncStateMachine {
             }
             notes = results.compactMap { mutation, failure in failure.map { note($0, [mutation]) } }
         }
-        // It was one request, however many of its mutations were throttled.
+        // It was one request, no matter how many of its mutations were throttled.
         if notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
     }
 
@@ -122,10 +123,10 @@ extension SyncStateMachine {
 
     private mutating func note(_ note: Note, at now: MonotonicInstant) {
         let failure = note.failure
-        // It is meant for all, whoever was cancelled.
+        // A 429 counts even if the flight was cancelled.
         if case .throttled(let named) = failure.verdict {
             throttledWithout = note.mutations.isEmpty
-            // A batch may be refused for the sake of any of its lanes.
+            // A batch may be throttled because of any of its lanes.
             let lane = note.mutations.count == 1 ? note.mutations.first : nil
             let times = lane.flatMap { laneThrottles.throttled($0.entity) }
             pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
@@ -134,20 +135,20 @@ extension SyncStateMachine {
         }
         if !note.mutations.isEmpty { pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt) }
         if isCancelled { return }
-        // A check that fails, however it does, says that the other side can't be used.
+        // A check that fails in any other way says that the other side can't be used.
         if failure.isOffline || note.mutations.isEmpty && failure.verdict != .rejected {
             events.append(.offline(error: failure.error))
             if halt == nil { draws.append(.outage) }
             return
         }
-        // It could be reached.
+        // The other side could be reached.
         if failure.verdict != .rejected, failure.verdict != .cancelled { outages = 0 }
         switch failure.verdict {
         case .rejected:
             for mutation in note.mutations { lanes.refused(mutation) }
             pause(for: failure.refusedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
         case .cancelled:
-            // By somebody else, and not the mutation's fault.
+            // Cancelled from elsewhere, which is not the mutation's fault.
             for mutation in note.mutations { hold(mutation) }
         case .permanent where note.mutations.count == 1:
             park(note.mutations[0], failure.error)
@@ -188,27 +189,28 @@ extension SyncStateMachine {
 
     // MARK: Pauses
 
-    /// - Parameter isOurOwn: a policy of the pipeline refused, and the other side was not asked.
+    /// - Parameter isOurOwn: Whether a policy of the pipeline rejected the request, so that the other side was not
+    ///   asked.
     private mutating func pause(
         for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, at now: MonotonicInstant
     ) {
-        // A server's wait of nothing is no wait. A policy of ours means it: its break is over.
+        // A server's wait of zero is no wait. A policy's is meant: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if halt == .pause {
-            // Those that were in flight with the first one say the same again.
+            // Requests that were in flight with the first one get the same answer.
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else if let named, isOurOwn || throttles == 0 {
             if !isOurOwn { throttles = 1 }
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
-            // Whoever names a wait, and refuses after it again, has named too short a one.
+            // A server that names a wait, and sends a 429 again after it, has named too short a wait.
             draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named))
         }
     }
 
     /// - Parameters:
-    ///   - named: the least.
-    ///   - backoff: the most, if nothing was named or that did not help; less if the pace knows better.
+    ///   - named: The shortest silence.
+    ///   - backoff: The longest, if no wait was named or the named one did not help; less if the pace knows better.
     private mutating func beSilent(
         for named: Duration?, backoff: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, at now: MonotonicInstant
     ) {
@@ -227,7 +229,7 @@ extension SyncStateMachine {
         pauseToTell = now.duration(to: until)
     }
 
-    /// Never before the wait that was named.
+    /// Prolongs a named wait, and never shortens it.
     private func late(_ wait: Duration) -> Duration {
         let wait = wait.saturatedNanoseconds
         return .nanoseconds(wait.saturatingAdding(Int64(saturating: Double(wait) * settings.lateness)))
@@ -248,7 +250,7 @@ extension SyncStateMachine {
         }
     }
 
-    /// What the backoff says that ``Action/draw(_:retry:)`` asked.
+    /// Receives the delay that ``Action/draw(_:retry:)`` asked for.
     mutating func drawn(_ delay: Duration, at now: MonotonicInstant) {
         let wait = max(delay, Self.shortestWait)
         let until = now + wait
@@ -273,7 +275,7 @@ extension SyncStateMachine {
 }
 
 extension SyncStateMachine.Failure {
-    /// By the other side, which wants fewer requests, or by a policy of ours.
+    /// Whether the other side throttled the request, or a policy of the pipeline rejected it.
     var isRefusal: Bool { isThrottled || verdict == .rejected }
 
     fileprivate var isThrottled: Bool { if case .throttled = verdict { true } else { false } }

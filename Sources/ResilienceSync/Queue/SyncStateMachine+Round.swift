@@ -5,11 +5,11 @@
 #endif
 import Resilience
 
-/// The rounds of a flight: a pause is looked for, what may be sent is sent, and the store is told what is known, until nothing
-/// is left or nothing more may be sent.
+/// The rounds of a flight. A round looks for a pause, sends what may be sent, and tells the store what is known, until
+/// nothing is left or nothing more may be sent.
 extension SyncStateMachine {
-    /// What the flight is to do now.
-    /// - Parameter oldest: what was queued before this is too old to be sent.
+    /// Returns what the flight is to do now.
+    /// - Parameter oldest: Mutations queued before this are too old to be sent.
     mutating func next(at now: MonotonicInstant, oldest: Date? = nil) -> Action {
         if let action = lookAtEnds(at: now) { return action }
         switch phase {
@@ -30,12 +30,12 @@ extension SyncStateMachine {
         }
     }
 
-    /// nil: there is no pause.
+    /// Returns nil if there is no pause.
     private mutating func open(at now: MonotonicInstant) -> Action? {
         let pausedUntil = pace.pausedUntil(at: now)
-        // Others may have sent what a flight before this one could not tell the store.
+        // Another queue may have sent the mutations whose results an earlier flight could not store.
         if !hasLock, pausedUntil == nil || !unsettled.isEmpty { return .lock }
-        // A crash in the pause would send it again.
+        // Without this, a crash during the pause would send them again.
         if !unsettled.isEmpty { return apply() }
         if let pausedUntil {
             return storedPause == .isThere
@@ -45,7 +45,7 @@ extension SyncStateMachine {
         case .unknown:
             return .readPause
         case .isThere, .isStale:
-            // It is over. If it stayed, a clock set back could bring it to life again.
+            // The pause is over. If it stayed stored, a clock that is set back could bring it back.
             return .keepPause(nil)
         case .none:
             phase = .sending
@@ -55,12 +55,12 @@ extension SyncStateMachine {
     }
 
     private mutating func send(at now: MonotonicInstant, _ oldest: Date?) -> Action {
-        // A pause may be over before all that was in flight is.
+        // A pause may be over before everything that was in flight has ended.
         if halt == .pause, !isCancelled, pace.pausedUntil(at: now) == nil { halt = nil }
         let end = end
         if end == nil, !isWell, lanes.hasHeads { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
-        // In one transaction: what has ended, and what is going to be sent.
+        // In one transaction: what has ended, and what is to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
         if let end { return requests.isEmpty ? self.end(with: end) : .wait(until: .distantFuture) }
         switch step {
@@ -76,7 +76,7 @@ extension SyncStateMachine {
         return hasLock ? .unlock : .end(end)
     }
 
-    /// A pause may have been prolonged, or ended by hand, since it was decided to end with it.
+    /// The pause may have been prolonged, or ended by hand, since the round was to end with it.
     private func latest(_ end: FlushReport.End, at now: MonotonicInstant) -> FlushReport.End {
         guard case .paused(let until) = end else { return end }
         return .paused(until: pace.pausedUntil(at: now) ?? min(until, now))
@@ -92,7 +92,7 @@ extension SyncStateMachine {
         if flush.isStopped { return .cancelled }
         switch halt {
         case .pause:
-            // A pause is one for all, whoever was cancelled.
+            // A pause holds even if the flight was cancelled.
             if case .paused(let until) = pace.phase { return .paused(until: until) }
         case .outage(let retryAt):
             return .offline(retryAt: retryAt)
@@ -102,8 +102,8 @@ extension SyncStateMachine {
         return isCancelled ? .cancelled : nil
     }
 
-    /// Takes what is to be sent and what is to be parked.
-    /// - Returns: what else there is to do.
+    /// Takes the mutations to send and those that become dead.
+    /// - Returns: What else there is to do.
     private mutating func plan(at now: MonotonicInstant, _ oldest: Date?) -> LanesStateMachine.Step {
         var rules = settings.rules
         rules.oldest = oldest
@@ -134,28 +134,28 @@ extension SyncStateMachine {
             return
         }
         (hasLock, isLockedOut) = (true, false)
-        // Another may have been told to pause, also one that has asked something without the lock.
+        // Another queue may have been told to pause, even one that has made a request without the lock.
         storedPause = .unknown
         guard lock == .taken else { return }
-        // Another may have sent them since, and what became of them then counts. What was acknowledged stays so.
+        // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged.
         unsettled.removeAll { settlement in
             !settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
         }
     }
 
-    /// To ask for the lock costs next to nothing.
+    /// Trying to take the lock costs almost nothing.
     private static let lockRetry = Duration.seconds(1)
 
     mutating func unlocked() { hasLock = false }
 
     /// - Parameters:
-    ///   - left: how long the stored pause lasts, zero if it is over; nil if there is none.
-    ///   - isKnown: whether it is the one that was kept or read last: when that ends is known better.
+    ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
+    ///   - isKnown: Whether it is the pause that was stored or read last, whose end is known more exactly.
     mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: MonotonicInstant) {
-        // What it holds is to be replaced.
+        // The stored pause is to be replaced.
         if storedPause == .isStale { return }
         guard let left else {
-            // Another queue has ended it by hand.
+            // Another queue has ended the pause by hand.
             if storedPause == .isThere, pace.pausedUntil(at: now) != nil { pace.resumed(keepingRate: true, at: now) }
             storedPause = .none
             return
@@ -164,13 +164,14 @@ extension SyncStateMachine {
             storedPause = .isThere
             return
         }
-        // A clock set back must not make it longer than any pause may be, not even over further restarts.
+        // A clock that was set back must not prolong it beyond the longest pause, not even over further restarts.
         storedPause = left > settings.maxPause ? .isStale : .isThere
-        // One that is over, too: nobody knows how the other side is, and what follows begins with one request.
+        // A pause that is over counts, too: how the other side is now is unknown, so what follows begins with one
+        // request.
         pace.paused(until: now + min(max(left, .zero), settings.maxPause))
     }
 
-    /// - Parameter isThere: false if it was removed.
+    /// - Parameter isThere: False if the stored pause was removed.
     mutating func pauseKept(_ isThere: Bool) {
         storedPause = isThere ? .isThere : .none
         guard isThere, let length = pauseToTell else { return }
@@ -179,13 +180,13 @@ extension SyncStateMachine {
     }
 
     mutating func found(_ page: [LaneHead]) {
-        // What has failed goes alone, also if that was nobody's fault.
+        // A mutation that has failed goes alone, even if its failures do not count.
         lanes.found(page.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) })
     }
 
-    /// The store was told all that was unsettled.
-    /// - Parameter claimed: what was claimed, as it is now, without what is gone.
-    /// - Returns: what is to be sent.
+    /// Called when the store has applied all that was unsettled.
+    /// - Parameter claimed: The claimed mutations, as they are now, without those that are gone.
+    /// - Returns: The requests to send.
     mutating func applied(_ claimed: [LaneHead], at now: MonotonicInstant) -> [Request] {
         let settled = unsettled.prefix(settling)
         unsettled.removeFirst(settled.count)
@@ -198,12 +199,13 @@ extension SyncStateMachine {
         return claiming.compactMap { send($0, of: found, at: now) }
     }
 
-    /// nil if nothing is left of the request: acknowledged, coalesced with a later one, dropped to make room, or cleared.
+    /// Returns nil if nothing is left of the request: its mutations were acknowledged, coalesced with a later one,
+    /// dropped to make room, or cleared.
     private mutating func send(_ request: Request, of found: [Int64: LaneHead], at now: MonotonicInstant) -> Request? {
         let asked = request.mutations
         var request = request
-        // Of a batch, none that was coalesced into another kind meanwhile: its handler is another.
-        // And no more than goes in one, if what was coalesced has made them larger.
+        // A mutation of a batch that was coalesced into another kind meanwhile is left out, because its handler is
+        // another. So is what exceeds the limit, if coalescing has made mutations larger.
         let limit = settings.rules.batchLimit(for: asked[0].kind) ?? .single
         request.mutations = limit.filled(
             with: asked.compactMap { found[$0.position] }
@@ -229,12 +231,12 @@ extension SyncStateMachine {
         lanes.cameToNothing(request.mutations)
     }
 
-    /// What is pending although nothing is left to send waits behind what blocks its lane.
+    /// Called with the counts: if mutations are pending and there is no head, they wait behind what blocks their lanes.
     mutating func counted(pending: Int, heads: Int) {
         phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
     }
 
-    /// What the last action asked of the store has failed.
+    /// Called when the store failed in the last action.
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
         for request in claiming { cameToNothing(request, at: now) }
         (claiming, pauseToTell) = ([], nil)
@@ -248,7 +250,7 @@ extension SyncStateMachine {
         (phase, halt) = (.opening, nil)
     }
 
-    /// - Returns: what the round has done.
+    /// - Returns: What the round has done, and what comes after it.
     mutating func roundEnded(_ end: FlushReport.End) -> (counts: FlushReport.Counts, after: After) {
         let counts = counts
         if end == .cancelled { return (counts, flightEnded()) }
@@ -265,7 +267,8 @@ extension SyncStateMachine {
 
     mutating func flightFailed() -> After { flightEnded() }
 
-    /// Cancelled or failed: what others expect of it, and what the queue would have done by itself, is still to be done.
+    /// The flight was cancelled or failed. What other callers expect of it, and what the queue would have done by
+    /// itself, is still to be done.
     private mutating func flightEnded() -> After {
         phase = .idle
         return flush.flushCancelled() ? .triggerAgain : .rest(until: lastEnd.goesOnAt)

@@ -6,32 +6,32 @@ import Resilience
     import Foundation
 #endif
 
-/// All that a queue decides: when it sends, what, how fast, and what becomes of a mutation then.
+/// Makes all decisions of a queue: when it sends, what, how fast, and what becomes of a mutation then.
 ///
-/// A flight asks it for the ``next(at:oldest:)`` action, does that, says how it went, and asks again, until the flight
-/// ends. Whatever else happens may be told at any time.
+/// A flight asks it for the ``next(at:oldest:)`` action, does that, reports the result, and asks again, until the
+/// flight ends. All other inputs may come at any time.
 struct SyncStateMachine: Sendable, Equatable {
     struct Settings: Sendable, Hashable {
         var maxFailures: Int
         var failureCounting: FailureCounting
         var laneRule: LaneRule
         var maxPause: Duration
-        /// By which share a pause that the other side names is prolonged.
+        /// The share by which a pause that the other side names is prolonged.
         var lateness = 0.0
-        /// Whether a flight asks how the other side is before it sends anything.
+        /// Whether a flight checks the other side's health before it sends anything.
         var checksHealth = false
         /// ``LanesStateMachine/Rules/oldest`` comes with each question.
         var rules: LanesStateMachine.Rules
     }
 
     enum Action: Sendable, Hashable {
-        /// Become the one who sends what is in the store → ``locked(_:at:)``
+        /// Take the sending lock → ``locked(_:at:)``
         case lock
-        /// Let others → ``unlocked()``
+        /// Give the sending lock back → ``unlocked()``
         case unlock
-        /// Look for a pause in the store → ``pauseRead(left:at:)``
+        /// Read the stored pause → ``pauseRead(left:isKnown:at:)``
         case readPause
-        /// Store a pause that ends so long from now; nil removes the one stored → ``pauseKept(_:)``
+        /// Store a pause that ends after this time; nil removes the stored one → ``pauseKept(_:)``
         case keepPause(Duration?)
         /// Ask a backoff for its delay → ``drawn(_:at:)``
         case draw(Backoffs, retry: Int)
@@ -39,15 +39,15 @@ struct SyncStateMachine: Sendable, Equatable {
         case look(after: Int64)
         /// Make these changes and claim these mutations, in one transaction → ``applied(_:at:)``
         case apply([MutationChange], claiming: [Int64])
-        /// Ask how the other side is → ``checked(_:sentAt:at:)``
+        /// Check the other side's health → ``checked(_:sentAt:at:)``
         case check
         /// Count what is pending, and the heads of lanes → ``counted(pending:heads:)``
         case countPending
-        /// Ask again at this instant, or after another input.
+        /// Wait until this instant, or another input, then ask again.
         case wait(until: MonotonicInstant)
         /// The round is over → ``roundEnded(_:)``
         case end(FlushReport.End)
-        /// The flight is over, by the store's failure → ``flightFailed()``
+        /// The flight is over, because the store failed → ``flightFailed()``
         case fail
     }
 
@@ -60,39 +60,39 @@ struct SyncStateMachine: Sendable, Equatable {
     enum After: Sendable, Hashable {
         /// Another round of the same flight.
         case again
-        /// Another flight: its trigger must not be lost.
+        /// Another flight, because its trigger must not be lost.
         case triggerAgain
-        /// Nothing before this instant, or a trigger; nil: nothing without one.
+        /// Nothing before this instant, or a trigger; nil if only a trigger starts something.
         case rest(until: MonotonicInstant?)
     }
 
     enum Phase: Sendable, Hashable {
         case idle
-        /// A round begins: is there a pause?
+        /// A round begins, and looks for a pause.
         case opening
         case sending
-        /// It is decided how the round ends.
+        /// How the round ends is decided.
         case ending(FlushReport.End)
-        /// The store has failed; what is in flight may end.
+        /// The store has failed. What is in flight may end.
         case failing(error: String)
         case failed
     }
 
     /// Why nothing more is sent for now.
     enum Halt: Sendable, Hashable {
-        /// Until when, the pace knows.
+        /// A pause; the pace knows its end.
         case pause
         case outage(retryAt: MonotonicInstant)
     }
 
-    /// What the store holds of a pause.
+    /// What is known of the pause in the store.
     enum StoredPause: Sendable, Hashable {
         case unknown, none, isThere
-        /// Not the one that holds.
+        /// The store has another pause than the one in force.
         case isStale
     }
 
-    /// What the store and the observers are to be told of a mutation.
+    /// What the store and the observers are to be told about a mutation.
     struct Settlement: Sendable, Equatable {
         let changes: [MutationChange]
         let event: SyncEvent
@@ -103,7 +103,7 @@ struct SyncStateMachine: Sendable, Equatable {
         let id: Int
         var mutations: [LaneHead]
         var sentAt: MonotonicInstant
-        /// How others had fared then.
+        /// The tally of its kind when it was sent.
         var witnesses = FailureWitnesses.Tally()
 
         var lanes: [String] { mutations.map(\.entity) }
@@ -112,14 +112,14 @@ struct SyncStateMachine: Sendable, Equatable {
     let settings: Settings
     var flush = FlushStateMachine()
     var lanes: LanesStateMachine
-    /// Its pause is the queue's.
+    /// The pace; its pause is the queue's.
     var pace: SendPace
     var witnesses = FailureWitnesses()
     var laneThrottles = LaneThrottles()
 
     var phase = Phase.idle
     var isCancelled = false
-    /// Whether the other side was asked in this flight, and is well.
+    /// Whether the other side was found healthy in this flight, or need not be checked.
     var isWell = false
     var halt: Halt?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
@@ -128,36 +128,36 @@ struct SyncStateMachine: Sendable, Equatable {
     var storedPause = StoredPause.unknown
     /// Whether this flight has the sending lock.
     var hasLock = false
-    /// Whether it was last denied, and that was told.
+    /// Whether the lock was denied the last time, and the observers were told.
     var isLockedOut = false
-    /// A pause that is to be stored, and then told.
+    /// A pause to store, and then to tell the observers.
     var pauseToTell: Duration?
-    /// Pauses in a row that 429s have asked for, and policies of ours without naming a wait.
+    /// The number of pauses in a row for 429s, or for rejections by the pipeline's policies that named no wait.
     var throttles = 0
-    /// Whether the last of these was the answer to a request that carried no mutation.
+    /// Whether the last of these answered a request that carried no mutation.
     var throttledWithout = false
-    /// Flights in a row that ended because the other side, or the store, could not be reached.
+    /// The number of flights in a row that ended because the other side, or the store, could not be reached.
     var outages = 0
 
-    /// Requests whose mutations are being claimed.
+    /// The requests whose mutations are being claimed.
     var claiming: [Request] = []
-    /// Requests in flight, by id.
+    /// The requests in flight, by id.
     var requests: [Int: Request] = [:]
     var lastRequest = 0
-    /// What is known of mutations and not yet in the store: it outlasts a failure of the store.
+    /// What is known of mutations and not yet in the store. It outlasts a failure of the store.
     var unsettled: [Settlement] = []
-    /// How many of these the store is being told.
+    /// How many of these the store is being told now.
     var settling = 0
 
-    /// What is still to be made of requests' ends, in order: see SyncStateMachine+Ends.swift.
+    /// The ends of requests that are still to be processed, in order: see SyncStateMachine+Ends.swift.
     var ended: [EndedRequest] = []
     var notes: [Note] = []
     var draws: [Draw] = []
 
-    /// What this round has done, and the rounds of this flight before it.
+    /// What this round has done, and what the earlier rounds of this flight have done.
     var counts = FlushReport.Counts()
     var before = FlushReport.Counts()
-    /// Since when the flight is under way.
+    /// When the flight began.
     var since: MonotonicInstant?
     var events: [SyncEvent] = []
 
@@ -169,20 +169,20 @@ struct SyncStateMachine: Sendable, Equatable {
 
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? { pace.pausedUntil(at: now) }
 
-    /// When the queue goes on by itself; nil if it waits for a trigger.
+    /// When the queue continues by itself; nil if it waits for a trigger.
     var goesOnAt: MonotonicInstant? { flush.isStopped ? nil : lastEnd.goesOnAt }
 
-    /// Mutations in flight.
+    /// The number of mutations in flight.
     var inFlight: Int { requests.values.reduce(0) { $0 + $1.mutations.count } }
 
-    /// What the flight has done so far, or the last one did.
+    /// What the flight has done so far; or the last flight, if there is none.
     var progress: FlushReport.Counts {
         var progress = before
         progress += counts
         return progress
     }
 
-    /// What is to be told, in order, since this was last asked.
+    /// The events to tell, in order, since this was last called.
     mutating func takeEvents() -> [SyncEvent] {
         defer { events = [] }
         return events
@@ -190,11 +190,11 @@ struct SyncStateMachine: Sendable, Equatable {
 
     // MARK: From outside
 
-    /// - Returns: `start`: a flight is to begin.
+    /// - Returns: `start` if a flight is to begin.
     mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
-        // A pause that no flight has ended with yet has no alarm: this one sets it.
+        // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
         var pausedUntil: MonotonicInstant?
-        // Neither does a refusal that is still to be looked at.
+        // Nor is there an alarm for a 429 or a rejection that is still to be processed.
         if case .paused = lastEnd, notes.isEmpty { pausedUntil = pace.pausedUntil(at: now) }
         let trigger = flush.triggered(pausedUntil: pausedUntil)
         if trigger == .start {
@@ -205,13 +205,13 @@ struct SyncStateMachine: Sendable, Equatable {
         return trigger
     }
 
-    /// The flight's task was cancelled: what is in flight may end, and nothing more is sent.
+    /// Called when the flight's task was cancelled: what is in flight may end, and nothing more is sent.
     mutating func cancelled() { isCancelled = true }
 
-    /// Nothing more is sent, for good.
+    /// Stops sending for good.
     mutating func stop() { flush.stop() }
 
-    /// By hand: a pause and the waiting of what failed are over. The store holds no pause any more.
+    /// Ends the pause, and the waits of what failed, by hand. The store holds no pause any more.
     mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
         pace.resumed(keepingRate: keepingGrowth, at: now)
         lanes.releaseAll()
@@ -219,12 +219,12 @@ struct SyncStateMachine: Sendable, Equatable {
         if !keepingGrowth { (throttles, outages) = (0, 0) }
     }
 
-    /// What was set aside is pending again, or no longer blocks its lane.
+    /// Called when dead mutations are pending again, or no longer block their lanes.
     mutating func revived() { lanes.revived() }
 
     mutating func clearingBegan() { flush.clearingBegan() }
 
-    /// Everything pending was removed.
+    /// Called when everything pending was removed.
     mutating func cleared() {
         unsettled = []
         laneThrottles = LaneThrottles()

@@ -6,35 +6,38 @@ public import Resilience
     import Foundation
 #endif
 
-/// How a ``SyncQueue`` stands, for a user interface.
+/// The state of a ``SyncQueue``, for a user interface.
 public struct SyncStatus: Sendable, Hashable {
-    /// Mutations not yet acknowledged.
+    /// The number of mutations that are not yet acknowledged.
     public let pending: Int
-    /// Bytes of their payloads.
+    /// The bytes of their payloads.
     public let bytes: Int
-    /// Mutations set aside.
+    /// The number of dead mutations.
     public let dead: Int
-    /// Bytes of their payloads.
+    /// The bytes of their payloads.
     public let deadBytes: Int
-    /// Mutations whose answer is being waited for.
+    /// The number of mutations that were sent and not yet answered.
     public let inFlight: Int
+    /// Whether a flush is in progress.
     public let isFlushing: Bool
-    /// Until when nothing is sent; nil if there is no pause.
+    /// The end of the pause, before which nothing is sent; nil if there is no pause.
     public let pausedUntil: MonotonicInstant?
-    /// Requests a second that the other side is believed to allow; nil as long as it has refused none.
+    /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
+    /// which takes at least two.
     public let rate: Double?
-    /// How long the first pending mutation has been in the queue.
+    /// How long the first pending mutation has been in the queue; nil if none is pending.
     public let oldestAge: Duration?
-    /// How long until nothing is pending, going by the rate, or else by what this flush has got through; nil if nobody can
-    /// tell.
+    /// The estimated time until nothing is pending, by the rate, or else by what this flush has delivered so far; nil
+    /// if neither is known.
     public let estimatedTimeLeft: Duration?
 }
 
 extension SyncQueue {
-    /// Requests a second that the other side is believed to allow; nil as long as it has refused none.
+    /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
+    /// which takes at least two.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
-    /// How the queue stands now. Throws the store's error.
+    /// The queue's state now. Throws the store's error.
     public var status: SyncStatus {
         get async throws {
             let totals = try await store.totals()
@@ -45,7 +48,7 @@ extension SyncQueue {
                     pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
                     inFlight: state.machine.inFlight, isFlushing: state.flight != nil, pausedUntil: pausedUntil,
                     rate: state.machine.pace.rate,
-                    // A store may hold any date, and a duration can't be any number of seconds.
+                    // A store may hold any date, and a duration can't hold any number of seconds.
                     oldestAge: totals.oldest.map { .seconds(min(max(0, wallNow.timeIntervalSince($0)), 1e12)) },
                     estimatedTimeLeft: Self.timeLeft(
                         for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
@@ -60,16 +63,19 @@ extension SyncQueue {
         let progress = machine.progress
         let elapsed = machine.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
         let delivered = Double(progress.delivered)
-        // The rate is of requests, and a batch is one.
+        // The rate counts requests, and a batch is one.
         let allowed = machine.pace.rate.map { $0 * max(1, delivered / Double(max(1, progress.requests))) }
         guard let speed = allowed ?? (elapsed > 0 ? delivered / elapsed : nil), speed > 0 else { return nil }
         let pause = pausedUntil.map { now.duration(to: $0) } ?? .zero
         return max(pause, .zero) + .seconds(min(Double(pending) / speed, 1e9))
     }
 
-    /// How the queue stands now, and again after each change, as often as the reader asks: a reader that lags behind sees
-    /// the latest only. Ends with the reader's task. If the store can't be read, it is tried again after a second, or
-    /// at the next change.
+    /// Returns a stream of the queue's state: now, and after each change.
+    ///
+    /// A reader that lags behind sees only the latest state. The stream ends with the reader's task. If the store can't
+    /// be read, it is tried again after a second, or at the next change.
+    ///
+    /// - Returns: The stream.
     public func statuses() -> AsyncStream<SyncStatus> {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         continuation.yield()
@@ -91,13 +97,16 @@ extension SyncQueue {
         }
     }
 
-    /// What the queue does from now on, in order.
-    /// - Parameter limit: events kept for a reader that lags behind; the oldest are dropped first.
+    /// Returns a stream of what the queue does from now on, in order.
+    ///
+    /// - Parameter limit: The most events kept for a reader that lags behind, at least 1; the oldest are dropped first.
+    ///   1 000 by default.
+    /// - Returns: The stream.
     public func events(bufferingNewest limit: Int = 1000) -> AsyncStream<SyncEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: SyncEvent.self, bufferingPolicy: .bufferingNewest(max(1, limit)))
         let subscription = observers.add { [name] event in
-            // Others may share the observers.
+            // Other queues and policies may share the observers.
             if event.policy == name, let event = event.detail as? SyncEvent { continuation.yield(event) }
         }
         continuation.onTermination = { _ in subscription.cancel() }
@@ -105,11 +114,11 @@ extension SyncQueue {
     }
 }
 
-/// One at a time for each reader.
+/// Plans at most one retry at a time for each reader.
 private final class StatusRetry: Sendable {
     let isPlanned = Locked(false)
 
-    /// - Returns: whether one was planned already.
+    /// - Returns: Whether one was planned already.
     func plan() -> Bool {
         isPlanned.withLock { isPlanned in
             defer { isPlanned = true }

@@ -2,7 +2,7 @@
     import Resilience
     public import ServiceLifecycle
 
-    /// Runs a ``SyncQueue`` as a service: begins with a flush, and on a graceful shutdown lets what is in flight end.
+    /// Runs a ``SyncQueue`` as a service: begins with a flush, and on a graceful shutdown lets requests in flight end.
     ///
     /// ```swift
     /// let group = ServiceGroup(services: [SyncService(queue)], gracefulShutdownSignals: [.sigterm], logger: logger)
@@ -12,14 +12,20 @@
         let queue: SyncQueue
         let grace: Duration
 
-        /// - Parameter grace: how long what is in flight may take after a shutdown was asked for; then it is cancelled, and
-        ///   is sent again after the next start, under the same idempotency key.
+        /// Creates the service.
+        ///
+        /// - Parameters:
+        ///   - queue: The queue to run.
+        ///   - grace: How long requests in flight may take after a shutdown was requested, 0 or more; 10 s by default.
+        ///     Then they are cancelled, and sent again after the next start, under the same idempotency key.
         public init(_ queue: SyncQueue, grace: Duration = .seconds(10)) {
             self.queue = queue
             self.grace = SettingChecks("SyncService").notNegative(grace, "grace")
         }
 
-        /// Returns after a graceful shutdown, or throws `CancellationError`; the queue is stopped then.
+        /// Runs until a graceful shutdown, or until it is cancelled. The queue is stopped then.
+        ///
+        /// - Throws: `CancellationError` if its task is cancelled.
         public func run() async throws {
             queue.trigger()
             do {

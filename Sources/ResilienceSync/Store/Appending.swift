@@ -4,17 +4,17 @@
     import Foundation
 #endif
 
-/// What appending asks of a store, within its lock or its transaction. If it throws, all of it is undone.
+/// What appending needs from a store, within its lock or its transaction. If it throws, everything is undone.
 protocol AppendingTable {
     func contains(id: String) throws -> Bool
-    /// The last pending one of a lane.
+    /// The last pending mutation of a lane.
     func last(of entity: String) throws -> StoredMutation?
-    /// The next pending one that was never attempted.
+    /// The next pending mutation that was never attempted.
     func fresh(after position: Int64) throws -> (position: Int64, id: String)?
     func pendingCountAndBytes() throws -> (count: Int, bytes: Int)
-    /// - Returns: its position.
+    /// - Returns: The mutation's position.
     mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64
-    /// - Parameter date: since when it is in the queue as it is now.
+    /// - Parameter date: Since when the mutation is in the queue as it is now.
     mutating func replace(_ position: Int64, with mutation: Mutation, at date: Date) throws
     mutating func removePending(_ position: Int64) throws
 }
@@ -51,12 +51,12 @@ extension AppendingTable {
         return appended
     }
 
-    /// - Returns: ids of those that made it.
+    /// - Returns: The ids of the mutations that were dropped to make room.
     private mutating func makeRoom(
         under rules: AppendRules, before: (count: Int, bytes: Int), sparing ours: Set<Int64>
     ) throws -> [String] {
         let wanted = try pendingCountAndBytes()
-        // What makes it no fuller is never refused, even if the limits were higher once.
+        // An append that makes the queue no fuller is never rejected, even if the limits were higher before.
         guard wanted.count > before.count || wanted.bytes > before.bytes else { return [] }
         var dropped: [String] = []
         var position = Int64.min
@@ -79,7 +79,7 @@ extension AppendRules {
     fileprivate var hasLimits: Bool { maxCount != nil || maxBytes != nil }
 }
 
-/// A text that equals none but the one with the same code units: a database knows no other equality.
+/// A text that equals only a text with the same code units, because a database compares texts in this way.
 struct ExactText: Hashable {
     let text: String
 

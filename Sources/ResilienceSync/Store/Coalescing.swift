@@ -4,7 +4,7 @@
     public import Foundation
 #endif
 
-/// What two mutations of one entity and one kind become, of which the earlier was never attempted.
+/// What two mutations of one entity and one kind become if the earlier one was never attempted.
 ///
 /// | earlier | later | together |
 /// |---|---|---|
@@ -14,10 +14,12 @@
 /// | delete | delete | one delete |
 /// | create | delete | nothing |
 ///
-/// Anything else, and whatever has no ``Mutation/operation``, stays apart. So do mutations of different kinds: nobody can
-/// tell whether the one says all that the other does. What they become stands at the earlier one's place, under its id, and
-/// carries the later one's idempotency key unless nothing about it changed.
+/// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``. Mutations of different kinds
+/// stay apart, too: the later one may not say everything that the earlier one did. A merged mutation keeps the earlier
+/// one's place and id. It carries the later one's idempotency key, unless the merge changed nothing about the earlier
+/// one.
 public struct Coalescing: Sendable {
+    /// The result of combining two mutations.
     public enum Outcome: Sendable, Hashable {
         /// Both are sent.
         case apart
@@ -30,17 +32,19 @@ public struct Coalescing: Sendable {
     private let payload: (@Sendable (_ earlier: Mutation, _ later: Mutation) -> Data)?
     private let acrossKinds: Bool
 
-    /// Every mutation is sent.
+    /// Combines nothing: every mutation is sent.
     public static let off = Coalescing(payload: nil)
-    /// An update carries its entity whole, so the last one says it all.
+    /// For updates that carry the whole entity: the later payload replaces the earlier one.
     public static let lastWriteWins = Coalescing { $1.payload }
 
-    /// For updates that carry only what changed.
+    /// Returns a rule for updates that carry only what changed.
+    ///
     /// - Parameters:
-    ///   - acrossKinds: whether mutations of different kinds become one, too, but for two updates: for kinds that are no
-    ///     more than names of the operations, so that a delete says all that an update before it does.
-    ///   - payload: the payload that stands for a create or an update and the update after it. It is called while the store
-    ///     is locked, so it must not use the store or its queue.
+    ///   - acrossKinds: Whether mutations of different kinds are combined, too, except two updates. Use it if kinds are
+    ///     only names of operations, so that a delete replaces an update before it. False by default.
+    ///   - payload: Returns the payload that replaces those of a create or an update and the update after it. It is
+    ///     called while the store is locked, so it must not use the store or its queue.
+    /// - Returns: The rule.
     public static func merging(
         acrossKinds: Bool = false, _ payload: @escaping @Sendable (_ earlier: Mutation, _ later: Mutation) -> Data
     ) -> Self {
@@ -54,10 +58,15 @@ public struct Coalescing: Sendable {
         self.acrossKinds = acrossKinds
     }
 
-    /// Whether it is worth looking for what this one could be combined with.
+    /// Whether a mutation can be combined with any other, so that it is worth looking for one.
     func mayMerge(_ later: Mutation) -> Bool { payload != nil && later.operation != nil }
 
-    /// - Parameter earlier: the last of its lane, and never attempted.
+    /// Combines two mutations.
+    ///
+    /// - Parameters:
+    ///   - earlier: The last pending mutation of its lane, never attempted.
+    ///   - later: The mutation that is appended.
+    /// - Returns: What the two become.
     public func combine(_ earlier: Mutation, _ later: Mutation) -> Outcome {
         guard let payload, earlier.entity == later.entity, let first = earlier.operation, let second = later.operation
         else { return .apart }
@@ -78,8 +87,8 @@ public struct Coalescing: Sendable {
 }
 
 extension Mutation {
-    /// This one with something else to send. A server that has seen the old key would take other content under it for a
-    /// repetition.
+    /// This mutation with other content. A server that has seen the old key would take other content under it for a
+    /// repetition, so the content comes with the later mutation's key.
     fileprivate func taking(kind: String, _ operation: Operation, _ payload: Data, from later: Mutation) -> Mutation {
         if kind == self.kind, operation == self.operation, payload == self.payload { return self }
         return Mutation(

@@ -6,7 +6,7 @@ import Resilience
     public import Foundation
 #endif
 
-/// A store that lasts as long as the process: for tests, and for what may be lost.
+/// A store that lasts as long as the process: for tests, and for mutations that may be lost.
 public final class MemoryStore: MutationStore {
     private struct State {
         var table = MemoryTable()
@@ -16,6 +16,7 @@ public final class MemoryStore: MutationStore {
 
     private let state = Locked(State())
 
+    /// Creates an empty store.
     public init() {}
 
     public func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> Appended {
@@ -52,7 +53,7 @@ public final class MemoryStore: MutationStore {
     }
 
     public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) -> Int {
-        // In order, so that none is overtaken by one that is revived with it.
+        // In order, so that no mutation is overtaken by one that is revived with it.
         forEachDead(positions?.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in
             entry.status = .pending
             entry.stored.queuedAt = date
@@ -64,7 +65,7 @@ public final class MemoryStore: MutationStore {
 
     public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions, where: { _, _ in true }) { _ in nil } }
 
-    /// - Returns: how many there were.
+    /// - Returns: The number changed.
     private func forEachDead(
         _ positions: [Int64]?, where isMeant: (MemoryTable, MemoryTable.Entry) -> Bool,
         _ change: (inout MemoryTable.Entry) -> MemoryTable.Entry?
@@ -134,7 +135,7 @@ extension MemoryTable {
         put(entry, at: entry.stored.position)
     }
 
-    /// - Returns: ids of those that made room.
+    /// - Returns: The ids of the mutations that were dropped.
     fileprivate mutating func dropDead(beyond limits: DeadLimits, at date: Date) -> [String] {
         var dropped: [String] = []
         func isTooOld(_ entry: Entry) -> Bool {

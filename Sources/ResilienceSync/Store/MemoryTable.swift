@@ -4,14 +4,14 @@
     import Foundation
 #endif
 
-/// What a ``MemoryStore`` holds, with everything that is asked for by order kept in order.
+/// The content of a ``MemoryStore``, with everything that is read in order kept in order.
 struct MemoryTable {
     enum Status { case pending, dead, blocking }
 
     struct Entry {
         var stored: StoredMutation
         var status = Status.pending
-        /// While it is dead: of two, who died first has the lower one.
+        /// The number of its death, while it is dead: of two mutations, the one that died first has the lower number.
         var death: Int64 = 0
 
         var isFresh: Bool { status == .pending && !stored.isAttempted }
@@ -21,11 +21,11 @@ struct MemoryTable {
 
     private struct Lane {
         var pending = SortedPositions()
-        /// Of those that are pending.
+        /// The pending positions that are attempted.
         var attempted = SortedPositions()
-        /// Of those that are dead.
+        /// The dead positions that are not overtaken.
         var notOvertaken = SortedPositions()
-        /// Dead ones that block it.
+        /// The number of dead mutations that block it.
         var blockers = 0
         var head: Int64?
     }
@@ -37,18 +37,18 @@ struct MemoryTable {
     private(set) var fresh = SortedPositions()
     private(set) var heads = SortedPositions()
     private(set) var dead = SortedPositions()
-    /// Of those that block no lane, and of those that do, the numbers of their deaths.
+    /// The numbers of deaths: of the mutations that block no lane, and of those that block theirs.
     private var deaths = SortedPositions()
     private var blockersDeaths = SortedPositions()
     private var died: [Int64: Int64] = [:]
     private var lastDeath: Int64 = 0
-    /// No dead one died later.
+    /// No dead mutation died later than this.
     private var latestDate = Date.distantPast
     private var pendingCount = 0
     private var bytes = 0
     private var deadBytes = 0
     private(set) var lastPosition: Int64 = 0
-    /// What was there before ``atomically(_:)`` began; nil when nobody asks.
+    /// The entries before ``atomically(_:)`` began; nil outside of it.
     private var before: [Int64: Entry?]?
 
     func pending(_ position: Int64) -> Entry? { entries[position].flatMap { $0.status == .pending ? $0 : nil } }
@@ -64,7 +64,7 @@ struct MemoryTable {
         }
     }
 
-    /// What was attempted behind a dead one may be on the other side by now.
+    /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
     func isOvertaken(_ entry: Entry) -> Bool {
         if entry.stored.isOvertaken || entry.status == .pending { return entry.stored.isOvertaken }
         let last = lanes[ExactText(entry.stored.mutation.entity)]?.attempted.last
@@ -77,12 +77,12 @@ struct MemoryTable {
 
     func isPending(_ entity: String) -> Bool { lanes[ExactText(entity)]?.pending.isEmpty == false }
 
-    /// Pending ones of a lane after a position.
+    /// The pending positions of a lane after a position.
     func rest(of entity: String, after position: Int64) -> [Int64] {
         lanes[ExactText(entity)]?.pending.page(after: position, limit: .max) ?? []
     }
 
-    /// The dead one that makes room first.
+    /// The dead mutation to drop first.
     var firstDead: Entry? { (deaths.first ?? blockersDeaths.first).flatMap { died[$0] }.flatMap { entries[$0] } }
 
     /// The number of the next death.
@@ -91,7 +91,7 @@ struct MemoryTable {
         return lastDeath
     }
 
-    /// Whoever died later than now died now: the clock was set back.
+    /// A mutation that died later than now died now: the clock was set back.
     mutating func noneDied(after date: Date) {
         guard latestDate > date else { return }
         latestDate = date
@@ -100,7 +100,7 @@ struct MemoryTable {
         }
     }
 
-    /// The other side has got a mutation of this lane: dead ones before it are older than what it knows.
+    /// The other side has a mutation of this lane: dead mutations before it are older than what it knows.
     mutating func overtake(_ entity: String, before later: Int64) {
         while let position = lanes[ExactText(entity)]?.notOvertaken.first, position < later,
             var entry = entries[position]
@@ -161,7 +161,7 @@ struct MemoryTable {
         }
 
         let name = ExactText(stored.mutation.entity)
-        // Taken out, so that its positions are changed in place.
+        // Taken out of the dictionary, so that its positions are changed in place.
         var lane = lanes.removeValue(forKey: name) ?? Lane()
         lane.pending.update(position, from: wasPending, to: isPending)
         lane.attempted.update(position, from: wasAttempted, to: isAttempted)
@@ -180,7 +180,7 @@ struct MemoryTable {
         if entry.status == .blocking { change(&blockersDeaths) } else { change(&deaths) }
     }
 
-    /// Undoes everything if the body throws.
+    /// Runs `body`, and undoes everything if it throws.
     mutating func atomically<R>(_ body: (inout MemoryTable) throws -> R) throws -> R {
         before = [:]
         do {

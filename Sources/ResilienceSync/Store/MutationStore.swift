@@ -5,116 +5,203 @@
 #endif
 import Resilience
 
-/// Where a ``SyncQueue`` keeps what it has not sent. What a method changed is durable when it returns.
+/// The place where a ``SyncQueue`` keeps mutations that are not acknowledged. What a method changed is durable when it
+/// returns.
 ///
-/// Mutations of one entity form its *lane*. A mutation is pending, or it is dead: set aside for somebody to look at. A lane
-/// is blocked while it holds a dead mutation that was parked to block it. The *head* of a lane that is not blocked is its
-/// first pending mutation.
+/// Mutations of one entity form its *lane*. A mutation is either pending or dead; a dead one is not sent again until it
+/// is retried. A lane is blocked while it holds a dead mutation that died with ``LaneRule/block``. The *head* of a lane
+/// that is not blocked is its first pending mutation.
 ///
-/// Several queues may share a store, of one process or of several; the one that has the sending lock sends. Every method may be called on any task, several at once, and takes effect whole or
-/// not at all. Texts are told apart by their code units: two ids or entities that look alike and are encoded differently are
-/// two. `StoreContract` in ResilienceSyncTesting tries a store for all of this.
+/// Several queues may share a store, in one process or in several; the one that has the sending lock sends. Every
+/// method may be called on any task, several at once, and takes effect completely or not at all. Texts are compared by
+/// their code units: two ids or entities that look alike and are encoded differently are different. `StoreContract` in
+/// ResilienceSyncTesting checks a store for all of this.
 public protocol MutationStore: Sendable {
-    /// Adds mutations at the end, one after the other: all of them, or none. Each is first put to the rules' coalescing
-    /// with the last pending one of its lane, unless that one is attempted. An append that makes the queue hold no more
-    /// than before is never refused for the limits.
-    /// - Parameter date: now, by the wall clock.
-    /// - Throws: ``SyncQueueError/duplicate(id:)`` if one with the same id is there, pending or dead,
-    ///   or twice among these; ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
+    /// Adds mutations at the end, in order: all of them, or none.
+    ///
+    /// Each mutation is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is
+    /// attempted. An append that makes the queue hold no more than before is never rejected for the limits.
+    ///
+    /// - Parameters:
+    ///   - mutations: The mutations to add.
+    ///   - rules: The limits and the coalescing.
+    ///   - date: Now, by the wall clock.
+    /// - Returns: What became of them.
+    /// - Throws: ``SyncQueueError/duplicate(id:)`` if an id is taken by a pending or dead mutation, or occurs twice
+    ///   among these; ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended
 
-    /// The next heads of lanes after a position, in order.
+    /// Returns the next heads of lanes after a position, in order.
+    ///
+    /// - Parameters:
+    ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
+    ///   - limit: The most heads to return.
+    /// - Returns: The heads.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func heads(after position: Int64, limit: Int) async throws -> [LaneHead]
 
-    /// Which of these entities have pending mutations, in the order asked for.
+    /// Returns the entities that have pending mutations.
+    ///
+    /// - Parameter entities: The entities to ask about.
+    /// - Returns: Those of them that have pending mutations, in the order asked for.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingEntities(among entities: [String]) async throws -> [String]
 
-    /// Makes these changes, in order, drops what is dead beyond the limits, and then claims these mutations, to be sent: all
-    /// of it or nothing. A change to a mutation that is no longer pending does nothing. Where very many are beyond the limits,
-    /// some may be left to be dropped by the next call.
-    /// - Parameter date: now, by the wall clock. A ``StoredMutation/diedAt`` that is later becomes this: the clock was set back.
-    /// - Returns: those claimed, as they are now, in the order asked for; without those that are no heads, as one behind which an
-    ///   older one was revived. They are attempted from now on. And what was dropped.
+    /// Makes changes, in order, drops dead mutations beyond the limits, and then claims mutations, to be sent: all of
+    /// it or nothing.
+    ///
+    /// A change to a mutation that is no longer pending does nothing. If very many are beyond the limits, some may be
+    /// left for the next call to drop.
+    ///
+    /// - Parameters:
+    ///   - changes: What became of pending mutations.
+    ///   - positions: The mutations to claim. One that is not a head is not claimed, such as one behind which an older
+    ///     one was revived.
+    ///   - limits: How many dead mutations to keep.
+    ///   - date: Now, by the wall clock. A ``StoredMutation/diedAt`` that is later becomes this: the clock was set
+    ///     back.
+    /// - Returns: The claimed mutations, as they are now, in the order asked for, and what was dropped. A claimed
+    ///   mutation is attempted from now on.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
     ) async throws -> Applied
 
-    /// The next pending mutations after a position, in order. Large payloads may make it fewer than the limit, but there is
-    /// one if there are any.
+    /// Returns the next pending mutations after a position, in order.
+    ///
+    /// - Parameters:
+    ///   - position: Only mutations at higher positions are returned; `Int64.min` for the first page.
+    ///   - limit: The most mutations to return. Large payloads may make a page shorter, but it has at least one
+    ///     mutation if there is one.
+    /// - Returns: The mutations.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pending(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
-    /// What was set aside, in order; its pages like those of ``pending(after:limit:)``.
+    /// Returns the next dead mutations after a position, in order.
+    ///
+    /// - Parameters:
+    ///   - position: Only mutations at higher positions are returned; `Int64.min` for the first page.
+    ///   - limit: The most mutations to return. Pages may be shorter, as those of ``pending(after:limit:)``.
+    /// - Returns: The mutations.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
     /// Makes dead mutations pending again, at their old place, with no failures, no error and a new
-    /// ``StoredMutation/queuedAt``. What was attempted stays so. Positions that are not dead are passed over.
+    /// ``StoredMutation/queuedAt``. They stay attempted if they were.
+    ///
     /// - Parameters:
-    ///   - positions: nil for all.
-    ///   - evenOvertaken: whether those, too, that are ``StoredMutation/isOvertaken`` before any of them is revived.
-    /// - Returns: how many.
+    ///   - positions: The mutations to revive; nil for all. Positions that are not dead are passed over.
+    ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken`` before this call revives
+    ///     any.
+    ///   - date: Now, by the wall clock.
+    /// - Returns: The number revived.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int
 
-    /// Removes dead mutations. Positions that are not dead are passed over.
-    /// - Parameter positions: nil for all.
-    /// - Returns: how many.
+    /// Removes dead mutations.
+    ///
+    /// - Parameter positions: The mutations to remove; nil for all. Positions that are not dead are passed over.
+    /// - Returns: The number removed.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func discard(_ positions: [Int64]?) async throws -> Int
 
-    /// From now on nothing is coalesced into what is pending: it is taken for attempted.
-    /// - Returns: the last position there is; what is added later has a higher one.
+    /// Marks all pending mutations as attempted, so that nothing is coalesced into them from now on.
+    ///
+    /// - Returns: A position that no mutation of the store is beyond; mutations added later have a higher one.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func seal() async throws -> Int64
 
-    /// Removes everything that is pending, up to a position and with it.
-    /// - Returns: how many there were.
+    /// Removes all pending mutations up to a position.
+    ///
+    /// - Parameter position: The last position to remove.
+    /// - Returns: The number removed.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func removePending(through position: Int64) async throws -> Int
 
-    /// How much there is.
+    /// Returns how much the store holds.
+    ///
+    /// - Returns: Counts and sizes.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func totals() async throws -> QueueTotals
 
-    /// Takes the sending lock, which one queue has at a time, among all on what is stored here, in whatever process. It is
-    /// free again after ``unlock(for:)``, or when the process ends, however it ends; not before.
-    /// - Parameter queue: another for each queue.
+    /// Takes the sending lock.
+    ///
+    /// One queue has it at a time, among all queues on what is stored here, in any process. It is free again after
+    /// ``unlock(for:)``, or when the process ends in any way, and not before.
+    ///
+    /// - Parameter queue: The id of the queue; every queue has its own.
+    /// - Returns: Whether the queue has the lock, and whether another may have had it since.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func lock(for queue: UUID) async throws -> SendingLock
 
     /// Gives the sending lock back, if this queue has it.
+    ///
+    /// - Parameter queue: The id that was passed to ``lock(for:)``.
     func unlock(for queue: UUID) async
 
-    /// A value kept beside the mutations; nil if there is none.
+    /// Returns a value that is kept beside the mutations.
+    ///
+    /// - Parameter name: The name of the value.
+    /// - Returns: The value; nil if there is none.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func setting(_ name: String) async throws -> String?
 
-    /// Keeps a value; nil removes it.
+    /// Keeps a value beside the mutations.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the value.
+    ///   - value: The value; nil removes it.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func set(_ name: String, to value: String?) async throws
 }
 
 extension MutationStore {
-    /// Removes everything that is pending.
-    /// - Returns: how many there were.
+    /// Removes all pending mutations.
+    ///
+    /// - Returns: The number removed.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     public func removePending() async throws -> Int { try await removePending(through: .max) }
 
-    /// With everything kept that is dead.
+    /// Keeps all dead mutations.
     package func apply(
         _ changes: [MutationChange], claiming positions: [Int64], at date: Date = Date()
     ) async throws -> [StoredMutation] {
         try await apply(changes, claiming: positions, keeping: DeadLimits(), at: date).claimed
     }
 
-    /// Those that are overtaken, too.
+    /// Revives overtaken ones, too.
     package func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
     }
 }
 
-/// The first pending mutation of a lane, without what it carries: that may change until it is claimed.
+/// The first pending mutation of a lane, without its payload, which may change until the mutation is claimed.
 public struct LaneHead: Sendable, Hashable {
+    /// The mutation's place in the queue.
     public let position: Int64
+    /// The mutation's id.
     public let id: String
+    /// The entity whose lane it heads.
     public let entity: String
+    /// The sort of change, which chooses the handler.
     public let kind: String
     /// Since when it is in the queue, by the wall clock.
     public let queuedAt: Date
+    /// The number of attempts that failed by the mutation's own fault.
     public let failures: Int
-    /// Of its payload.
+    /// The size of its payload in bytes.
     public let bytes: Int
 
+    /// Creates a head.
+    ///
+    /// - Parameters:
+    ///   - position: The mutation's place in the queue.
+    ///   - id: The mutation's id.
+    ///   - entity: The entity whose lane it heads.
+    ///   - kind: The sort of change, which chooses the handler.
+    ///   - queuedAt: Since when it is in the queue, by the wall clock.
+    ///   - failures: The number of attempts that failed by the mutation's own fault.
+    ///   - bytes: The size of its payload in bytes.
     public init(
         position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int, bytes: Int
     ) {
@@ -135,32 +222,33 @@ public struct LaneHead: Sendable, Hashable {
     }
 }
 
-/// What ``MutationStore/lock(for:)`` came to.
+/// The result of ``MutationStore/lock(for:)``.
 public enum SendingLock: Sendable, Hashable {
     /// Another queue has it.
     case denied
-    /// The queue has it, and another may have had it since: a pause may be stored that it does not know of.
+    /// The queue has it, and another may have had it since: a pause that this queue does not know of may be stored.
     case taken
     /// The queue has it, and no other has had it since.
     case takenAgain
 }
 
-/// Something that became of a pending mutation.
+/// What became of a pending mutation.
 public enum MutationChange: Sendable, Hashable {
-    /// The other side has it: it is removed. Dead mutations of its lane that came before it are overtaken.
+    /// The other side has it: it is removed. Earlier dead mutations of its lane are overtaken.
     case acknowledged(Int64)
-    /// An attempt failed by the mutation's own fault: it is counted.
+    /// An attempt failed by the mutation's own fault, and counts.
     case failed(Int64, error: String)
-    /// It is set aside, which by itself counts as no failure.
+    /// It becomes dead. By itself that does not count as a failure.
     case parked(Int64, error: String, rest: LaneRule)
 
+    /// The position of the mutation.
     public var position: Int64 {
         switch self {
         case .acknowledged(let position), .failed(let position, _), .parked(let position, _, _): position
         }
     }
 
-    /// With no more of its error than ``StoredMutation/lastError`` keeps.
+    /// The same change, with no more of its error than ``StoredMutation/lastError`` keeps.
     package var withBoundedError: MutationChange {
         switch self {
         case .acknowledged: self
@@ -171,34 +259,43 @@ public enum MutationChange: Sendable, Hashable {
     }
 }
 
-/// What becomes of a lane whose head is set aside.
+/// What happens to a lane when its head becomes dead.
 public enum LaneRule: String, Sendable, Hashable, CaseIterable {
     /// The next one is sent.
     case skip
-    /// The lane waits until the dead one is retried or discarded.
+    /// The lane waits until the dead mutation is retried, discarded or dropped.
     case block
-    /// Those behind it, pending now, are set aside with it.
+    /// The mutations behind it that are pending now become dead with it.
     case parkRest
 }
 
-/// What ``MutationStore/append(_:under:at:)`` goes by.
+/// The limits and the coalescing that ``MutationStore/append(_:under:at:)`` applies.
 public struct AppendRules: Sendable {
     /// What to do when a limit is reached.
     public enum Overflow: Sendable, Hashable {
-        /// Nothing is added: ``SyncQueueError/full(count:bytes:)``.
+        /// Nothing is added; the append throws ``SyncQueueError/full(count:bytes:)``.
         case refuse
-        /// The oldest pending ones that were never attempted make room, but none that was appended or merged into just now.
-        /// If they are not enough, nothing is added.
+        /// The oldest pending mutations that were never attempted make room, except those that this append added or
+        /// merged into. If they are not enough, nothing is added.
         case dropOldest
     }
 
-    /// Pending mutations, at most; nil for no limit.
+    /// The most pending mutations, 1 or more; nil for no limit.
     public var maxCount: Int?
-    /// Bytes of pending payloads, at most; nil for no limit.
+    /// The most bytes of pending payloads, 1 or more; nil for no limit.
     public var maxBytes: Int?
+    /// What to do when a limit is reached.
     public var overflow: Overflow
+    /// What two mutations of one entity become.
     public var coalescing: Coalescing
 
+    /// Creates rules. Traps if a limit is out of range.
+    ///
+    /// - Parameters:
+    ///   - maxCount: The most pending mutations, 1 or more; nil, the default, for no limit.
+    ///   - maxBytes: The most bytes of pending payloads, 1 or more; nil, the default, for no limit.
+    ///   - overflow: What to do when a limit is reached; `.refuse` by default.
+    ///   - coalescing: What two mutations of one entity become; `.lastWriteWins` by default.
     public init(
         maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .refuse,
         coalescing: Coalescing = .lastWriteWins
@@ -210,23 +307,35 @@ public struct AppendRules: Sendable {
         self.coalescing = coalescing
     }
 
-    /// Whether so much may be pending.
+    /// Whether the limits allow this much to be pending.
+    ///
+    /// - Parameters:
+    ///   - count: The number of pending mutations.
+    ///   - bytes: The bytes of their payloads.
+    /// - Returns: Whether both are within the limits.
     public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 }
 
-/// How much of what is dead is kept; more of it makes room.
+/// Limits on the dead mutations that are kept; those beyond them are dropped.
 ///
-/// The one that died first goes first, whatever a wall clock said, and those that block their lanes when no other is left; a
-/// lane goes on then. An age ends none that blocks its lane. The age of one that died in the future, by a clock that was set back
-/// since, begins when that is noticed.
+/// The mutation that died first is dropped first, whatever the wall clock said. Mutations that block their lanes are
+/// dropped only when no other is left; a lane continues when nothing blocks it any more. The age limit never drops a
+/// mutation that blocks its lane. If a mutation died in the future, by a clock that was set back since, its age counts
+/// from when that is noticed.
 public struct DeadLimits: Sendable, Hashable {
-    /// How many, at most; nil for no limit.
+    /// The most dead mutations, 0 or more; nil for no limit.
     public var maxCount: Int?
-    /// Bytes of their payloads, at most; nil for no limit.
+    /// The most bytes of their payloads, 0 or more; nil for no limit.
     public var maxBytes: Int?
-    /// How long, at most; nil for no limit.
+    /// The longest time to keep one, 0 or more; nil for no limit.
     public var maxAge: Duration?
 
+    /// Creates limits; by default there are none. Traps if a limit is negative.
+    ///
+    /// - Parameters:
+    ///   - maxCount: The most dead mutations, 0 or more; nil for no limit.
+    ///   - maxBytes: The most bytes of their payloads, 0 or more; nil for no limit.
+    ///   - maxAge: The longest time to keep one, 0 or more; nil for no limit.
     public init(maxCount: Int? = nil, maxBytes: Int? = nil, maxAge: Duration? = nil) {
         let checks = SettingChecks("DeadLimits")
         self.maxCount = maxCount.map { checks.atLeast(0, $0, "maxCount") }
@@ -234,38 +343,60 @@ public struct DeadLimits: Sendable, Hashable {
         self.maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
     }
 
-    /// What the package's stores drop in one transaction, at most: other writers of a database wait meanwhile.
+    /// The most mutations that the package's stores drop in one transaction, because other writers of a database wait
+    /// meanwhile.
     static let droppedAtOnce = 1_000
 
-    /// Whether so much may be kept.
+    /// Whether the limits allow this much to be kept.
+    ///
+    /// - Parameters:
+    ///   - count: The number of dead mutations.
+    ///   - bytes: The bytes of their payloads.
+    /// - Returns: Whether both are within the limits; the age is not looked at.
     public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 
-    /// What died before this is too old; nil if nothing is.
+    /// Returns the date before which a death is too long ago.
+    ///
+    /// - Parameter date: Now, by the wall clock.
+    /// - Returns: The date; nil if there is no age limit.
     public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
 }
 
-/// What ``MutationStore/apply(_:claiming:keeping:at:)`` came to.
+/// The result of ``MutationStore/apply(_:claiming:keeping:at:)``.
 public struct Applied: Sendable, Hashable {
+    /// The mutations to send, in the order asked for.
     public var claimed: [StoredMutation]
-    /// Ids of dead ones that made room, in the order they went.
+    /// The ids of dead mutations that were dropped, in the order in which they were dropped.
     public var dropped: [String]
 
+    /// Creates a result.
+    ///
+    /// - Parameters:
+    ///   - claimed: The mutations to send.
+    ///   - dropped: The ids of dead mutations that were dropped.
     public init(claimed: [StoredMutation] = [], dropped: [String] = []) {
         self.claimed = claimed
         self.dropped = dropped
     }
 }
 
-/// What became of mutations that were appended.
+/// The result of ``MutationStore/append(_:under:at:)``.
 public struct Appended: Sendable, Hashable {
+    /// One appended mutation that was coalesced with a pending one.
     public struct Merge: Sendable, Hashable {
-        /// The one that was appended.
+        /// The id of the mutation that was appended.
         public let id: String
-        /// The one that was there, and has taken it up.
+        /// The id of the pending mutation that it was merged into.
         public let into: String
-        /// Whether nothing is left of both.
+        /// Whether the two cancel out, so that neither is sent.
         public let cancelsOut: Bool
 
+        /// Creates a merge.
+        ///
+        /// - Parameters:
+        ///   - id: The id of the mutation that was appended.
+        ///   - into: The id of the pending mutation that it was merged into.
+        ///   - cancelsOut: Whether the two cancel out.
         public init(id: String, into: String, cancelsOut: Bool) {
             self.id = id
             self.into = into
@@ -273,28 +404,38 @@ public struct Appended: Sendable, Hashable {
         }
     }
 
-    /// How many got a place of their own, those that a later one cancelled out among them.
+    /// The number of mutations that got a place of their own, including those that a later one cancelled out.
     public var added = 0
+    /// The mutations that were coalesced with a pending one, in order.
     public var merges: [Merge] = []
-    /// Ids of those that made room.
+    /// The ids of pending mutations that were dropped to make room.
     public var dropped: [String] = []
 
+    /// Creates a result without any mutation.
     public init() {}
 }
 
 /// How much a store holds.
 public struct QueueTotals: Sendable, Hashable {
-    /// Pending mutations, those of blocked lanes among them.
+    /// The number of pending mutations, including those of blocked lanes.
     public var pending: Int
-    /// Bytes of their payloads.
+    /// The bytes of pending payloads.
     public var bytes: Int
-    /// Set aside.
+    /// The number of dead mutations.
     public var dead: Int
-    /// Bytes of their payloads.
+    /// The bytes of dead payloads.
     public var deadBytes: Int
-    /// Since when the first pending one is in the queue.
+    /// Since when the first pending mutation is in the queue; nil if none is pending.
     public var oldest: Date?
 
+    /// Creates totals; by default all are zero.
+    ///
+    /// - Parameters:
+    ///   - pending: The number of pending mutations.
+    ///   - bytes: The bytes of pending payloads.
+    ///   - dead: The number of dead mutations.
+    ///   - deadBytes: The bytes of dead payloads.
+    ///   - oldest: Since when the first pending mutation is in the queue.
     public init(pending: Int = 0, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, oldest: Date? = nil) {
         self.pending = pending
         self.bytes = bytes

@@ -2,17 +2,17 @@
     import Foundation
     package import GRDB
 
-    /// The queue's tables, in whichever database they are.
+    /// The queue's tables, in the store's own file or in the program's database.
     package enum SQLiteSchema {
         package static let version = 3
         static let mutations = "resilience_mutation"
-        /// Where the version is kept in a database that is not ours alone, and so has no `user_version` for us.
+        /// The setting that holds the version in the program's database, whose `user_version` is the program's.
         static let versionSetting = "resilience_schema"
 
-        /// AUTOINCREMENT: a position is never given twice, so that a late answer can't remove a newer mutation.
+        /// AUTOINCREMENT: a position is never given twice, so a late answer can't remove a newer mutation.
         ///
-        /// The payload comes last: to read what comes after it, SQLite would have to read through it.
-        /// - Parameter added: the columns that version 2 didn't have, as far as they are there.
+        /// The payload comes last, because SQLite would have to read through it to reach a later column.
+        /// - Parameter added: The columns that version 2 didn't have, as far as they exist.
         private static func table(_ added: [String]) -> String {
             """
             CREATE TABLE resilience_mutation (
@@ -34,12 +34,13 @@
             """
         }
 
-        /// Which one died first, by `death`: a wall clock may be set back.
+        /// `death` says which mutation died first, because the wall clock may be set back.
         private static let added = [
             "died_at REAL", "overtaken INTEGER NOT NULL DEFAULT 0", "death INTEGER NOT NULL DEFAULT 0",
         ]
 
-        /// As it is made; and as SQLite writes it down when columns are added to what an earlier version made.
+        /// The table's SQL as it is created, and as SQLite rewrites it when columns are added to an earlier version's
+        /// table.
         private static let tables =
             [table(added)]
             + [0, 2].map { count in
@@ -109,7 +110,7 @@
                     """)
         }
 
-        /// Makes the tables in somebody's own database, or checks that they are ours.
+        /// Creates the tables in the program's own database, or checks that they are the queue's.
         static func open(in db: Database, path: String) throws {
             guard try db.tableExists("resilience_setting") else { return try create(db) }
             let setting = try String.fetchOne(
@@ -122,7 +123,7 @@
             try check(db, path: path)
         }
 
-        /// A table, an index or a trigger that is missing or is another would lose mutations later.
+        /// Checks the tables, indexes and triggers: one that is missing or different would lose mutations later.
         static func check(_ db: Database, path: String) throws {
             let found = try String.fetchSet(db, sql: "SELECT sql FROM sqlite_master WHERE sql NOT NULL")
             guard !found.isDisjoint(with: tables), found.isSuperset(of: [settings] + indexes + totals) else {
@@ -136,7 +137,7 @@
             WHERE state = 0 AND entity NOT IN (SELECT entity FROM resilience_mutation WHERE state = 2) GROUP BY entity
             """
 
-        /// Counts everything anew, from the mutations themselves.
+        /// Counts everything again, from the mutations themselves.
         package static func recount(_ db: Database) throws {
             try db.execute(
                 sql: """
@@ -163,15 +164,15 @@
 
         // MARK: Earlier versions
 
-        /// Whether the tables are an earlier version's, or this one's as it was before it noted who died before whom.
+        /// Whether the tables are an earlier version's, or this version's from before deaths were numbered.
         static func isEarlier(_ db: Database, version: Int) throws -> Bool {
             if version < Self.version { return true }
-            // Not as GRDB remembers them: another may have migrated them since.
+            // Not from GRDB's cache: another may have migrated the tables since.
             let columns = try String.fetchSet(db, sql: "SELECT name FROM pragma_table_info('resilience_mutation')")
             return !columns.isEmpty && !columns.contains("death")
         }
 
-        /// That a file of this version can be read as one.
+        /// Checks that a file of this version can be read as one.
         static func check(_ db: Database, version: Int) throws {
             if version == 1 {
                 _ = try db.makeStatement(sql: version1Mutations)
@@ -187,7 +188,7 @@
             }
         }
 
-        /// Within a transaction.
+        /// Migrates the tables. Must be called within a transaction.
         package static func migrate(_ db: Database, from version: Int) throws {
             switch version {
             case 1: try migrateVersion1(db)
@@ -198,8 +199,8 @@
             try recount(db)
         }
 
-        /// Adds columns to the table where it stands: a new one in its place would take the program's foreign keys, views and
-        /// triggers with it. What is the queue's alone is made anew.
+        /// Adds columns to the table in place: a new table would drop the program's foreign keys, views and triggers.
+        /// What belongs to the queue alone is created again.
         private static func extend(_ db: Database, by columns: [String], without newer: [String]) throws {
             let earlier = [
                 "resilience_pending", "resilience_dead", "resilience_head", "resilience_lane", "resilience_block",
@@ -212,7 +213,7 @@
                     """)
             for column in columns { try db.execute(sql: "ALTER TABLE resilience_mutation ADD COLUMN \(column)") }
             for statement in indexes + totals { try db.execute(sql: statement) }
-            // Nobody noted when it was.
+            // The time of these deaths was not recorded.
             try db.execute(
                 sql: "UPDATE resilience_mutation SET died_at = ? WHERE state > 0 AND died_at IS NULL",
                 arguments: [Date().timeIntervalSinceReferenceDate])
@@ -220,9 +221,9 @@
                 sql: "UPDATE resilience_setting SET value = '\(version)' WHERE name = '\(versionSetting)'")
         }
 
-        /// Earlier versions kept all of a server's answer.
+        /// Shortens errors: earlier versions kept all of a server's answer.
         private static func boundErrors(_ db: Database) throws {
-            // Characters of a text, bytes of a blob; never too few.
+            // `length` counts characters of a text and bytes of a blob, so it is never too low.
             let long = try Int64.fetchAll(
                 db, sql: "SELECT position FROM resilience_mutation WHERE length(last_error) > 1000")
             for position in long {
@@ -235,7 +236,7 @@
             }
         }
 
-        /// It knew no operations, and didn't note what was attempted: any may have been.
+        /// Version 1 knew no operations, and did not note which mutations were attempted: any of them may have been.
         private static let version1Mutations = """
             SELECT position, id, entity, kind, idempotency_key, created_at, created_at, 1, failures, last_error,
             dead <> 0, iif(dead <> 0, :now, NULL), payload FROM mutation
@@ -249,14 +250,14 @@
                     attempted, failures, last_error, state, died_at, payload) \(version1Mutations)
                     """,
                 arguments: ["now": Date().timeIntervalSinceReferenceDate])
-            // So that no position is given again.
+            // So that no position is given twice.
             try db.execute(
                 sql: """
                     DELETE FROM sqlite_sequence WHERE name = 'resilience_mutation';
                     INSERT INTO sqlite_sequence (name, seq)
                     SELECT 'resilience_mutation', seq FROM sqlite_sequence WHERE name = 'mutation';
                     """)
-            // As text: SQLite's own conversion would round it.
+            // As text, because SQLite's own conversion would round it.
             let pause = try Double.fetchOne(db, sql: "SELECT value FROM setting WHERE name = 'paused_until'")
             if let pause {
                 try db.execute(

@@ -12,11 +12,11 @@
     extension SQLiteStore {
         enum Access { case open, use }
 
-        /// Says what failed in the queue's own terms.
+        /// Describes a failure as an error of the queue.
         static func failure(to access: Access, _ path: String, _ error: DatabaseError) -> SyncQueueError {
             let reason = "\(error.message ?? "SQLite error \(error.extendedResultCode.rawValue)")."
             switch (access, error.resultCode) {
-            // A file that is there, and may be well another time.
+            // A file that exists, and may work at another time.
             case (.use, _), (_, .SQLITE_BUSY), (_, .SQLITE_LOCKED), (_, .SQLITE_READONLY), (_, .SQLITE_FULL),
                 (_, .SQLITE_IOERR), (_, .SQLITE_NOMEM):
                 return .storeFailed(path: path, reason: reason)
@@ -25,7 +25,8 @@
             }
         }
 
-        /// What GRDB and SQLite do not notice: the one crashes, the other goes on writing to a file that nobody finds again.
+        /// Checks for what GRDB and SQLite do not notice: GRDB traps if the database is closed, and SQLite continues to
+        /// write to a file that nobody finds again.
         static func checkUsable(_ db: Database, path: String) throws {
             guard let connection = db.sqliteConnection else {
                 throw SyncQueueError.storeFailed(path: path, reason: "The database is closed.")
@@ -50,7 +51,7 @@
             }
         }
 
-        /// In one transaction, which the cancellation of its task does not undo: what was sent must be noted.
+        /// Writes in one transaction. Cancelling its task does not undo it, because what was sent must be noted.
         func write<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
             try await access { db in try db.isolated { try body(SQLiteTable(db: db)) } }
         }
@@ -74,14 +75,14 @@
             }
         }
 
-        /// As ``write(_:)``, and overwrites what it removes, in the file and in the log.
+        /// As ``write(_:)``, but overwrites what it removes, in the file and in the log.
         func erase(_ body: @escaping @Sendable (SQLiteTable) throws -> Int) async throws -> Int {
             try await access { [isOwn] db in
                 let setting = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
                 try db.execute(sql: "PRAGMA secure_delete = ON")
                 defer { try? db.execute(sql: "PRAGMA secure_delete = \(setting == 2 ? "FAST" : "\(setting)")") }
                 let count = try db.isolated { try body(SQLiteTable(db: db)) }
-                // It is removed in any case. A reader, or a full disk, may keep its traces until the next time.
+                // It is removed in any case. A reader, or a full disk, may keep traces until the next time.
                 Self.withoutWaiting(db) { mayTruncate in
                     if isOwn { try? Self.shrink(db) }
                     _ = try? db.checkpoint(mayTruncate ? .truncate : .passive)
@@ -90,8 +91,9 @@
             }
         }
 
-        /// Whoever reads is not waited for: the program's own writes would wait, too.
-        /// - Parameter body: is told whether that is so: a callback of the program's can't be put back.
+        /// Does not wait for readers, because the program's own writes would wait, too.
+        /// - Parameter body: Receives whether waiting could be turned off. It can't if the program has a callback,
+        ///   which could not be restored.
         private static func withoutWaiting(_ db: Database, _ body: (Bool) -> Void) {
             let seconds: Double
             switch db.configuration.busyMode {
@@ -104,14 +106,14 @@
             body(true)
         }
 
-        /// Whether to write the file anew costs no more than was removed from it.
+        /// Whether rewriting the file costs no more than was removed from it.
         static func isMostlyFree(_ db: Database) throws -> Bool {
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
             let free = try Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0
             return free * 2 >= pages
         }
 
-        /// Gives back what is free; and if nothing is left, the traces of what was removed earlier, too.
+        /// Gives free space back. If the queue is empty, the traces of earlier removals go, too.
         private static func shrink(_ db: Database) throws {
             let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
             if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
@@ -119,7 +121,7 @@
     }
 
     extension Database {
-        /// Within a transaction, or within a savepoint of the one that is open.
+        /// Runs `body` in a transaction, or in a savepoint of the open one.
         func isolated<R>(_ body: () throws -> R) throws -> R {
             var result: R?
             try inSavepoint {

@@ -2,12 +2,13 @@
     import Foundation
     import GRDB
 
-    /// Opening a file: what is no queue of ours is refused, before anything is written.
+    /// Opening a file: one that is not a queue's is rejected before anything is written.
     extension SQLiteStore {
         /// "SwRQ"
         private static let applicationID = 0x5377_5251
 
-        /// SQLite takes a file of less than a page for an empty one, and would write over it.
+        /// Rejects a file that is not SQLite's: SQLite takes a file of less than a page for an empty one, and would
+        /// overwrite it.
         static func checkHeader(path: String) throws {
             guard let head = try? FileHandle(forReadingAtPath: path)?.read(upToCount: 16), !head.isEmpty,
                 head != Data("SQLite format 3\0".utf8)
@@ -15,7 +16,8 @@
             throw SyncQueueError.unreadable(path: path, reason: "It is no SQLite file.")
         }
 
-        /// One of several that open a new file at once is told that it is locked at once, where SQLite would wait for itself.
+        /// Tries again while the file is locked. If several open a new file at the same time, SQLite reports a lock to
+        /// one of them at once instead of waiting.
         static func untilUnlocked<R>(for seconds: Double, _ open: () throws -> R) throws -> R {
             let end = ContinuousClock.now + .seconds(seconds)
             while true {
@@ -28,19 +30,20 @@
         }
 
         static func open(_ db: Database, path: String, _ check: Check) throws {
-            // A transaction, since another may be making the file.
+            // In a transaction, because another may be creating the file.
             try db.inTransaction(.deferred) {
                 try inspect(db, path: path, check)
                 return .commit
             }
-            // Full: a commit is on the disk before it returns, in WAL mode too; on Apple's systems only by the others.
+            // With FULL, a commit is on the disk before it returns, in WAL mode too; on Apple's systems this needs the
+            // other two settings.
             try db.execute(
                 sql: """
                     PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
                     PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON
                     """)
             try db.inTransaction(.immediate) {
-                // Asked again: another may have made it since.
+                // Read again: another may have created the file since.
                 switch try version(of: db, path: path) {
                 case nil: try SQLiteSchema.create(db)
                 case let version? where try SQLiteSchema.isEarlier(db, version: version):
@@ -54,17 +57,17 @@
                     sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
                 return .commit
             }
-            // A full disk need not keep a queue from being opened.
+            // A full disk does not prevent a queue from being opened.
             if try check == .full && isMostlyFree(db) { try? db.execute(sql: "VACUUM") }
         }
 
-        /// Refuses what is no queue of ours, and writes nothing.
+        /// Rejects a file that is not a queue's, and writes nothing.
         private static func inspect(_ db: Database, path: String, _ check: Check) throws {
             guard let version = try version(of: db, path: path) else { return }
             let pragma: String? =
                 switch check {
                 case .full: "integrity_check"
-                // It would let an index pass that hides a mutation.
+                // It would not notice an index that hides a mutation.
                 case .quick: "quick_check"
                 case .none: nil
                 }

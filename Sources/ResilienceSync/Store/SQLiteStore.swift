@@ -4,8 +4,8 @@
 
     /// A store in an SQLite database: what `enqueue` has returned from survives a crash and a power cut.
     ///
-    /// The database is a file of the store's own, or one that a program has already. In the latter, mutations can be
-    /// enqueued in the same transaction as what they are about:
+    /// The database is either a file of the store's own or one that the program already has. In the latter, a mutation
+    /// can be enqueued in the same transaction as the change that it describes:
     ///
     /// ```swift
     /// let store = try SQLiteStore(in: database)
@@ -15,35 +15,37 @@
     /// }
     /// ```
     ///
-    /// A file of its own is marked as ours (`application_id`) and carries its schema's version (`user_version`). One that is
-    /// something else, damaged, or newer than this package is refused and left as it is.
+    /// A file of the store's own is marked by its `application_id` and carries its schema's version (`user_version`). A
+    /// file that is something else, damaged, or newer than this package is rejected and left as it is.
     ///
-    /// Several queues, of one process or of several, may use a database: one sends at a time, while it flushes, and the others
-    /// wait for it. A file of a few bytes beside the database, its name ending in `-sender`, is locked meanwhile; the system frees it
-    /// when the process ends. It has the database's mode, and its owner if root makes it. Whoever may only read it can lock it, too.
+    /// Several queues, in one process or in several, may use a database: one sends at a time, while it flushes, and the
+    /// others wait for it. Meanwhile a file of a few bytes beside the database, its name ending in `-sender`, is
+    /// locked; the system releases the lock when the process ends. The file has the database's mode, and its owner if
+    /// root makes it. A process that may only read it can lock it, too.
     ///
-    /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was deleted,
-    /// moved or replaced while it was open.
+    /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was
+    /// deleted, moved or replaced while it was open.
     ///
-    /// ``removePending(through:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a file of the
-    /// store's own, if that costs no more than was removed. A reader, or a full disk, can delay that until the next time:
-    /// nobody is waited for. With a busy callback of the program's own the log is written back, and not emptied.
+    /// ``removePending(through:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a
+    /// file of the store's own, if that costs no more than was removed. A reader or a full disk can delay this until
+    /// the next time; the store does not wait for it. If the program has a busy callback of its own, the log is written
+    /// back to the database, but not emptied.
     public final class SQLiteStore: MutationStore {
-        /// How closely a file is looked at before it is used.
+        /// How thoroughly a file is checked before it is used.
         public enum Check: Sendable, Hashable {
-            /// All of it, its indexes too, and everything is counted anew: a third of a second for 100 000 mutations, four
-            /// seconds for a million.
+            /// Checks the whole file with its indexes, and counts everything again: a third of a second for 100 000
+            /// mutations, four seconds for a million.
             case full
-            /// All of it but whether the indexes and the counts are right: a quarter of the time.
+            /// Checks the whole file, except whether the indexes and the counts are right: a quarter of the time.
             case quick
-            /// Only that it is a queue's.
+            /// Checks only that the file belongs to a queue.
             case none
         }
 
-        /// Where the database is.
+        /// The path of the database.
         public let path: String
         package let database: any DatabaseWriter
-        /// The connection that writes. The database keeps it, so no other is ever at its address.
+        /// The connection that writes. The database keeps it alive, so no other connection ever has its address.
         private let connection: ObjectIdentifier
         private let file: String
         /// Whether the file is the store's own.
@@ -51,18 +53,23 @@
         private let removesFile: Bool
         private let sender: SenderFile
 
-        /// Opens a file, or makes it.
+        /// Opens a file, or creates it.
+        ///
         /// - Parameters:
-        ///   - path: of a file. An empty path and `:memory:` are refused: SQLite takes them for databases that end with the
-        ///     process. Use ``MemoryStore`` for that.
-        ///   - check: for a queue that may grow very large, see ``Check``.
+        ///   - path: The path of a file. An empty path and `:memory:` are rejected, because SQLite opens them as
+        ///     databases that end with the process. Use ``MemoryStore`` for that.
+        ///   - check: How thoroughly to check the file; `.full` by default. For a queue that may grow very large, see
+        ///     ``Check``.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)`` if another process holds the file for more than 5 seconds.
         public convenience init(path: String, check: Check = .full) throws {
             try self.init(path: path, check: check, busyTimeout: 5, removesFile: false)
         }
 
-        /// A new file in the temporary folder, removed when the store is let go of.
+        /// Creates a store in a new file in the temporary folder, removed when the store is released.
+        ///
+        /// - Returns: The store.
+        /// - Throws: As ``init(path:check:)``.
         public static func temporary() throws -> SQLiteStore {
             let name = "resilience-\(UUID().uuidString).sqlite"
             return try SQLiteStore(
@@ -70,7 +77,7 @@
                 busyTimeout: 5, removesFile: true)
         }
 
-        /// - Parameter busyTimeout: seconds to wait for a lock that another process holds.
+        /// - Parameter busyTimeout: Seconds to wait for a lock that another process holds.
         package init(path: String, check: Check, busyTimeout: Double, removesFile: Bool) throws {
             self.path = path
             self.removesFile = removesFile
@@ -100,10 +107,14 @@
             }
         }
 
-        /// Keeps the queue's tables, `resilience_…`, in a database that the program has already. It is left configured as it
-        /// is, its `application_id` and `user_version` too. Tables of an earlier version are extended where they stand: foreign keys to
-        /// them, views, triggers and indexes of the program stay. How durable the queue is depends on its settings: GRDB opens a
-        /// `DatabasePool` with `synchronous = NORMAL`, so a power cut may undo its latest commits.
+        /// Keeps the queue's tables, `resilience_…`, in a database that the program already has.
+        ///
+        /// The database's configuration is left as it is, its `application_id` and `user_version` too. Tables of an
+        /// earlier version are extended in place, so the program's foreign keys to them, and its views, triggers and
+        /// indexes, stay. How durable the queue is depends on the database's settings: GRDB opens a `DatabasePool` with
+        /// `synchronous = NORMAL`, so a power cut may undo its latest commits.
+        ///
+        /// - Parameter database: The program's database.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.
         public init(in database: any DatabaseWriter) throws {
@@ -126,10 +137,13 @@
             }
         }
 
-        /// Makes the queue's tables in the program's own database, unless they are there. Call it in a migration of GRDB's
-        /// `DatabaseMigrator`: its `eraseDatabaseOnSchemaChange` erases the database when there are tables that no migration
-        /// makes.
-        /// - Throws: as ``init(in:)``.
+        /// Creates the queue's tables in the program's own database, unless they exist.
+        ///
+        /// Call it in a migration of GRDB's `DatabaseMigrator`: its `eraseDatabaseOnSchemaChange` erases the database
+        /// if there are tables that no migration makes.
+        ///
+        /// - Parameter db: The connection of the migration.
+        /// - Throws: As ``init(in:)``.
         public static func createTables(in db: Database) throws {
             let path = try file(of: db)
             do { try db.isolated { try SQLiteSchema.open(in: db, path: path) } } catch let error as DatabaseError {
@@ -137,8 +151,10 @@
             }
         }
 
-        /// Closes the store's own file; what is asked of the store from then on throws
-        /// ``SyncQueueError/storeFailed(path:reason:)``. The program's own database stays open.
+        /// Closes the store's own file. From then on the store throws ``SyncQueueError/storeFailed(path:reason:)``. If
+        /// the database is the program's own, this does nothing.
+        ///
+        /// - Throws: ``SyncQueueError/storeFailed(path:reason:)``.
         public func close() throws {
             guard isOwn else { return }
             do { try database.close() } catch let error as DatabaseError { throw Self.failure(to: .use, path, error) }
@@ -154,18 +170,24 @@
 
         // MARK: The store
 
-        /// Appends within a transaction of the caller's own: rolled back with it, and durable once it is committed.
+        /// Appends within a transaction of the caller's: rolled back with it, and durable once it is committed.
         ///
-        /// The queue is not told: ``SyncQueue/enqueue(_:in:)`` does that too.
-        /// - Parameter db: of the store's database, and in a writing access to it.
-        /// - Throws: besides what ``MutationStore/append(_:under:at:)`` throws, ``SyncQueueError/unreadable(path:reason:)``
-        ///   if it is another database.
+        /// The queue is not told. ``SyncQueue/enqueue(_:in:)`` does that too.
+        ///
+        /// - Parameters:
+        ///   - mutations: The mutations to add.
+        ///   - rules: The limits and the coalescing.
+        ///   - date: Now, by the wall clock.
+        ///   - db: A connection of the store's database, within a write.
+        /// - Returns: What became of the mutations.
+        /// - Throws: What ``MutationStore/append(_:under:at:)`` throws; ``SyncQueueError/unreadable(path:reason:)`` if
+        ///   `db` belongs to another database.
         public func append(
             _ mutations: [Mutation], under rules: AppendRules, at date: Date, in db: Database
         ) throws -> Appended {
             do {
                 try check(db)
-                // So that nothing is left of it if the caller goes on after an error.
+                // In a savepoint, so that nothing remains if the caller continues after an error.
                 return try db.isolated {
                     var table = SQLiteTable(db: db)
                     return try table.append(mutations, under: rules, at: date)
@@ -175,8 +197,14 @@
             }
         }
 
-        /// Which of these entities have pending mutations, within a transaction of the caller's own.
-        /// - Parameter db: of the store's database.
+        /// Returns the entities that have pending mutations, within a transaction of the caller's.
+        ///
+        /// - Parameters:
+        ///   - entities: The entities to ask about.
+        ///   - db: A connection of the store's database.
+        /// - Returns: Those of them that have pending mutations, in the order asked for.
+        /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if `db` belongs to another database,
+        ///   ``SyncQueueError/storeFailed(path:reason:)``.
         public func pendingEntities(among entities: [String], in db: Database) throws -> [String] {
             do {
                 try check(db)
@@ -186,7 +214,7 @@
             }
         }
 
-        /// - Throws: if it is another database than the store's.
+        /// - Throws: If `db` is not usable, or belongs to another database.
         private func check(_ db: Database) throws {
             try Self.checkUsable(db, path: path)
             if ObjectIdentifier(db) == connection { return }

@@ -4,7 +4,7 @@
 
     /// The queue's tables within a transaction.
     package struct SQLiteTable {
-        /// Everything that is asked of the tables while a queue runs. What must not be a scan says by which index it goes.
+        /// Every statement that is run while a queue runs. Those that must not scan the table name their index.
         package enum SQL: String, CaseIterable {
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
             case last = """
@@ -32,7 +32,7 @@
                 WHERE position = ?
                 """
             case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
-            /// What was attempted behind it may be on the other side by now.
+            /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
             case deadEntity = """
                 SELECT entity, overtaken OR EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
@@ -44,18 +44,18 @@
                 UPDATE resilience_mutation INDEXED BY resilience_not_overtaken SET overtaken = 1
                 WHERE entity = ? AND state > 0 AND overtaken = 0 AND position < ?
                 """
-            /// The dead one that makes room first.
+            /// The dead mutation to drop first.
             case firstDead = """
                 SELECT position, entity, id, state, died_at, length(payload) AS bytes
                 FROM resilience_mutation INDEXED BY resilience_death
                 WHERE state > 0 ORDER BY state, death, position LIMIT 1
                 """
-            /// Of those that died later than now, by a clock that was set back since.
+            /// Corrects deaths later than now, after the clock was set back.
             case datesOfDeath = """
                 UPDATE resilience_mutation INDEXED BY resilience_died SET died_at = ?1
                 WHERE state > 0 AND state IN (1, 2) AND died_at > ?1
                 """
-            /// The number of the next to die.
+            /// The number of the next death.
             case nextDeath = """
                 SELECT MAX(
                 IFNULL((SELECT death FROM resilience_mutation INDEXED BY resilience_death
@@ -87,12 +87,12 @@
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
                 last_error, died_at, overtaken, payload FROM resilience_mutation WHERE position = ? AND head = 1
                 """
-            /// The first pending one of a lane is no head until ``settle`` says so.
+            /// The first pending mutation of a lane is not a head until ``settle`` makes it one.
             case behead = """
                 UPDATE resilience_mutation SET head = 0 WHERE head = 1 AND position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0)
                 """
-            /// The first pending one of a lane is its head exactly if nothing blocks the lane.
+            /// The first pending mutation of a lane is its head if and only if nothing blocks the lane.
             case settle = """
                 UPDATE resilience_mutation SET head = 1 - head WHERE position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?1 AND state = 0)
@@ -129,7 +129,7 @@
             case removePending = """
                 DELETE FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0 AND position <= ?
                 """
-            /// What is left of a lane has a head again, if nothing blocks it.
+            /// The rest of a lane has a head again, if nothing blocks it.
             case settleAll = """
                 UPDATE resilience_mutation INDEXED BY resilience_pending SET head = 1 WHERE state = 0 AND head = 0
                 AND position = (SELECT MIN(position) FROM resilience_mutation AS other INDEXED BY resilience_lane
@@ -147,7 +147,7 @@
             case unset = "DELETE FROM resilience_setting WHERE name = ?"
         }
 
-        /// A page of mutations ends with the one that makes it this large.
+        /// A page of mutations ends with the mutation that makes it this large.
         private static let pageBytes = 8 << 20
 
         let db: Database
@@ -162,12 +162,12 @@
             try Row.fetchOne(statement(sql), arguments: StatementArguments(arguments))
         }
 
-        /// SQLite's texts end at the first NUL, blobs do not.
+        /// A text with a NUL is stored as a blob, because SQLite's texts end at the first NUL.
         static func column(_ text: String) -> any DatabaseValueConvertible {
             text.utf8.contains(0) ? Data(text.utf8) : text
         }
 
-        /// The other epoch would cost the last bit.
+        /// Seconds since 2001: with the epoch 1970 the last bit would be lost.
         static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
 
         func heads(after position: Int64, limit: Int) throws -> [LaneHead] {
@@ -203,7 +203,7 @@
                 let death = try row(.nextDeath)?.databaseValue(at: 0)
                 try execute(.park, [rest == .block ? 2 : 1, Self.column(error), Self.column(date), death, position])
                 if rest == .parkRest {
-                    // Of one death those with lower positions went first.
+                    // Of mutations with the same death number, the one with the lowest position is dropped first.
                     try execute(.parkRest, [Self.column(error), Self.column(date), death, entity, position])
                 }
                 try execute(.settle, [entity])
@@ -225,14 +225,14 @@
             try execute(.settle, [entity])
         }
 
-        /// Takes a mutation out of its lane.
-        /// - Parameter changesHead: whether it was pending, or blocked the lane.
+        /// Removes a mutation from its lane.
+        /// - Parameter changesHead: Whether it was pending, or blocked the lane.
         func remove(_ position: Int64, of entity: DatabaseValue, changesHead: Bool = true) throws {
             try execute(.delete, [position])
             if changesHead { try execute(.settle, [entity]) }
         }
 
-        /// - Returns: ids of those that made room.
+        /// - Returns: The ids of the mutations that were dropped.
         func dropDead(beyond limits: DeadLimits, at date: Date) throws -> [String] {
             guard limits != DeadLimits() else { return [] }
             let oldest = limits.oldest(at: date)
@@ -251,12 +251,12 @@
             return dropped
         }
 
-        /// - Parameter positions: nil for all.
-        /// - Returns: how many there were.
+        /// - Parameter positions: The positions to visit; nil for all.
+        /// - Returns: The number visited.
         func forEachDead(
             _ positions: [Int64]?, evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
         ) throws -> Int {
-            // In order, so that none is overtaken by one that is revived with it.
+            // In order, so that no mutation is overtaken by one that is revived with it.
             let positions = positions?.sorted()
             var count = 0
             var last = Int64.min
@@ -344,7 +344,7 @@
         func text(_ column: String) -> String? {
             switch (self[column] as DatabaseValue).storage {
             case .string(let text): text
-            // Not as Foundation reads it, which drops a byte order mark.
+            // Not decoded by Foundation, which drops a byte order mark.
             case .blob(let bytes): String(validating: bytes, as: UTF8.self)
             default: nil
             }
@@ -374,7 +374,7 @@
             "failures", "last_error", "died_at", "overtaken", "payload",
         ]
 
-        /// Of a row with these columns.
+        /// Reads a row with these columns.
         package init(row: Row) {
             let mutation = Mutation(
                 id: row.text("id") ?? "", entity: row.text("entity") ?? "", kind: row.text("kind") ?? "",

@@ -12,30 +12,30 @@
         import Android
     #endif
 
-    /// The sending lock of a database: a lock that the system holds on a file beside it, and lets go of when its process
-    /// ends. The file says who had it last.
+    /// The sending lock of a database: a lock that the system holds on a file beside the database, and releases when
+    /// the process ends. The file says which queue had it last.
     ///
-    /// Not on the database itself, whose own locks would meet this one on Apple's systems.
+    /// The lock is not on the database itself, whose own locks would conflict with it on Apple's systems.
     final class SenderFile: Sendable {
-        /// Where the lock is, by where the database is.
+        /// Where the lock is, depending on where the database is.
         enum Place: Hashable, Sendable {
             case file(String)
-            /// In memory, and so this process's alone: of this connection.
+            /// In memory, and so only in this process: the database of this connection.
             case memory(ObjectIdentifier)
-            /// In memory, of all connections with this path.
+            /// In memory, shared by all connections with this path.
             case sharedMemory(String)
         }
 
         private struct State {
             var sender = SenderStateMachine()
-            /// Open from the first time on.
+            /// The open file; nil before the lock was first taken.
             var descriptor: CInt?
         }
 
         /// nil if the database is in memory.
         private let path: String?
         private let state = Locked(State())
-        /// For a database in memory.
+        /// The lock of a database in memory; nil if it is a file.
         private let shared: SharedSender?
 
         init(database: Place) {
@@ -45,7 +45,7 @@
             }
         }
 
-        /// Of the file's name.
+        /// The end of the file's name, after the database's.
         static let suffix = "-sender"
 
         func lock(for queue: UUID) throws -> SendingLock {
@@ -79,13 +79,13 @@
             if let descriptor { _ = close(descriptor) }
         }
 
-        /// - Returns: nil if another has it.
+        /// - Returns: The file's descriptor; nil if another has the lock.
         private static func lock(_ path: String, _ descriptor: inout CInt?) throws -> CInt? {
             while true {
                 let file = try descriptor ?? open(path)
                 descriptor = file
                 guard try flock(file, path: path) else { return nil }
-                // Somebody may have removed it since it was opened; then others lock another.
+                // The file may have been removed since it was opened; then others lock a new one.
                 if isThere(file, at: path) { return file }
                 _ = close(file)
                 descriptor = nil
@@ -100,7 +100,7 @@
                 case ENOENT:
                     if let new = try make(path) { return new }
                 case EACCES, EPERM, EROFS:
-                    // To lock it, it need not be written to.
+                    // Locking does not need write access.
                     let readOnly = systemOpen(path, O_RDONLY)
                     guard readOnly >= 0 else { throw failure(path) }
                     return readOnly
@@ -109,8 +109,9 @@
             }
         }
 
-        /// Makes the file, for those for whom the database is: it may be root who comes first, or one whose mask forbids it.
-        /// - Returns: nil if another has made it meanwhile.
+        /// Makes the file accessible to everybody who may access the database, even if root or a process with a
+        /// restrictive umask makes it.
+        /// - Returns: The file's descriptor; nil if another process has made it meanwhile.
         private static func make(_ path: String) throws -> CInt? {
             let database = status(ofDatabaseOf: path)
             let mode = database.map { $0.st_mode & 0o666 } ?? 0o600
@@ -119,7 +120,7 @@
                 if errno == EEXIST { return nil }
                 throw failure(path)
             }
-            // Whoever may not do this makes it as well as he may.
+            // Without the permission to do this, the file stays as it was made.
             _ = fchmod(descriptor, mode)
             if let database, geteuid() == 0 { _ = fchown(descriptor, database.st_uid, database.st_gid) }
             return descriptor
@@ -142,7 +143,7 @@
             return ours.st_ino == found.st_ino && ours.st_dev == found.st_dev
         }
 
-        /// - Returns: whether another may have had it since. If the disk is full, nobody is noted.
+        /// - Returns: Whether another queue may have had the lock since. If the disk is full, no queue is noted.
         private static func note(_ queue: UUID, in descriptor: CInt, _ path: String) -> Bool {
             let ours = Array(queue.uuidString.utf8)
             var found = [UInt8](repeating: 0, count: ours.count)
@@ -151,8 +152,8 @@
             return !isNoted || !allMayWrite(to: descriptor, path)
         }
 
-        /// Whether everybody who may write to the database may to the lock's file, too. Somebody who may not takes the lock and
-        /// notes nothing.
+        /// Whether everybody who may write to the database may write to the lock's file, too. A process that may not
+        /// takes the lock and notes nothing.
         private static func allMayWrite(to descriptor: CInt, _ path: String) -> Bool {
             var status = stat()
             guard fstat(descriptor, &status) == 0, let database = Self.status(ofDatabaseOf: path) else { return false }
@@ -172,9 +173,9 @@
         }
     }
 
-    // By other names than the methods above.
+    // Named differently from the methods above.
 
-    /// Follows no link: root, too, may be asked to open what somebody else has put there.
+    /// Follows no link, because root could be made to open what somebody else has put there.
     private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {
         while true {
             let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
@@ -184,7 +185,7 @@
 
     private func systemLock(_ descriptor: CInt, _ operation: CInt) -> CInt { flock(descriptor, operation) }
 
-    /// Who sends what is in a database in memory, for all stores on it.
+    /// The sender of what is in a database in memory, for all stores on that database.
     private final class SharedSender: Sendable {
         private struct Weak: Sendable { weak var sender: SharedSender? }
 

@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// Which queue of this process sends what is in a store.
+/// Decides which queue of this process sends what is in a store.
 struct SenderStateMachine: Sendable, Hashable {
     private(set) var holder: UUID?
     private var last: UUID?
@@ -15,7 +15,7 @@ struct SenderStateMachine: Sendable, Hashable {
         return last == queue ? .takenAgain : .taken
     }
 
-    /// - Returns: whether it had the lock.
+    /// - Returns: Whether the queue had the lock.
     mutating func unlock(for queue: UUID) -> Bool {
         guard holder == queue else { return false }
         holder = nil

@@ -1,4 +1,4 @@
-/// Positions in order, in chunks: a change moves one chunk, not all that come after it.
+/// Positions in order, in chunks, so that a change moves one chunk instead of all positions after it.
 struct SortedPositions {
     private static let chunkSize = 512
 
@@ -8,14 +8,14 @@ struct SortedPositions {
     var first: Int64? { chunks.first?.first }
     var last: Int64? { chunks.last?.last }
 
-    /// The lowest one above a position.
+    /// The lowest position above another.
     func next(after position: Int64) -> Int64? {
         guard position < .max else { return nil }
         let chunk = chunk(for: position + 1)
         return chunk < chunks.count ? chunks[chunk][Self.index(of: position + 1, in: chunks[chunk])] : nil
     }
 
-    /// As many above a position as there are, up to the limit.
+    /// The positions above another, in order, up to the limit.
     func page(after position: Int64, limit: Int) -> [Int64] {
         guard position < .max, limit > 0 else { return [] }
         var page: [Int64] = []
@@ -31,7 +31,7 @@ struct SortedPositions {
     mutating func insert(_ position: Int64) {
         let chunk = chunk(for: position)
         if chunk == chunks.count {
-            // Above all others, as nearly every one is.
+            // Above all others, as almost every new position is.
             if let last = chunks.indices.last, chunks[last].count < Self.chunkSize {
                 chunks[last].append(position)
             } else {
@@ -67,7 +67,7 @@ struct SortedPositions {
         lowest(chunk.count) { chunk[$0] >= position }
     }
 
-    /// The lowest index for which something holds that holds for all above it, too.
+    /// The lowest index at which a condition holds that also holds at every higher index.
     private static func lowest(_ count: Int, _ holds: (Int) -> Bool) -> Int {
         var low = 0
         var high = count

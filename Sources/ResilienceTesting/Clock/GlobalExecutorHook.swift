@@ -14,23 +14,24 @@
     /// Brings the tasks that inherit no executor into a run: `Task {}`, `Task.detached {}`, and their children.
     ///
     /// The runtime passes every step of such a task to the global executor, and asks `swift_task_enqueueGlobal_hook`
-    /// first. Ours keeps a step if the thread that enqueues it is inside a run, and passes every other one on. So a test
-    /// on another thread never notices.
+    /// first. This hook keeps a step if the thread that enqueues it is inside a run, and passes every other step on. So
+    /// tests on other threads are not affected.
     enum GlobalExecutorHook {
         private typealias Original = @convention(thin) (UnownedJob) -> Void
         private typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
 
-        /// Where the runtime looks for a hook; nil if it can't be found, as in a program that links the runtime statically.
-        /// A hook is kept here as its address, which can be compared.
+        /// Where the runtime looks for a hook; nil if it can't be found, as in a program that links the runtime
+        /// statically. A hook is stored here as its address, which can be compared.
         ///
-        /// Safe: the address of a variable of the runtime, which stays. Only `install` and `uninstall` write to it.
+        /// Safe: it is the address of a variable of the runtime, which never moves. Only `install` and `uninstall`
+        /// write to it.
         nonisolated(unsafe) private static let place: UnsafeMutablePointer<UInt>? =
             dlsym(dlopen(nil, RTLD_LAZY), "swift_task_enqueueGlobal_hook")?.assumingMemoryBound(to: UInt.self)
 
-        /// The hook of another library that was there before ours; 0 if there was none.
+        /// The hook of another library that was installed before this one; 0 if there was none.
         private static let earlier = Atomic<UInt>(0)
 
-        /// How many runs there are at this moment.
+        /// The number of runs at this moment.
         private static let runs = Locked(0)
 
         /// Each thread's run, as an unretained ``SteppedExecutor``.
@@ -42,7 +43,7 @@
 
         private static let ours: Hook = { job, original in
             if let run = pthread_getspecific(current) {
-                // Safe: `during` keeps the executor as long as its thread has it.
+                // Safe: `during` keeps the executor alive as long as the thread refers to it.
                 let run = Unmanaged<SteppedExecutor>.fromOpaque(run).takeUnretainedValue()
                 if run.takeIn(job) { return }
             }
@@ -50,12 +51,12 @@
             if earlier == 0 {
                 original(job)
             } else {
-                // Safe: what the runtime itself would call if ours were not there.
+                // Safe: the runtime itself would call this if this hook were not installed.
                 unsafeBitCast(earlier, to: Hook.self)(job, original)
             }
         }
 
-        /// Runs `body`; the steps that this thread passes to the global executor meanwhile come to `executor`.
+        /// Runs `body`; the steps that this thread passes to the global executor meanwhile go to `executor`.
         static func during<R>(_ executor: SteppedExecutor, _ body: () throws -> R) rethrows -> R {
             install()
             let outer = pthread_getspecific(current)
@@ -68,10 +69,10 @@
             return try body()
         }
 
-        // Ours is there only during a run: some libraries take any hook that they find for their own. Threads that enqueue
-        // meanwhile read one word, before or after the change, and what it leads to stays valid.
+        // The hook is installed only during a run, because some libraries treat any hook that they find as their own.
+        // Threads that enqueue meanwhile read one word, before or after the change, and what it leads to stays valid.
 
-        /// Safe: a thin function is its address, and this one is only compared and put where the runtime calls it.
+        /// Safe: a thin function is its address, and this one is only compared and stored where the runtime calls it.
         private static var address: UInt { unsafeBitCast(ours, to: UInt.self) }
 
         private static func install() {
@@ -96,7 +97,7 @@
         }
     }
 #else
-    /// The runtime's hook can't be reached: tasks that inherit no executor are not part of a run.
+    /// The runtime's hook can't be reached here: tasks that inherit no executor are not part of a run.
     enum GlobalExecutorHook {
         static func during<R>(_ executor: SteppedExecutor, _ body: () throws -> R) rethrows -> R { try body() }
     }

@@ -1,8 +1,10 @@
 import Resilience
 
 extension ManualClock {
-    /// Runs `body`, and every task it starts, one step at a time on this thread. When all of them wait, time moves to the
-    /// next sleeper: an hour of retries takes no time, and two runs are alike.
+    /// Runs `body`, and every task it starts, one step at a time on this thread.
+    ///
+    /// When all of them wait, time moves to the next sleeper. So an hour of retries takes no time, and two runs are
+    /// identical.
     ///
     /// ```swift
     /// let result = try clock.run {
@@ -11,21 +13,22 @@ extension ManualClock {
     /// #expect(clock.now == start + .seconds(7))
     /// ```
     ///
-    /// With a `seed`, of the steps that are ready a random one is next: a test that loops over seeds tries that many
-    /// interleavings, and can repeat each.
+    /// With a `seed`, the next step is a random one of those that are ready. A test that loops over seeds tries a
+    /// different interleaving for each, and can repeat it.
     ///
-    /// The run has the body's task, its children, every `Task` and `Task.detached` that one of them starts, actors without
-    /// an executor of their own, and the tasks that policies make. It ends their waits for this clock and for each other,
-    /// and no others: what waits for the network, another clock, the main actor or another thread can't be part of it. See
-    /// `Docs/TestingCodeThatUsesPolicies.md`.
+    /// The run consists of the body's task, its children, every `Task` and `Task.detached` that one of them starts,
+    /// actors without an executor of their own, and the tasks that policies make. It ends their waits for this clock
+    /// and for each other, and no others: a task that waits for the network, another clock, the main actor or another
+    /// thread can't be part of it. See `Docs/TestingCodeThatUsesPolicies.md`.
     ///
     /// - Parameters:
-    ///   - seed: Chooses the next step among those that are ready; nil takes them in order.
-    ///   - maxSteps: The run throws ``RunFailure/noEnd(steps:)`` after this many steps.
-    ///   - body: When it has returned, the run is over as soon as no task is ready. Others that still wait go on as ordinary
-    ///     tasks when they are woken.
-    /// - Returns: what `body` returned.
-    /// - Throws: what `body` threw; ``RunFailure``.
+    ///   - seed: Chooses the next step among those that are ready; nil, the default, takes them in order.
+    ///   - maxSteps: The most steps of the run, after which it throws ``RunFailure/noEnd(steps:)``. 10 million by
+    ///     default.
+    ///   - body: The code to run. When it has returned, the run is over as soon as no task is ready. Tasks that still
+    ///     wait continue as ordinary tasks when they are resumed.
+    /// - Returns: What `body` returned.
+    /// - Throws: What `body` threw; ``RunFailure`` if the run was given up.
     public func run<R: Sendable>(
         seed: UInt64? = nil, maxSteps: Int = 10_000_000, _ body: @escaping @Sendable () async throws -> R
     ) throws -> R {
@@ -53,13 +56,13 @@ extension ManualClock {
 
     private func giveUp(_ failure: RunFailure, _ task: Task<Void, Never>, _ executor: SteppedExecutor) -> RunFailure {
         task.cancel()
-        // Enough for tasks that heed it.
+        // Enough steps for tasks that react to cancellation.
         for _ in 0..<10_000 where !executor.step() { break }
         executor.abandon()
         return failure
     }
 
-    /// Returns once every other task of the ``run(seed:maxSteps:_:)`` waits. Moves no time.
+    /// Waits until every other task of the ``run(seed:maxSteps:_:)`` waits. Moves no time.
     ///
     /// ```swift
     /// try clock.run {
@@ -75,12 +78,13 @@ extension ManualClock {
         await withCheckedContinuation { addIdler($0) }
     }
 
-    /// Why a ``run(seed:maxSteps:_:)`` was given up. Its body was cancelled; those of its tasks that did not end then never
-    /// go on.
+    /// Why a ``run(seed:maxSteps:_:)`` was given up.
+    ///
+    /// Its body was cancelled. Tasks of the run that did not end then never continue.
     public enum RunFailure: Error, Hashable, CustomStringConvertible {
         /// Every task waits, and none of them for this clock.
         case everybodyWaits
-        /// Some task was still ready after this many steps.
+        /// A task was still ready after this many steps.
         case noEnd(steps: Int)
 
         public var description: String {

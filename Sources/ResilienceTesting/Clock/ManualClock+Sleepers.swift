@@ -1,11 +1,11 @@
 public import Resilience
 
 extension ManualClock: CustomStringConvertible {
-    /// When each pending sleep, wait or timeout is due, earliest first.
+    /// The instants at which the pending sleeps, waits and timeouts are due, earliest first.
     public var sleepers: [MonotonicInstant] { state.withLock { $0.alarms.deadlines } }
 
-    /// The time on the clock, and how far away each sleeper is due: `3600.0 seconds, with sleepers due in 1.0 seconds, 5.0
-    /// seconds`.
+    /// The time on the clock, and in how much time each sleeper is due:
+    /// `3600.0 seconds, with sleepers due in 1.0 seconds, 5.0 seconds`.
     public var description: String {
         let (now, sleepers) = state.withLock { ($0.now, $0.alarms.deadlines) }
         let time = MonotonicInstant(nanoseconds: 0).duration(to: now)
@@ -19,9 +19,13 @@ extension ManualClock: CustomStringConvertible {
         return "sleepers due in \(shown)\(rest)"
     }
 
-    /// Returns once at least `count` sleeps, waits or timeouts are pending, or the task is cancelled. Does not move time.
+    /// Waits until at least a number of sleeps, waits or timeouts are pending, or the task is cancelled. Does not move
+    /// time.
     ///
-    /// It counts whatever waits for this clock, timeouts too. ``waitForSleeper(dueIn:)`` waits for a certain one.
+    /// It counts everything that waits for this clock, timeouts too. To wait for one sleeper, use
+    /// ``waitForSleeper(dueIn:)``.
+    ///
+    /// - Parameter count: The number of sleepers to wait for.
     public nonisolated(nonsending) func waitForSleepers(_ count: Int) async { await state.wait(until: count) }
 
     /// Waits for a sleep, wait or timeout that is due a certain time from now. Does not move time.
@@ -32,9 +36,9 @@ extension ManualClock: CustomStringConvertible {
     /// clock.advance(by: .seconds(1))
     /// ```
     ///
-    /// - Parameter distance: How far away the sleeper is due, exactly. Of times that are jittered, see
+    /// - Parameter distance: The exact time from now to when the sleeper is due. For jittered times, use
     ///   ``waitForSleeper(where:)``.
-    /// - Returns: When it is due.
+    /// - Returns: The instant at which it is due.
     /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
     @discardableResult
     public nonisolated(nonsending) func waitForSleeper(dueIn distance: Duration) async throws(NoSuchSleeper)
@@ -43,15 +47,16 @@ extension ManualClock: CustomStringConvertible {
         try await waitForSleeper("due in \(distance)") { sleeper, now in sleeper == now + distance }
     }
 
-    /// Waits for a sleep, wait or timeout whose end fits. Does not move time.
+    /// Waits for a sleep, wait or timeout whose end meets a condition. Does not move time.
     ///
     /// ```swift
     /// let pauseEnds = try await clock.waitForSleeper { $0 < start + .seconds(5) }
     /// clock.advance(to: pauseEnds)
     /// ```
     ///
-    /// - Parameter fits: Given when a sleeper is due. Called again for each of them after every change.
-    /// - Returns: The earliest that fits.
+    /// - Parameter fits: Whether a sleeper that is due at the given instant is the one. Called again for each sleeper
+    ///   after every change.
+    /// - Returns: The earliest instant that fits.
     /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
     @discardableResult
     public nonisolated(nonsending) func waitForSleeper(
@@ -74,7 +79,7 @@ extension ManualClock: CustomStringConvertible {
         }
     }
 
-    /// The sleeper that a test waited for did not come before the test was cancelled.
+    /// An error that says that the sleeper a test waited for did not come before the test was cancelled.
     public struct NoSuchSleeper: Error, Hashable, CustomStringConvertible {
         let wanted: String
         let clock: String

@@ -11,24 +11,24 @@ public import Resilience
 /// try await result
 /// ```
 ///
-/// Give it to policies as their `timeBase`, and to other code that waits as its `any Clock<Duration>`: then both share one
-/// time.
+/// Pass it to policies as their `timeBase`, and to other code that waits as its `any Clock<Duration>`. Then both share
+/// one time.
 public final class ManualClock: TimeBase, Clock {
     struct State: Counted {
         var now: MonotonicInstant
         var alarms = AlarmQueue()
-        /// Who waits for a number of sleepers.
+        /// Tasks that wait for a number of sleepers.
         var watchers = CountWaiters()
         /// How often an alarm was set or time has moved.
         var changes = 0
-        /// Who waits for a certain sleeper, and looks again after every change.
+        /// Tasks that wait for a certain sleeper, and look again after every change.
         var changeWatchers = CountWaiters()
         var executor: SteppedExecutor?
         var idlers: [CheckedContinuation<Void, Never>] = []
 
         var count: Int { alarms.count }
 
-        /// - Returns: whom to resume, outside the lock.
+        /// - Returns: The waiters to resume, outside the lock.
         mutating func change() -> [PolicyWaiter] {
             changes += 1
             return takeReached() + changeWatchers.remove(reached: changes)
@@ -37,17 +37,21 @@ public final class ManualClock: TimeBase, Clock {
 
     let state: Locked<State>
 
-    /// - Parameter start: where it stands at first; an hour after zero, so that a test may look back.
+    /// Creates a clock that stands still.
+    ///
+    /// - Parameter start: The time on the clock at first. By default an hour after zero, so that a test can look back.
     public init(startingAt start: MonotonicInstant = MonotonicInstant(nanoseconds: 3_600_000_000_000)) {
         state = Locked(State(now: start))
     }
 
+    /// The time on the clock.
     public var now: MonotonicInstant { state.withLock { $0.now } }
 
     public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         let (alarm, watchers, firesNow) = state.withLock { state in
-            // What is due already fires by a move too: whoever waits is woken in one place only. In a run the move comes
-            // when all tasks wait, so that one which waits for no time at all is no end in itself.
+            // An alarm that is due already fires by a move too, so waiters are woken in one place only. In a run the
+            // move comes when all tasks wait, so that a task whose wait has no length does not count as the end of the
+            // run.
             let alarm = state.alarms.insert(at: deadline, action)
             return (alarm, state.change(), deadline <= state.now && state.executor == nil)
         }
@@ -58,20 +62,27 @@ public final class ManualClock: TimeBase, Clock {
 
     public func cancel(_ alarm: TimeBaseAlarm) { _ = state.withLock { $0.alarms.remove(alarm) } }
 
-    /// Moves time on, firing what falls due on the way, in order and each at its own instant.
+    /// Moves time forward, and fires each alarm that falls due on the way, in order and at its own instant.
+    ///
+    /// - Parameter duration: How far to move; a negative one moves no time.
     public func advance(by duration: Duration) { advance { $0 + duration } }
 
-    /// Moves time on to `target`; an earlier one moves nothing.
+    /// Moves time forward to an instant, and fires each alarm that falls due on the way, in order and at its own
+    /// instant.
+    ///
+    /// - Parameter target: The instant to move to; an earlier one moves no time.
     public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
-    /// Moves time on in one step, then fires what has fallen due: each late, as after a process was stopped, a machine slept,
-    /// or every thread was blocked.
+    /// Moves time forward in one step, then fires the alarms that have fallen due. Each fires late, as after a process
+    /// was stopped, a machine slept, or every thread was blocked.
+    ///
+    /// - Parameter duration: How far to move; a negative one moves no time.
     public func jump(by duration: Duration) {
         state.withLock { $0.now = max($0.now, $0.now + duration) }
         advance(by: .zero)
     }
 
-    /// - Parameter target: told the time before the first step, in that step, so that moves made at once add up.
+    /// - Parameter target: Called once, in the first step and with the time before it, so that concurrent moves add up.
     private func advance(to target: (MonotonicInstant) -> MonotonicInstant) {
         var end: MonotonicInstant?
         while true {
@@ -91,7 +102,9 @@ public final class ManualClock: TimeBase, Clock {
         }
     }
 
-    /// Moves time to the next pending instant, if there is one, and fires what is due there.
+    /// Moves time to the next pending instant, if there is one, and fires the alarms that are due there.
+    ///
+    /// - Returns: Whether there was one.
     @discardableResult
     public func advanceToNextSleeper() -> Bool {
         guard let next = state.withLock({ $0.alarms.earliest }) else { return false }
@@ -101,7 +114,7 @@ public final class ManualClock: TimeBase, Clock {
 
     // MARK: For ``run(seed:maxSteps:_:)``
 
-    /// Where tasks that policies make run; nil outside of a run.
+    /// Where the tasks that policies make run; nil outside of a run.
     public var taskExecutor: (any TaskExecutor)? { state.withLock { $0.executor } }
 
     func begin(_ executor: SteppedExecutor) {
@@ -113,7 +126,7 @@ public final class ManualClock: TimeBase, Clock {
     }
 
     func end(_ executor: SteppedExecutor) {
-        // Of a run that was given up: they go on no more than any other task of it.
+        // After a run that was given up, these continue no more than its other tasks.
         _ = resumeIdlers()
         state.withLock { $0.executor = nil }
         executor.end()
@@ -123,7 +136,7 @@ public final class ManualClock: TimeBase, Clock {
         state.withLock { $0.idlers.append(continuation) }
     }
 
-    /// Lets those go on who wait until all others wait; false if there are none.
+    /// Resumes the tasks that wait in `runUntilIdle()`; false if there are none.
     func resumeIdlers() -> Bool {
         let idlers = state.withLock { state in
             defer { state.idlers = [] }

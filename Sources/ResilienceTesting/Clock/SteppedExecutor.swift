@@ -1,6 +1,7 @@
 import Resilience
 
-/// Runs the steps of tasks on the thread that asks for them, one at a time: a step goes from one suspension to the next.
+/// Runs the steps of tasks on the thread that asks for them, one at a time. A step goes from one suspension to the
+/// next.
 package final class SteppedExecutor: TaskExecutor {
     private struct Job {
         let job: UnownedJob
@@ -18,15 +19,16 @@ package final class SteppedExecutor: TaskExecutor {
 
     private enum Phase {
         case running
-        /// Nobody asks for steps any more: what is left over goes on as any task.
+        /// The run is over: the steps that are left continue like those of any other task.
         case ended
-        /// What is left over would go on for ever: it stays where it is. Guests go on as any task: who knows whose they are.
+        /// The steps that are left would never end, so they stay where they are. Guests continue like any other task,
+        /// because they may belong to another test.
         case abandoned
     }
 
     private let state: Locked<State>
 
-    /// - Parameter seed: decides which of several ready steps is next; nil takes them in order.
+    /// - Parameter seed: Decides which of several ready steps is next; nil takes them in order.
     package init(seed: UInt64?) { state = Locked(State(random: seed.map(SeededGenerator.init))) }
 
     package func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), home: nil) }
@@ -39,7 +41,7 @@ package final class SteppedExecutor: TaskExecutor {
         if phase == .ended { globalConcurrentExecutor.enqueue(job) }
     }
 
-    /// Takes a step that was meant for the global executor; false if nobody asks for steps any more.
+    /// Takes a step that was meant for the global executor; false if the run is over.
     func takeIn(_ job: UnownedJob) -> Bool {
         state.withLock { state in
             guard state.phase == .running else { return false }

@@ -8,7 +8,7 @@ extension ContractStage {
             for index in 0..<calls {
                 group.addTask { [self] in
                     var random = SeededGenerator(seed: seed &+ UInt64(index))
-                    // Some are cancelled from outside, soon or late.
+                    // Some are cancelled from outside, sooner or later.
                     let cancelsAfter =
                         UInt8.random(in: 0..<4, using: &random) == 0 ? Int.random(in: 0...3, using: &random) : nil
                     let habit = Habit(&random)
@@ -49,7 +49,7 @@ extension ContractStage {
         }
     }
 
-    /// A crowd on all threads. Time goes on as soon as anybody waits for it.
+    /// A crowd on all threads. Time moves as soon as any task waits for it.
     func storm(calls: Int, seed: UInt64) async {
         let isOver = Flag()
         await withTaskGroup(of: Void.self) { group in

@@ -1,7 +1,7 @@
 import Resilience
 
 extension PolicyContract {
-    /// What comes between a call's rounds and waits.
+    /// Trials of what can come between a call's rounds and waits.
     static var interruptions: [ContractTrial<Subject>] {
         [
             ContractTrial(name: "cancelled between two attempts, on and on") { stage in
@@ -17,14 +17,14 @@ extension PolicyContract {
                                 }
                             }
                         }
-                        // For what does not answer after so many failures.
+                        // Time for a policy that lets no call through after so many failures.
                         await stage.sleep(.seconds(3_600))
                     }
                 }
                 await cancelledCalls()
                 let before = traces.count
                 await cancelledCalls()
-                // It may remember some, but not one more for every round.
+                // The policy may keep some errors, but not one more for every round.
                 stage.require(
                     traces.count < before + rounds,
                     "the errors of calls that were cancelled between two attempts are never let go of")
@@ -44,7 +44,7 @@ extension PolicyContract {
                         }
                     }
                 }
-                // Those who go on after the first hour may have to wait again.
+                // Calls that continue after the first hour may have to wait again.
                 for _ in 0..<3 {
                     await stage.clock.runUntilIdle()
                     stage.clock.jump(by: .seconds(3_600))
@@ -56,14 +56,14 @@ extension PolicyContract {
         ]
     }
 
-    /// The same history several times, with and without an observer.
+    /// Plays the same history several times, with and without an observer.
     ///
-    /// - Returns: The stage of an observed one, with what it did differently.
+    /// - Returns: The stage of an observed history, with a complaint about what it did differently.
     func compareObserved(seed: UInt64, _ permitsOut: (@Sendable (Subject) -> Int)?) -> ContractStage<Subject> {
         func played(observed: Bool) -> ContractStage<Subject> {
             let stage = ContractStage(self, permitsOut)
             if observed { stage.pipeline.observers.add { _ in } }
-            // One that does not end is found by the trials.
+            // A call that does not end is found by the trials.
             try? stage.clock.run(seed: seed, maxSteps: 50_000) {
                 for round in 0..<UInt64(3) {
                     await stage.crowd(calls: 60, seed: seed &+ round)
@@ -75,7 +75,7 @@ extension PolicyContract {
         let unobserved = (0..<3).map { _ in played(observed: false).tally.happenings }
         let observed = (0..<2).map { _ in played(observed: true) }
         let (first, second) = (observed[0].tally.happenings, observed[1].tally.happenings)
-        // A policy that draws chance of its own is never the same, and can't be compared.
+        // A policy with random numbers of its own never repeats a history, and can't be compared.
         guard unobserved.allSatisfy({ $0 == unobserved[0] }), first == second, first != unobserved[0] else {
             return observed[0]
         }

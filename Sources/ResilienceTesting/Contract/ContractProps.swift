@@ -1,18 +1,18 @@
 import Resilience
 
-/// An error that says itself what it means.
+/// An error that carries its verdict.
 struct Failure: Error, VerdictConvertible {
     let verdict: Verdict
 }
 
-/// The same, as an object whose end can be seen.
+/// An error that carries its verdict, as an object, so that a test can see when it is released.
 final class TracedFailure: Error, VerdictConvertible {
     let verdict: Verdict
 
     init(_ verdict: Verdict) { self.verdict = verdict }
 }
 
-/// Errors that were thrown, as long as anybody holds them.
+/// The errors that were thrown and have not been released.
 final class Traces: Sendable {
     private struct Trace {
         weak var failure: TracedFailure?
@@ -20,7 +20,7 @@ final class Traces: Sendable {
 
     private let traces = Locked<[Trace]>([])
 
-    /// How many are still held.
+    /// The number of errors that have not been released.
     var count: Int {
         traces.withLock { traces in
             traces.removeAll { $0.failure == nil }
@@ -35,7 +35,7 @@ final class Traces: Sendable {
     }
 }
 
-/// Somewhere else to be for a moment: touching it suspends whoever is not on it.
+/// An actor to visit for a moment: a call to it suspends the caller.
 package actor Elsewhere {
     package private(set) var visits = 0
 
@@ -48,7 +48,7 @@ enum ContractMark {
     @TaskLocal static var value = 0
 }
 
-/// Stays shut until it is opened; cancellation opens it for one.
+/// A gate that is shut until it is opened. Cancellation lets one task through.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -128,13 +128,13 @@ final class Canceller: Sendable {
         state.withLock { $0.alarms.append(alarm) }
     }
 
-    /// Takes back what was to be cancelled later.
+    /// Calls off the cancellations that were scheduled.
     func end() {
         for alarm in state.withLock({ $0.alarms }) { clock.cancel(alarm) }
     }
 }
 
-/// Says when a call must have ended, and does nothing about it.
+/// A policy that sets a call's deadline and does not enforce it.
 struct DeadlineOnly: AroundPolicy {
     let limit: Duration
 
@@ -148,7 +148,7 @@ struct DeadlineOnly: AroundPolicy {
     }
 }
 
-/// Goes round after every failure, a number of times.
+/// A policy that asks for another round after every failure, a number of times.
 struct Rounds: Policy {
     let limit: UInt64
 
@@ -170,7 +170,7 @@ struct Refusing: Policy {
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .refuse(Refused()) }
 }
 
-/// Has every call wait once.
+/// A policy that makes every call wait once.
 struct Sleeping: Policy {
     let length: Duration
 
@@ -183,7 +183,7 @@ struct Sleeping: Policy {
     }
 }
 
-/// An actor whose steps are part of a clock's run, and which knows whether it was left.
+/// An actor whose steps are part of a clock's run, and that notices when code that should run on it runs elsewhere.
 actor ContractActor {
     private final class Home: SerialExecutor {
         let clock: ManualClock
@@ -195,7 +195,7 @@ actor ContractActor {
             (clock.taskExecutor as? SteppedExecutor)?.enqueue(UnownedJob(job), home: asUnownedSerialExecutor())
         }
 
-        // Asked only when the runtime knows of no other way to be here.
+        // Called only when the runtime finds no other proof that the code runs on this executor.
         func checkIsolated() { wasLeft.set() }
     }
 
@@ -207,14 +207,14 @@ actor ContractActor {
 
     nonisolated var wasLeft: Bool { home.wasLeft.isSet }
 
-    /// Notes whether this is here.
+    /// Notes whether this runs on the actor.
     nonisolated func lookFromHere() { preconditionIsolated() }
 
     func look() { lookFromHere() }
 
     func call(_ stage: ContractStage<some Sendable>) async { await callFromHere(stage) }
 
-    /// Not isolated itself, and neither is the operation: where that runs, the policy decides.
+    /// Neither this nor the operation is isolated: the policy decides where the operation runs.
     private nonisolated(nonsending) func callFromHere(_ stage: ContractStage<some Sendable>) async {
         for fails in [false, true] {
             _ = await stage.call { _ in

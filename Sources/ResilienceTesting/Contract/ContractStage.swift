@@ -63,8 +63,8 @@ final class ContractStage<Subject: Sendable>: Sendable {
         var failed: Bool { self == .threw }
     }
 
-    /// Makes a call, and looks at what everybody may expect of one: that it runs the operation once at a time, and returns
-    /// what the operation returned.
+    /// Makes a call, and checks what every call must keep to: it runs the operation once at a time, and returns what
+    /// the operation returned.
     nonisolated(nonsending) func call(
         through pipeline: Pipeline? = nil, returning verdict: Verdict = .success,
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Void = { _ in }
@@ -86,7 +86,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
                 last += 1
                 return last
             }
-            // No policy can break this, nor that the call outlives its operation: these are the driver's to keep.
+            // No policy can break this, or make a call outlive its operation: the driver guarantees both.
             require(returned == last, "returns something else than the last attempt did")
             note(number, "returns")
             end = .returned
@@ -123,12 +123,12 @@ final class ContractStage<Subject: Sendable>: Sendable {
         canceller.end()
     }
 
-    /// Asks the policy what an observer might ask.
+    /// Reads from the policy what an observer might read.
     func look() { _ = permitsOut?(subject) }
 
     // MARK: Afterwards
 
-    /// Nobody is inside any more: the policy must be as good as new, or become so.
+    /// No call is inside any more: the policy must let calls through, now or within an hour.
     func finish() {
         requireEmpty()
         clock.advance(by: .seconds(3_600))

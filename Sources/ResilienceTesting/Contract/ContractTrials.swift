@@ -4,7 +4,7 @@ import Resilience
 struct ContractTrial<Subject: Sendable>: Sendable {
     let name: String
     var isByHand = false
-    /// The order of steps; nil takes them as they come.
+    /// Chooses the order of steps; nil takes them in order.
     var seed: UInt64?
     let body: @Sendable (ContractStage<Subject>) async -> Void
 }

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Puts a policy through what calls can do to it, and says what it does wrong.
+/// Checks that a policy keeps its contract, whatever calls do to it, and reports what it does wrong.
 ///
 /// ```swift
 /// @Test func contract() async {
@@ -10,22 +10,24 @@ public import Resilience
 /// }
 /// ```
 ///
-/// It makes the policy anew for each trial, on a clock of its own, and tries: calls that succeed, that throw every sort of
-/// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; wakes that
-/// come an hour late; calls within calls; rounds of a retry around it and refusals further in; permits by hand; actors; the
-/// same calls with and without an observer; thousands of calls at the same time, one step at a time in random orders and
-/// then on all threads.
+/// It makes a new policy for each trial, on a clock of its own, and tries: calls that succeed, that throw every sort of
+/// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; wakes
+/// that come an hour late; calls within calls; rounds of a retry around the policy, and rejections by an inner policy;
+/// permits by hand; actors; the same calls with and without an observer; thousands of concurrent calls, first one step
+/// at a time in random orders and then on all threads.
 ///
-/// After each trial nobody may be inside, no alarm may be left behind, and an hour later a call must get through. So make
-/// the policy with limits that let at least four calls in at once, and with waits of less than an hour.
+/// After each trial no call may be inside, no alarm may be left behind, and an hour later a call must get through. So
+/// make the policy with limits that let at least four calls in at once, and with waits of less than an hour.
 public struct PolicyContract<Subject: Sendable>: Sendable {
     let make: @Sendable (ManualClock) -> Subject
     let guarding: @Sendable (Subject, ManualClock) -> Pipeline
-    /// nil if permits by hand are not for it.
+    /// Takes a permit by hand; nil if the policy gives out none.
     let acquire: (@Sendable (Subject) throws -> PermitBox)?
     let home: @Sendable (Subject) -> (any TimeBase)?
 
-    /// - Parameter make: makes the policy, to live on this clock.
+    /// Creates the contract of a policy.
+    ///
+    /// - Parameter make: Makes the policy, with the given clock as its time base. Called for each trial.
     public init(_ make: @escaping @Sendable (ManualClock) -> Subject) where Subject: Policy {
         self.make = make
         guarding = { subject, clock in Pipeline("contract", timeBase: clock) { subject } }
@@ -33,7 +35,9 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
         home = { $0.timeBase }
     }
 
-    /// - Parameter make: makes the policy.
+    /// Creates the contract of an around policy.
+    ///
+    /// - Parameter make: Makes the policy, with the given clock as its time base. Called for each trial.
     public init(_ make: @escaping @Sendable (ManualClock) -> Subject) where Subject: AroundPolicy {
         self.make = make
         guarding = { subject, clock in Pipeline("contract", timeBase: clock) { subject } }
@@ -44,10 +48,12 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
     /// Carries out all trials.
     ///
     /// - Parameters:
-    ///   - calls: in the last trial, at the same time and on all threads.
-    ///   - seed: for what is random. On all threads a seed does not decide everything.
-    ///   - permitsOut: what the policy has given out or keeps for calls under way; 0 when there are none. Without it only
-    ///     what can be seen from outside is checked.
+    ///   - calls: The number of calls in the last trial, which run at the same time and on all threads. 10 000 by
+    ///     default.
+    ///   - seed: Seeds everything random. On all threads a seed does not decide everything.
+    ///   - permitsOut: Returns what the policy has given out or keeps for calls in flight; it must be 0 when there are
+    ///     none. Without it, only what can be seen from outside is checked.
+    /// - Returns: What the trials found.
     public func check(
         calls: Int = 10_000, seed: UInt64 = 1, permitsOut: (@Sendable (Subject) -> Int)? = nil
     ) async -> ContractReport {
@@ -76,7 +82,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
         }
         let observed = compareObserved(seed: seed, permitsOut)
         report.add(observed, trial: "with and without an observer")
-        // On all threads nothing can be given up.
+        // On all threads a call that never ends can't be given up.
         guard everyCallEnds else { return report }
         let stage = ContractStage(self, permitsOut)
         await stage.storm(calls: calls, seed: seed)
@@ -86,16 +92,17 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
     }
 }
 
-/// What ``PolicyContract/check(calls:seed:permitsOut:)`` found.
+/// The result of ``PolicyContract/check(calls:seed:permitsOut:)``.
 public struct ContractReport: Sendable, CustomStringConvertible {
+    /// What the policy did wrong, each violation once; empty if it keeps the contract.
     public fileprivate(set) var violations: [ContractViolation] = []
-    /// Calls made, of all trials.
+    /// The number of calls made in all trials.
     public fileprivate(set) var calls = 0
-    /// Operations begun.
+    /// The number of operations begun.
     public fileprivate(set) var operations = 0
-    /// Calls that the policy, or one around it, refused.
+    /// The number of calls that the policy, or another policy of the trial, rejected.
     public fileprivate(set) var refused = 0
-    /// Calls that were cancelled, whatever became of them.
+    /// The number of calls that were cancelled, however they ended.
     public fileprivate(set) var cancelled = 0
 
     public var description: String {
@@ -118,10 +125,16 @@ public struct ContractReport: Sendable, CustomStringConvertible {
 
 /// Something that a policy must not do.
 public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
-    /// What was tried.
+    /// The name of the trial.
     public let trial: String
+    /// What the policy did wrong.
     public let problem: String
 
+    /// Creates a violation.
+    ///
+    /// - Parameters:
+    ///   - trial: The name of the trial.
+    ///   - problem: What the policy did wrong.
     public init(trial: String, problem: String) {
         self.trial = trial
         self.problem = problem
@@ -130,7 +143,7 @@ public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(trial): \(problem)" }
 }
 
-/// A permit that can be kept in a list. Let go of, it is dropped without a report.
+/// A permit that can be kept in a list. When the box is released, the permit is dropped without a report.
 final class PermitBox: Sendable {
     private let permit: Locked<PolicyPermit?>
 

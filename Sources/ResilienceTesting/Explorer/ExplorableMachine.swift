@@ -1,6 +1,6 @@
-/// A state machine made ready for the ``Explorer``: with the inputs that may come, and what must always hold.
+/// A state machine prepared for the ``Explorer``: with the inputs that may come, and what must always hold.
 ///
-/// Usually a value that holds the machine under test, a slow and obvious model of it to compare answers with, the time,
+/// Usually a value that holds the machine under test, a slow and obvious model to compare its answers with, the time,
 /// and what was handed out and not yet given back.
 ///
 /// ```swift
@@ -25,32 +25,50 @@
 /// }
 /// ```
 public protocol ExplorableMachine {
-    /// What can happen to it. An enum prints best.
+    /// What can happen to the machine. An enum prints best.
     associatedtype Input: Hashable, Sendable
+    /// What tells states apart; `Never` if the machine does not say which are the same.
     associatedtype Identity: Hashable = Never
 
     /// The inputs that may come now.
     var inputs: [Input] { get }
 
-    /// Applies one input, and throws if something does not hold then.
+    /// Applies one input, and throws if an invariant does not hold afterwards.
+    ///
+    /// - Parameter input: One of ``inputs``.
+    /// - Throws: Any error, such as ``BrokenInvariant``.
     mutating func apply(_ input: Input) throws
 
-    /// Says which states are the same: two of one identity have the same future, and are walked on from once. Leave it out
-    /// and every path is walked. With it, an exploration reaches deeper; one that meets no new state is complete.
+    /// The identity of the present state: states of one identity have the same future, and are explored from once.
+    ///
+    /// Without it every path is walked. With it, an exploration reaches deeper; one that meets no new state is
+    /// complete.
     var identity: Identity? { get }
 }
 
 extension ExplorableMachine where Identity == Never {
+    /// No identity: every path is walked.
     public var identity: Never? { nil }
 }
 
 extension ExplorableMachine {
-    /// Throws ``BrokenInvariant`` unless `condition` holds.
+    /// Throws unless a condition holds.
+    ///
+    /// - Parameters:
+    ///   - condition: What must hold.
+    ///   - complaint: What to say if it does not.
+    /// - Throws: ``BrokenInvariant`` if the condition is false.
     public func require(_ condition: Bool, _ complaint: @autoclosure () -> String) throws(BrokenInvariant) {
         if !condition { throw BrokenInvariant(complaint()) }
     }
 
-    /// Throws ``BrokenInvariant`` unless the machine's answer is the model's.
+    /// Throws unless the machine's answer equals the model's.
+    ///
+    /// - Parameters:
+    ///   - answer: The machine's answer.
+    ///   - expected: The model's answer.
+    ///   - what: What the answer is called in the complaint; `the answer` by default.
+    /// - Throws: ``BrokenInvariant`` if the two differ.
     public func require<Answer: Equatable>(
         _ answer: Answer, is expected: Answer, _ what: @autoclosure () -> String = "the answer"
     ) throws(BrokenInvariant) {
@@ -58,9 +76,12 @@ extension ExplorableMachine {
     }
 }
 
-/// Something that must hold of an ``ExplorableMachine`` does not.
+/// An invariant of an ``ExplorableMachine`` that does not hold.
 public struct BrokenInvariant: Error, Hashable, CustomStringConvertible {
     public let description: String
 
+    /// Creates the error.
+    ///
+    /// - Parameter description: What does not hold.
     public init(_ description: String) { self.description = description }
 }

@@ -1,6 +1,6 @@
 import Resilience
 
-/// Walks a state machine through every history up to a length, and through random ones beyond.
+/// Walks a state machine through every history up to a length, and through longer random ones.
 ///
 /// ```swift
 /// @Test("nobody passes without a coin")
@@ -12,17 +12,20 @@ import Resilience
 /// }
 /// ```
 ///
-/// What it finds it throws as a ``CounterExample``: the shortest history that shows it, printed as a test to paste.
+/// A failure is thrown as a ``CounterExample``: the shortest history found that shows it, printed as a test to paste.
 public struct Explorer<Machine: ExplorableMachine> {
+    /// An input of the machine.
     public typealias Input = Machine.Input
 
     private let initial: Machine
-    /// How the machine is made.
+    /// The code that makes the machine, for the test that a ``CounterExample`` prints.
     public let code: String
 
+    /// Creates an explorer.
+    ///
     /// - Parameters:
-    ///   - initial: a machine in its first state.
-    ///   - code: how it is made, for the test that a ``CounterExample`` prints.
+    ///   - initial: A machine in its first state.
+    ///   - code: The code that makes it, for the test that a ``CounterExample`` prints. `Machine()` by default.
     public init(_ initial: Machine, code: String = "\(Machine.self)()") {
         self.initial = initial
         self.code = code
@@ -30,13 +33,15 @@ public struct Explorer<Machine: ExplorableMachine> {
 
     /// Walks every history of up to `depth` inputs.
     ///
-    /// Without an ``ExplorableMachine/identity`` memory is small, and time grows with the number of inputs to the power of
-    /// `depth`. With one, each state is kept, and walked on from once.
+    /// Without an ``ExplorableMachine/identity`` little memory is used, and time grows as the number of inputs to the
+    /// power of `depth`. With one, each state is kept, and explored from once.
+    ///
     /// - Parameters:
-    ///   - depth: the most inputs of one history. May be left out if the machine has an identity.
-    ///   - transitions: stops after so many inputs applied. Those of a machine with an identity are the shortest
-    ///     histories; without one, the search has gone deep first.
-    /// - Throws: ``CounterExample``
+    ///   - depth: The most inputs of one history. May be left out if the machine has an identity.
+    ///   - transitions: The most inputs to apply in all, no limit by default. If the limit is reached, a machine with
+    ///     an identity was explored by its shortest histories; one without was explored depth first.
+    /// - Returns: What was explored.
+    /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
     public func exploreAll(depth: Int = .max, transitions: Int = .max) throws -> Exploration {
         precondition(depth < .max || initial.identity != nil, "Explorer: a machine without an identity needs a depth")
@@ -51,10 +56,13 @@ public struct Explorer<Machine: ExplorableMachine> {
     }
 
     /// Walks histories of random inputs.
+    ///
     /// - Parameters:
-    ///   - length: the most inputs of each.
-    ///   - seed: the same seed walks the same histories.
-    /// - Throws: ``CounterExample``
+    ///   - walks: The number of histories.
+    ///   - length: The most inputs of each.
+    ///   - seed: Chooses the inputs; the same seed walks the same histories.
+    /// - Returns: What was explored.
+    /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
     public func exploreRandomly(walks: Int, length: Int, seed: UInt64) throws -> Exploration {
         var random = SeededGenerator(seed: seed)
@@ -79,7 +87,7 @@ public struct Explorer<Machine: ExplorableMachine> {
 
     private func counterExample(_ trace: [Input], _ violation: any Error) -> CounterExample<Input> {
         var (trace, violation) = thinned(trace, violation)
-        // What is left can't be thinned any more, but another history of the same inputs may be shorter.
+        // No more inputs can be left out, but another history of the same inputs may be shorter.
         if trace.count > 1 {
             var search = Search(depth: trace.count - 1, allowed: Set(trace), budget: 100_000)
             search.shallowFirst(initial)
@@ -88,8 +96,8 @@ public struct Explorer<Machine: ExplorableMachine> {
         return CounterExample(code: code, trace: trace, violation: violation)
     }
 
-    /// Leaves out inputs, by halves and at last one by one, as long as something still breaks: the "ddmin" of Zeller and
-    /// Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
+    /// Leaves out inputs, first by halves and at last one by one, as long as something still breaks: the "ddmin" of
+    /// Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
     private func thinned(_ trace: [Input], _ violation: any Error) -> (trace: [Input], violation: any Error) {
         var best = (trace: trace, violation: violation)
         var length = max(1, trace.count / 2)
@@ -112,7 +120,7 @@ public struct Explorer<Machine: ExplorableMachine> {
         }
     }
 
-    /// Applies those of the inputs that may come, up to the one that breaks something; nil if none does.
+    /// Applies the inputs that may come, up to the one that breaks something; nil if none does.
     private func replay(_ inputs: ArraySlice<Input>) -> (trace: [Input], violation: any Error)? {
         var machine = initial
         var trace: [Input] = []
@@ -130,15 +138,15 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        /// The most inputs of one history; afterwards, the most there were.
+        /// The most inputs of one history; after the search, the most that there were.
         var depth: Int
-        /// Only these inputs are tried; all if nil.
+        /// Only these inputs are tried; nil tries all.
         var allowed: Set<Input>?
         /// The most transitions.
         var budget = Int.max
         var transitions = 0
         var states: Int?
-        /// Whether nothing was left out for its depth.
+        /// Whether no input was left out because of the depth or the budget.
         var isComplete = true
         var trace: [Input] = []
         var found: (trace: [Input], violation: any Error)?
@@ -147,7 +155,7 @@ public struct Explorer<Machine: ExplorableMachine> {
             Exploration(transitions: transitions, states: states, depth: depth, isComplete: isComplete)
         }
 
-        /// One path after the other, each to its end.
+        /// Walks one path after the other, each to its end.
         mutating func deep(_ machine: Machine, limit: Int) {
             for input in machine.inputs where allowed?.contains(input) ?? true {
                 guard trace.count < limit, transitions < budget else {
@@ -168,14 +176,14 @@ public struct Explorer<Machine: ExplorableMachine> {
             }
         }
 
-        /// Short paths before longer ones, so that the first found is among the shortest.
+        /// Walks short paths before longer ones, so that the first one found is among the shortest.
         mutating func shallowFirst(_ machine: Machine) {
             for limit in 1...depth where found == nil && transitions < budget { deep(machine, limit: limit) }
         }
 
-        /// All states of one depth before those of the next, each state once.
+        /// Walks all states of one depth before those of the next, each state once.
         mutating func broad(_ machine: Machine) {
-            /// How each state was reached first: from which, by what.
+            /// How each state was reached first: from which state, by which input.
             var origins: [(parent: Int, input: Input?)] = [(-1, nil)]
             var seen: Set<Machine.Identity> = []
             defer { states = seen.count }
@@ -221,15 +229,16 @@ public struct Explorer<Machine: ExplorableMachine> {
     }
 }
 
-/// What an exploration has walked.
+/// What an exploration has covered.
 public struct Exploration: Sendable, Hashable, CustomStringConvertible {
-    /// Inputs applied.
+    /// The number of inputs applied.
     public let transitions: Int
-    /// Different states met; nil if the machine does not say which are the same.
+    /// The number of different states met; nil if the machine does not say which are the same, or the walks were
+    /// random.
     public let states: Int?
-    /// The length of the longest history.
+    /// The length of the longest history, or the most that it may have had.
     public let depth: Int
-    /// Whether every state that can be reached at all was met: then it holds for histories of any length.
+    /// Whether every reachable state was met. Then the result holds for histories of any length.
     public let isComplete: Bool
 
     public var description: String {
@@ -240,18 +249,27 @@ public struct Exploration: Sendable, Hashable, CustomStringConvertible {
 
 /// The shortest history found that breaks an invariant.
 public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringConvertible {
-    /// How the machine is made.
+    /// The code that makes the machine.
     public let code: String
+    /// The inputs, in order; the last one breaks the invariant.
     public let trace: [Input]
+    /// What the last input threw.
     public let violation: any Error
 
+    /// Creates a counter-example.
+    ///
+    /// - Parameters:
+    ///   - code: The code that makes the machine.
+    ///   - trace: The inputs, in order.
+    ///   - violation: What the last input threw.
     public init(code: String, trace: [Input], violation: any Error) {
         self.code = code
         self.trace = trace
         self.violation = violation
     }
 
-    /// A test that fails in the same way. Assumes that an input which is not an enum describes itself as code.
+    /// The code of a test that fails in the same way. It assumes that an input that is not an enum describes itself as
+    /// code.
     public var test: String {
         let lines = trace.map { "    try machine.apply(\(Self.text(of: $0)))" }
         return """
@@ -268,7 +286,7 @@ public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringCon
     private static func text(of input: Input) -> String {
         let isEnum = Mirror(reflecting: input).displayStyle == .enum
         let text = isEnum ? ".\(input)" : String(reflecting: input)
-        // How a private type's name is printed: "(unknown context at $1234)." comes before it.
+        // A private type's name is printed after "(unknown context at $1234).", which is cut off here.
         return text.split(separator: "(unknown context at ").enumerated().map { index, part in
             index == 0 ? String(part) : part.split(separator: ").", maxSplits: 1).dropFirst().joined()
         }.joined()

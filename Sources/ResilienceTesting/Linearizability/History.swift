@@ -1,7 +1,7 @@
 import Resilience
 import Synchronization
 
-/// What several threads asked of an object at the same time, and what it answered.
+/// A record of what several threads asked of an object at the same time, and what it answered.
 ///
 /// ```swift
 /// let history = History<Register.Input, Int?>(threads: 2)
@@ -14,20 +14,20 @@ import Synchronization
 /// try history.check(against: Register())       // a value with `apply(_:) -> Answer`
 /// ```
 ///
-/// The object is linearizable if each operation seems to happen at one instant between its call and its return (Herlihy,
-/// Wing, "Linearizability: A Correctness Condition for Concurrent Objects", TOPLAS 1990). Two to four threads are enough,
-/// and a hundred operations of each: the more are under way at the same time, the longer the check.
+/// The object is linearizable if each operation seems to happen at one instant between its call and its return
+/// (Herlihy, Wing, "Linearizability: A Correctness Condition for Concurrent Objects", TOPLAS 1990). Two to four threads
+/// are enough, with a hundred operations each: the more operations overlap, the longer the check takes.
 public final class History<Input: Sendable, Answer: Sendable & Equatable>: Sendable {
     struct Operation: Sendable {
         let thread: Int
         let input: Input
         let invoked: Int
-        /// nil while it has not returned. It may have had its effect all the same.
+        /// nil while it has not returned. It may have had its effect even so.
         var answer: Answer?
         var returned = Int.max
     }
 
-    /// One thread's operations. Only that thread locks it, so that recording does not put threads in order.
+    /// One thread's operations. Only that thread locks them while it records, so recording does not order the threads.
     private final class Lane: Sendable {
         let operations = Locked<[Operation]>([])
     }
@@ -36,16 +36,25 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
     private let ticks = Atomic(0)
     private let whenBegun: @Sendable (_ thread: Int) -> Void
 
-    /// - Parameter threads: how many there are; they are numbered from 0.
+    /// Creates an empty history.
+    ///
+    /// - Parameter threads: The number of threads; they are numbered from 0.
     public convenience init(threads: Int) { self.init(threads: threads) { _ in } }
 
-    /// - Parameter whenBegun: called by each thread when it has begun an operation, before it does it.
+    /// - Parameter whenBegun: Called by each thread after it has recorded an operation's beginning, before it does the
+    ///   operation.
     package init(threads: Int, whenBegun: @escaping @Sendable (_ thread: Int) -> Void) {
         lanes = (0..<threads).map { _ in Lane() }
         self.whenBegun = whenBegun
     }
 
-    /// Does the operation, and remembers it.
+    /// Runs an operation, and records it.
+    ///
+    /// - Parameters:
+    ///   - input: What is asked.
+    ///   - thread: The number of the calling thread, from 0.
+    ///   - operation: The operation itself.
+    /// - Returns: The operation's answer.
     @discardableResult
     public func record(_ input: Input, onThread thread: Int, _ operation: () -> Answer) -> Answer {
         begin(input, onThread: thread)
@@ -54,7 +63,13 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         return answer
     }
 
-    /// An operation is about to be called. One whose end is never told counts as under way: it may have happened or not.
+    /// Records that an operation is about to be called. If its end is never recorded, it may or may not have happened.
+    ///
+    /// Traps if the thread's previous operation has not ended.
+    ///
+    /// - Parameters:
+    ///   - input: What is asked.
+    ///   - thread: The number of the calling thread, from 0.
     public func begin(_ input: Input, onThread thread: Int) {
         lanes[thread].operations.withLock { operations in
             precondition(
@@ -65,7 +80,13 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         whenBegun(thread)
     }
 
-    /// The operation that this thread began last has returned.
+    /// Records that the operation that this thread began last has returned.
+    ///
+    /// Traps if there is no such operation.
+    ///
+    /// - Parameters:
+    ///   - answer: What the operation answered.
+    ///   - thread: The number of the calling thread, from 0.
     public func end(_ answer: Answer, onThread thread: Int) {
         let now = tick()
         lanes[thread].operations.withLock { operations in
@@ -79,21 +100,28 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private func tick() -> Int { ticks.add(1, ordering: .sequentiallyConsistent).oldValue }
 
-    /// How many operations were under way when another began. A check of a history without any is a check of nothing.
+    /// How many operations were in flight when the next one began. If there are none, a check of the history shows
+    /// nothing.
     public var overlaps: Int {
         let operations = operationsByThread.joined().sorted { $0.invoked < $1.invoked }
         return zip(operations, operations.dropFirst()).count { $1.invoked < $0.returned }
     }
 
-    /// Looks for an order of the operations that respects who returned before whom was called, and in which the model
-    /// gives the very same answers.
-    /// - Throws: if there is none; the error shows the shortest beginning of the history that can't be explained.
+    /// Checks that some order of the operations explains their answers.
+    ///
+    /// The order has to place an operation that returned before another was called first, and the model has to give the
+    /// very same answers in it.
+    ///
+    /// - Parameter model: The object's meaning, in the state in which the history began.
+    /// - Throws: ``NotLinearizable`` if there is no such order. The error shows the shortest beginning of the history
+    ///   that can't be explained.
     public func check<Model: SequentialModel>(against model: Model) throws(NotLinearizable)
     where Model.Input == Input, Model.Answer == Answer {
         let lanes = operationsByThread
         var search = LinearizabilitySearch(lanes, from: model)
         if search.findsOrder() { return }
-        // What begins like an unexplainable history is unexplainable: look for the first return that is too much.
+        // A history that begins like an unexplainable one is unexplainable too: find the first return that can't be
+        // explained.
         let returns = lanes.joined().map(\.returned).filter { $0 < .max }.sorted()
         var (explained, unexplained) = (-1, returns.count - 1)
         while explained + 1 < unexplained {

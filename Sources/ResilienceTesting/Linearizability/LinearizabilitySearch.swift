@@ -1,11 +1,13 @@
-/// Looks for an order that explains a history: Wing and Gong's search ("Testing and Verifying Concurrent Objects", 1993),
-/// which tries whatever may come next and takes back what does not fit, with Lowe's memory of what failed before ("Testing
-/// for Linearizability", 2017; Horn and Kroening, "Faster Linearizability Checking via P-Compositionality", 2015).
+/// A search for an order that explains a history: Wing and Gong's search ("Testing and Verifying Concurrent Objects",
+/// 1993), which tries whatever may come next and takes back what does not fit, with Lowe's memory of what failed before
+/// ("Testing for Linearizability", 2017; Horn and Kroening, "Faster Linearizability Checking via P-Compositionality",
+/// 2015).
 struct LinearizabilitySearch<Model: SequentialModel> {
     typealias Operation = History<Model.Input, Model.Answer>.Operation
 
     private struct Configuration: Hashable {
-        /// How many of each thread's operations have happened: as good as the set of them, since a thread's are in order.
+        /// How many of each thread's operations have happened. It stands for the set of them, since a thread's are in
+        /// order.
         let happened: [Int]
         let model: Model
     }
@@ -38,7 +40,8 @@ struct LinearizabilitySearch<Model: SequentialModel> {
         while let step = steps.last {
             guard let thread = steps[steps.count - 1].untried.popLast() else {
                 if steps.count > longest.count + 1 { longest = steps.compactMap(\.thread) }
-                // Remembered only now: most of a history is explained without a way back, and hashes nothing.
+                // Remembered only now: most of a history is explained without a step back, so nothing needs to be
+                // hashed.
                 failed.insert(Configuration(happened: happened, model: step.model))
                 if let thread = step.thread { happened[thread] -= 1 }
                 steps.removeLast()
@@ -59,8 +62,8 @@ struct LinearizabilitySearch<Model: SequentialModel> {
         return false
     }
 
-    /// Those whose next operation was called before any that has yet to happen returned. What returned first is the best
-    /// guess.
+    /// The threads whose next operation was called before any pending operation returned. The one that returned first
+    /// is the best guess, and comes last.
     func candidates(after happened: [Int]) -> [Int] {
         let next = lanes.indices.filter { happened[$0] < lanes[$0].count }
         let firstReturn = next.map { lanes[$0][happened[$0]].returned }.min() ?? .max
@@ -68,7 +71,7 @@ struct LinearizabilitySearch<Model: SequentialModel> {
             .sorted { lanes[$0][happened[$0]].returned > lanes[$1][happened[$1]].returned }
     }
 
-    /// Whether all that returned has happened.
+    /// Whether every operation that returned has happened.
     private var isExplained: Bool {
         lanes.indices.allSatisfy { lanes[$0].dropFirst(happened[$0]).allSatisfy { $0.answer == nil } }
     }

@@ -1,6 +1,7 @@
-/// No order of a history's operations explains its answers.
+/// An error that says that no order of a history's operations explains its answers.
 ///
-/// The description shows the operations as they ran, one column a thread, the longest order that fits, and where it ends.
+/// The description shows the operations as they ran, one column per thread, the longest order that fits, and where it
+/// ends.
 public struct NotLinearizable: Error, CustomStringConvertible {
     public let description: String
 
@@ -67,7 +68,7 @@ public struct NotLinearizable: Error, CustomStringConvertible {
         return [row(titles)] + end(of: rows)
     }
 
-    /// What went wrong went wrong at the end.
+    /// The last lines are the ones that show what went wrong.
     private static func end(of lines: [String]) -> [String] {
         let shown = 30
         return lines.count > shown ? ["(\(lines.count - shown) before)"] + lines.suffix(shown) : lines

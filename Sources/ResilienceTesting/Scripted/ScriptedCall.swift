@@ -1,8 +1,9 @@
 import Resilience
 
-/// Stands in for a function that the code under test calls: plays results call by call, and remembers every call.
+/// A stand-in for a function that the code under test calls: plays results call by call, and remembers every call.
 ///
-/// An `async` function calls the script itself, a synchronous one its ``call(_:)``; with `try` unless `Failure` is `Never`.
+/// An `async` function calls the script itself, a synchronous one its ``call(_:)``; both with `try` unless `Failure` is
+/// `Never`.
 ///
 /// ```swift
 /// struct TestAccount: Account {
@@ -33,16 +34,20 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     let state: Locked<State>
 
+    /// Creates a script of results.
+    ///
     /// - Parameters:
     ///   - results: Played one per call.
-    ///   - fallback: Played when `results` are used up. See ``fallback``.
+    ///   - fallback: Played when `results` are used up; nil by default. See ``fallback``.
     public init(_ results: [Result<Output, Failure>] = [], fallback: Result<Output, Failure>? = nil) {
         state = Locked(State(results: results[...], fallback: fallback))
     }
 
+    /// Creates a script of returned values.
+    ///
     /// - Parameters:
     ///   - outputs: Returned one per call.
-    ///   - fallback: Returned when `outputs` are used up. See ``fallback``.
+    ///   - fallback: Returned when `outputs` are used up; nil by default. See ``fallback``.
     public convenience init(returning outputs: [Output], fallback: Output? = nil) {
         self.init(outputs.map { .success($0) }, fallback: fallback.map { .success($0) })
     }
@@ -50,26 +55,31 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     // MARK: The script
 
     /// Adds results to the end of the script.
+    ///
+    /// - Parameter results: Played one per call.
     public func enqueue(_ results: Result<Output, Failure>...) {
         state.withLock { $0.results.append(contentsOf: results) }
     }
 
-    /// Played when the script is used up. Without one such a call throws ``ScriptEnded``, or traps if it can't throw that.
+    /// The result that is played when the script is used up. Without one such a call throws ``ScriptEnded``, or traps
+    /// if it can't throw that.
     public var fallback: Result<Output, Failure>? {
         get { state.withLock { $0.fallback } }
         set { state.withLock { $0.fallback = newValue } }
     }
 
-    /// Holds calls from now on: each stays inside until ``release(_:)``, but for synchronous ones. It has its result from when it
-    /// began: what is enqueued meanwhile is for later calls.
+    /// Holds calls from now on: each stays inside until ``release(_:)``. Synchronous calls are never held.
     ///
-    /// A held call that is cancelled ends at once. It throws `CancellationError`, or plays its result if it can't throw that.
+    /// A call takes its result when it begins, so results enqueued while it is held are for later calls.
+    ///
+    /// A held call that is cancelled ends at once. It throws `CancellationError`, or plays its result if it can't throw
+    /// that.
     public func hold() { state.withLock { $0.holds = true } }
 
     /// Lets held calls go.
     ///
-    /// - Parameter count: How many, the oldest first; none if 0 or less. Later calls are still held. All if nil, and later calls are not
-    ///   held.
+    /// - Parameter count: The number of calls to let go, the oldest first; none if 0 or less. Later calls are still
+    ///   held. If nil, the default, all go, and later calls are not held.
     public func release(_ count: Int? = nil) {
         let released = state.withLock { state in
             if count == nil { state.holds = false }
@@ -80,7 +90,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         for waiter in released { waiter.resume() }
     }
 
-    /// Forgets calls, results and the fallback, and lets held calls go.
+    /// Removes calls, results and the fallback, and lets held calls go.
     public func reset() {
         let released = state.withLock { state in
             state.results = []
@@ -97,6 +107,11 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     // MARK: Calling
 
     /// Plays the next result.
+    ///
+    /// - Parameter input: The argument to remember.
+    /// - Returns: The result's value.
+    /// - Throws: The result's error; ``ScriptEnded`` if the script is used up and has no fallback; `CancellationError`
+    ///   if the call is cancelled while it is held.
     public nonisolated(nonsending) func callAsFunction(_ input: Input) async throws(Failure) -> Output {
         let (result, waiter) = begin(input, canBeHeld: true)
         defer { end() }
@@ -105,6 +120,10 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     }
 
     /// Plays the next result, for a synchronous function. It is never held.
+    ///
+    /// - Parameter input: The argument to remember.
+    /// - Returns: The result's value.
+    /// - Throws: The result's error; ``ScriptEnded`` if the script is used up and has no fallback.
     public func call(_ input: Input) throws(Failure) -> Output {
         defer { end() }
         return try begin(input).result.get()
@@ -116,7 +135,8 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         return try begin(input, otherwise: otherwise()).result.get()
     }
 
-    /// - Returns: also what to wait for, if it is held: from here on, so that who has waited for the call may let it go.
+    /// - Returns: The result, and what to wait with if the call is held. It is held from here on, so that a test that
+    ///   has waited for the call can let it go.
     private func begin(
         _ input: Input, canBeHeld: Bool = false, otherwise: @autoclosure () -> Output? = nil
     ) -> (result: Result<Output, Failure>, held: PolicyWaiter?) {
@@ -141,7 +161,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         let wake = await withTaskCancellationHandler {
             await waiter.wait(until: .distantFuture, on: .system)
         } onCancel: {
-            // Before the task goes on: a release that comes next is for another call.
+            // Done before the task continues, so that a release that follows goes to another call.
             state.withLock { $0.held.removeAll { $0 === waiter } }
         }
         if wake == .cancelled, let failure = CancellationError() as? Failure { throw failure }
@@ -149,7 +169,9 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
     // MARK: What was called
 
-    /// Returns once at least `count` calls have begun, or the task is cancelled.
+    /// Waits until at least a number of calls have begun, or the task is cancelled.
+    ///
+    /// - Parameter count: The number of calls to wait for, counted from the beginning or the last ``reset()``.
     public nonisolated(nonsending) func waitForCalls(_ count: Int) async { await state.wait(until: count) }
 
     /// The argument of every call, in order.
@@ -164,15 +186,21 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
 
 extension ScriptedCall where Input == Void {
     /// Plays the next result.
+    ///
+    /// - Returns: The result's value.
+    /// - Throws: As ``callAsFunction(_:)``.
     public nonisolated(nonsending) func callAsFunction() async throws(Failure) -> Output {
         try await callAsFunction(())
     }
 
     /// Plays the next result, for a synchronous function. It is never held.
+    ///
+    /// - Returns: The result's value.
+    /// - Throws: As ``call(_:)``.
     public func call() throws(Failure) -> Output { try call(()) }
 }
 
-/// Stands in for an operation that is `async throws`, such as a request: a ``ScriptedCall`` that may throw any error.
+/// A stand-in for an operation that is `async throws`, such as a request: a ``ScriptedCall`` that may throw any error.
 ///
 /// ```swift
 /// let fetch = ScriptedOperation<String, Int>([.failure(Unavailable()), .success(7)])
@@ -182,7 +210,7 @@ extension ScriptedCall where Input == Void {
 public typealias ScriptedOperation<Input: Sendable, Output: Sendable> = ScriptedCall<Input, Output, any Error>
 
 extension ScriptedCall where Failure == any Error {
-    /// Plays the next result; the call stays inside until `body`, which is given an output, has returned.
+    /// Plays the next result; the call stays inside until `body`, which is given the output, has returned.
     package nonisolated(nonsending) func callAsFunction(
         _ input: Input, _ body: nonisolated(nonsending) (Output) async throws -> Void
     ) async throws -> Output {
@@ -195,11 +223,14 @@ extension ScriptedCall where Failure == any Error {
     }
 }
 
-/// A ``ScriptedCall`` was called more often than it has results.
+/// An error that says that a ``ScriptedCall`` was called more often than it has results.
 public struct ScriptEnded: Error, Equatable, CustomStringConvertible {
-    /// Which call, from 1.
+    /// The number of the call, from 1.
     public let call: Int
 
+    /// Creates the error.
+    ///
+    /// - Parameter call: The number of the call, from 1.
     public init(call: Int) { self.call = call }
 
     public var description: String { "Call \(call) has no result: the script is used up, and there is no fallback." }

@@ -1,4 +1,4 @@
-/// Stands in for a property that the code under test reads and writes: plays values read by read, and remembers every
+/// A stand-in for a property that the code under test reads and writes: plays values read by read, and remembers every
 /// write.
 ///
 /// ```swift
@@ -12,11 +12,11 @@
 /// #expect(session.$token.writes.inputs == ["fresh"])
 /// ```
 ///
-/// A read gives the next value of its script; when that is used up, the fallback of ``reads``; without one, what was
-/// written last, as any property does.
+/// A read gives the next value of its script. When that is used up, it gives the fallback of ``reads``. Without a
+/// fallback it gives what was written last, as any property does.
 ///
-/// A class that is `Sendable` can't have a wrapped property, which is a `var`. It holds the script in a `let`, and forwards
-/// to its ``wrappedValue``. For a getter that is `async` or throws, use a ``ScriptedCall``.
+/// A class that is `Sendable` can't have a wrapped property, which is a `var`. Keep the script in a `let` there, and
+/// forward to its ``wrappedValue``. For a getter that is `async` or throws, use a ``ScriptedCall``.
 @propertyWrapper public final class ScriptedProperty<Value: Sendable>: Sendable {
     /// The reads: their script, and how many there were.
     public let reads = ScriptedCall<Void, Value, Never>()
@@ -24,18 +24,21 @@
     public let writes = ScriptedCall<Value, Void, Never>(fallback: .success(()))
     private let initial: Value
 
-    /// - Parameter wrappedValue: What a read gives before anything is written or scripted.
+    /// Creates a property.
+    ///
+    /// - Parameter wrappedValue: What a read gives before any value is written or scripted.
     public init(wrappedValue: Value) { initial = wrappedValue }
 
-    /// The property: each read and each write counts as a call.
+    /// The property's value. Each read and each write counts as a call.
     public var wrappedValue: Value {
         get { reads.call((), otherwise: writes.inputs.last ?? initial) }
         set { writes.call(newValue, otherwise: ()) }
     }
 
+    /// The script itself, as `$name`: its ``reads`` and ``writes``.
     public var projectedValue: ScriptedProperty { self }
 
-    /// Forgets reads, writes and scripted values: a read gives the initial value again.
+    /// Removes reads, writes and scripted values: a read gives the initial value again.
     public func reset() {
         reads.reset()
         writes.reset()

@@ -2,7 +2,7 @@
     import FlyingSocks
     import Foundation
 
-    /// Reads the requests of one connection, one after the other (RFC 9112).
+    /// Reads the requests of one connection, in order (RFC 9112).
     struct RequestReader {
         private static let longestLine = 65_536
         private let socket: AsyncSocket
@@ -10,7 +10,8 @@
 
         init(_ socket: AsyncSocket) { self.socket = socket }
 
-        /// - Returns: the next request, and whether the client wants no other answer on this connection.
+        /// - Returns: The next request, and whether it is the last one that the client wants answered on this
+        ///   connection.
         /// - Throws: `SocketError.disconnected` if the client hangs up, ``MalformedRequest``, `CancellationError`.
         mutating func next() async throws -> (request: StubRequest, isLast: Bool) {
             let start = try await line().split(separator: " ")

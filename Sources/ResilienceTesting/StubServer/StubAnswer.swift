@@ -5,46 +5,74 @@
     public struct StubAnswer: Sendable, Hashable {
         enum Ending { case complete, close, reset }
 
-        /// Nil sends nothing.
+        /// The status code; nil sends nothing.
         var status: Int?
         var headers: [String: String] = [:]
         var body = Data()
         var ending = Ending.complete
         var delay = Duration.zero
 
-        /// A response, with a `Content-Length` unless `headers` have one. A 1xx, 204 or 304 and the answer to a HEAD are
-        /// sent without the body. `Connection: close` is kept to.
+        /// Creates a response.
+        ///
+        /// It has a `Content-Length` unless `headers` contain one. A 1xx, 204 or 304 and the answer to a HEAD are sent
+        /// without the body. `Connection: close` closes the connection after the answer.
+        ///
+        /// - Parameters:
+        ///   - status: The status code.
+        ///   - headers: The header fields; none by default.
+        ///   - body: The body; empty by default.
+        /// - Returns: The answer.
         public static func status(_ status: Int, headers: [String: String] = [:], body: Data = Data()) -> StubAnswer {
             StubAnswer(status: status, headers: headers, body: body)
         }
 
-        /// A response with a text, of no content type unless `headers` have one.
+        /// Creates a response with a text, with no content type unless `headers` contain one.
+        ///
+        /// - Parameters:
+        ///   - status: The status code.
+        ///   - headers: The header fields; none by default.
+        ///   - body: The text, sent as UTF-8.
+        /// - Returns: The answer.
         public static func status(_ status: Int, headers: [String: String] = [:], body: String) -> StubAnswer {
             .status(status, headers: headers, body: Data(body.utf8))
         }
 
-        /// A response with the content type `application/json`.
+        /// Creates a response with the content type `application/json`.
+        ///
+        /// - Parameters:
+        ///   - status: The status code.
+        ///   - json: The body's text.
+        /// - Returns: The answer.
         public static func json(_ status: Int, _ json: String) -> StubAnswer {
             .status(status, headers: ["Content-Type": "application/json"], body: json)
         }
 
-        /// A 200 that ends in the middle: the connection is closed after so many bytes of a longer body.
+        /// Creates a 200 that ends in the middle: the connection is closed before the body is complete.
+        ///
+        /// - Parameter bytes: The number of body bytes that are sent, one less than the `Content-Length`.
+        /// - Returns: The answer.
         public static func closeMidBody(after bytes: Int) -> StubAnswer { .midBody(bytes, .close) }
 
-        /// A 200 that ends in the middle: the connection is reset after so many bytes of a longer body.
+        /// Creates a 200 that ends in the middle: the connection is reset before the body is complete.
+        ///
+        /// - Parameter bytes: The number of body bytes that are sent, one less than the `Content-Length`.
+        /// - Returns: The answer.
         public static func resetMidBody(after bytes: Int) -> StubAnswer { .midBody(bytes, .reset) }
 
-        /// The connection is closed before an answer.
+        /// Closes the connection without an answer.
         ///
-        /// A client may take a connection that has carried an answer before for an idle one that has just ended, and send
-        /// the request again on a new one without telling you; `URLSession` does. To see the failure, give the answer before
-        /// the header `Connection: close`.
+        /// If the connection has carried an answer before, a client may take it for an idle one that has just ended,
+        /// and send the request again on a new one without telling you; `URLSession` does. To see the failure, give the
+        /// answer before it the header `Connection: close`.
         public static let closeWithoutAnswer = StubAnswer(ending: .close)
 
-        /// The connection is reset before an answer; otherwise as ``closeWithoutAnswer``.
+        /// Resets the connection without an answer; otherwise as ``closeWithoutAnswer``.
         public static let resetWithoutAnswer = StubAnswer(ending: .reset)
 
-        /// The same, begun so much later by the server's time base.
+        /// Returns this answer, delayed.
+        ///
+        /// - Parameter delay: How long after the request the answer begins, by the server's time base.
+        /// - Returns: The delayed answer.
         public func delayed(by delay: Duration) -> StubAnswer {
             var answer = self
             answer.delay = delay
@@ -61,7 +89,7 @@
             ending != .complete || headers.contains { $0.lowercased() == "connection" && $1.lowercased() == "close" }
         }
 
-        /// What goes over the wire.
+        /// The bytes that go over the wire.
         func bytes(for method: String, isLast: Bool) -> Data {
             guard let status else { return Data() }
             let hasNoLength = status < 200 || status == 204

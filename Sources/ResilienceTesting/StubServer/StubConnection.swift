@@ -3,14 +3,15 @@
     import Foundation
     import Resilience
 
-    /// One client's connection: requests are read and answered in turn, until a side ends it.
+    /// One client's connection: requests are read and answered in turn, until one side ends it.
     struct StubConnection {
         let socket: AsyncSocket
         let script: ScriptedOperation<StubRequest, StubAnswer>
         let timeBase: any TimeBase
 
         func serve() async {
-            // Else the second of two packets would wait for the client to acknowledge the first, and be lost in a reset.
+            // Without this, the second of two packets would wait until the client acknowledges the first, and be lost
+            // in a reset.
             try? socket.socket.setValue(true, for: BoolSocketOption(level: Int32(IPPROTO_TCP), name: TCP_NODELAY))
             do {
                 try await answerRequests()
@@ -51,7 +52,7 @@
         }
     }
 
-    /// With a time of zero, closing a socket resets its connection.
+    /// With a linger time of zero, closing a socket resets its connection.
     private struct Linger: SocketOption {
         var name: Int32 { SO_LINGER }
         func makeValue(from value: linger) -> linger { value }

@@ -3,11 +3,14 @@
 
     /// A request as a ``StubServer`` read it.
     public struct StubRequest: Sendable, Hashable {
+        /// The method, such as `GET`.
         public let method: String
-        /// As it was sent, with the query.
+        /// The path as it was sent, with the query.
         public let path: String
-        /// By names in lower case; the values of a field that came more than once are joined by commas.
+        /// The header fields, by names in lower case. The values of a field that came more than once are joined by
+        /// commas.
         public let headers: [String: String]
+        /// The body; empty if there is none.
         public let body: Data
     }
 #endif

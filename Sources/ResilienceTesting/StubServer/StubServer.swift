@@ -13,11 +13,12 @@
     /// await server.stop()
     /// ```
     ///
-    /// It speaks HTTP/1.1 without TLS, and keeps connections open. A request counts once all of it has come. One that is
-    /// not HTTP is answered 400, and neither counted nor answered by the script.
+    /// It speaks HTTP/1.1 without TLS, and keeps connections open. A request counts once all of it has arrived. One
+    /// that is not HTTP is answered with 400; it neither counts nor uses an answer of the script.
     public final class StubServer: Sendable {
-        /// `http://127.0.0.1:port/`.
+        /// The server's address: `http://127.0.0.1:port/`.
         public let url: URL
+        /// The port that it listens on.
         public let port: UInt16
         private let script: ScriptedOperation<StubRequest, StubAnswer>
         private let serving: Task<Void, Never>
@@ -33,14 +34,16 @@
 
         deinit { serving.cancel() }
 
-        /// Listens on 127.0.0.1.
+        /// Starts a server that listens on 127.0.0.1.
+        ///
         /// - Parameters:
-        ///   - answers: given one a request.
-        ///   - fallback: given when `answers` are used up. Without one such a request is answered 501, which is permanent by
-        ///     `ResilienceHTTP`, with a text that says so.
-        ///   - port: 0 for one that is free.
-        ///   - timeBase: what delays are measured by.
-        /// - Throws: an error that says why, if the port is taken.
+        ///   - answers: Given one per request.
+        ///   - fallback: Given when `answers` are used up. Without one such a request is answered with a 501, which
+        ///     `ResilienceHTTP` judges permanent, and a text that says so.
+        ///   - port: The port to listen on; 0, the default, picks a free one.
+        ///   - timeBase: What delays are measured by; the system's clock by default.
+        /// - Returns: The server.
+        /// - Throws: An error that says why, for example if the port is taken.
         public static func start(
             _ answers: [StubAnswer] = [], fallback: StubAnswer? = nil, port: UInt16 = 0,
             timeBase: any TimeBase = .system
@@ -72,8 +75,10 @@
             return socket
         }
 
-        /// Returns once the port is free again and all connections have ended, those of held and delayed requests without
-        /// an answer. A server that nobody holds any longer stops too, so keep it by calling this last.
+        /// Stops the server. Returns once the port is free again and all connections have ended; held and delayed
+        /// requests get no answer.
+        ///
+        /// A server that is released stops too. To keep it until the end of a test, call this last.
         public func stop() async {
             serving.cancel()
             await serving.value
@@ -99,42 +104,49 @@
         }
     }
 
-    /// What it has in common with ``ScriptedOperation``.
+    /// The script's methods, as of a ``ScriptedOperation``.
     extension StubServer {
-        /// Adds answers to the end of the queue.
+        /// Adds answers to the end of the script.
+        ///
+        /// - Parameter answers: Given one per request.
         public func enqueue(_ answers: StubAnswer...) {
             for answer in answers { script.enqueue(.success(answer)) }
         }
 
-        /// Given when the queue is used up.
+        /// The answer that is given when the script is used up; nil answers such a request with a 501.
         public var fallback: StubAnswer? {
             get { try? script.fallback?.get() }
             set { script.fallback = newValue.map { .success($0) } }
         }
 
-        /// From now on requests wait for ``release(_:)``, before any delay of their own.
+        /// Holds requests from now on: each waits for ``release(_:)``, before any delay of its own.
         public func hold() { script.hold() }
 
-        /// Lets held requests go: the oldest `count`, or all, after which requests are no longer held.
+        /// Lets held requests go.
+        ///
+        /// - Parameter count: The number of requests to let go, the oldest first; later ones are still held. If nil,
+        ///   the default, all go, and later ones are not held.
         public func release(_ count: Int? = nil) { script.release(count) }
 
-        /// Returns once at least `count` requests have come.
+        /// Waits until at least a number of requests have come, or the task is cancelled.
+        ///
+        /// - Parameter count: The number of requests to wait for, counted from the beginning or the last ``reset()``.
         public nonisolated(nonsending) func waitForRequests(_ count: Int) async { await script.waitForCalls(count) }
 
         /// Every request, in order.
         public var requests: [StubRequest] { script.inputs }
-        /// Requests that are held or delayed now.
+        /// The number of requests that are held or delayed now.
         public var running: Int { script.running }
-        /// The most requests that were ever held or delayed at the same time.
+        /// The most requests that were held or delayed at the same time.
         public var mostRunning: Int { script.mostRunning }
 
-        /// Forgets requests, answers and the fallback, and lets held requests go.
+        /// Removes requests, answers and the fallback, and lets held requests go.
         public func reset() { script.reset() }
     }
 
     enum StubSockets {
-        /// Watches the sockets of all servers, and lives as long as the process: a pool has a thread of its own, and on
-        /// Linux leaks a descriptor when it ends.
+        /// Watches the sockets of all servers, and lives as long as the process, because a pool has a thread of its
+        /// own, and on Linux leaks a descriptor when it ends.
         static let pool = Task<any AsyncSocketPool, any Error> {
             let pool = SocketPool<Poll>.make()
             try await pool.prepare()

@@ -14,7 +14,7 @@
         let tally: Tally
         private let session: URLSession
 
-        /// - Parameter connections: how many it may open at the same time.
+        /// - Parameter connections: The most connections open at the same time.
         init(url: URL, connections: Int, tally: Tally = Tally()) {
             self.url = url
             self.tally = tally
@@ -22,7 +22,7 @@
             configuration.httpMaximumConnectionsPerHost = connections
             configuration.urlCache = nil
             configuration.httpShouldSetCookies = false
-            // Of a thousand requests at once most wait for a connection, and that is not the server's silence.
+            // With a thousand requests at once, most wait for a connection. That wait is not the server's silence.
             configuration.timeoutIntervalForRequest = 600
             session = URLSession(configuration: configuration, delegate: NoRedirects(), delegateQueue: nil)
         }
@@ -36,7 +36,7 @@
             return request
         }
 
-        /// Sends it once.
+        /// Sends a mutation once.
         /// - Throws: ``ServerTrouble`` if there is no response; `CancellationError`.
         func post(_ mutation: Mutation) async throws -> HTTPURLResponse {
             try Task.checkCancellation()
@@ -53,8 +53,8 @@
             return response
         }
 
-        /// Sends it once, and returns if it was acknowledged.
-        /// - Throws: ``ServerTrouble``; `HTTPStatusError`, which knows its verdict.
+        /// Sends a mutation once, and returns if it was acknowledged.
+        /// - Throws: ``ServerTrouble``; `HTTPStatusError`, which carries its verdict.
         func deliver(_ mutation: Mutation) async throws {
             let response = try await post(mutation)
             guard !(200..<300).contains(response.statusCode) else { return }
@@ -69,14 +69,14 @@
             throw HTTPStatusError(status: response.statusCode, verdict: verdict == .success ? .transient : verdict)
         }
 
-        /// Lets go of the connections.
+        /// Closes the connections, when the requests in flight have ended.
         func close() { session.finishTasksAndInvalidate() }
     }
 
     extension URLSession {
-        /// Instead of `data(for:)`, which on Linux deadlocks when its task is cancelled just as the answer comes: the
-        /// cancellation handler waits for the session's queue under the task's lock, and the queue for that lock to resume
-        /// the task.
+        /// Replaces `data(for:)`, which deadlocks on Linux if its task is cancelled just as the answer comes: the
+        /// cancellation handler waits for the session's queue while it holds the task's lock, and the queue waits for
+        /// that lock to resume the task.
         fileprivate func response(to request: URLRequest) async throws -> URLResponse {
             let box = Locked<URLSessionDataTask?>(nil)
             return try await withTaskCancellationHandler {

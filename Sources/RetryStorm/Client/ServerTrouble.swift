@@ -7,11 +7,11 @@
         import FoundationNetworking
     #endif
 
-    /// Nothing a mutation could be blamed for: whatever is sent there, the server is not what we need.
+    /// A failure that no mutation is to blame for: the server can't take any mutation.
     struct ServerTrouble: Error, Hashable, VerdictConvertible, CustomStringConvertible {
         let description: String
 
-        /// It may pass; a breaker counts it.
+        /// Transient: it may pass, and a breaker counts it.
         var verdict: Verdict { .transient }
 
         private init(_ description: String) { self.description = description }
@@ -24,19 +24,19 @@
                     : "\(url.absoluteString) does not answer as an HTTP server does: \(Self.reason(error))")
         }
 
-        /// A response that is none of HTTP's.
+        /// A response that is not HTTP.
         init(noHTTPFrom url: URL) { self.init("\(url.absoluteString) does not answer in HTTP") }
 
-        /// A time limit that ended.
+        /// A request that exceeded its time limit.
         init(_ timedOut: TimedOut, at url: URL) {
             self.init("\(url.absoluteString) does not answer: no response in \(timedOut.limit)")
         }
 
-        /// A status that says that no mutation can be posted there; nil if it says something else.
+        /// A status that says that no mutation can be posted there; nil for any other status.
         init?(status: Int, verdict: Verdict, location: String?, at url: URL) {
             switch status {
             case 300..<400:
-                // Not followed: a redirected POST may arrive as a GET, and look like an acknowledgement.
+                // Redirects are not followed: a redirected POST may arrive as a GET, and look like an acknowledgement.
                 self.init(
                     "\(url.absoluteString) redirects\(location.map { " to \($0)" } ?? "") (HTTP status \(status)); "
                         + "give the address where mutations are to be posted")

@@ -1,17 +1,17 @@
 #if Demo
     import Resilience
 
-    /// What the client sees of its own requests, for the progress line and for a server that does not tell.
+    /// Counts what the client sees of its own requests, for the progress line, and for a server that gives no counts.
     final class Tally: Sendable {
         struct Counts: Sendable, Equatable {
             var requests = 0
-            /// Answered 429.
+            /// The requests answered with a 429.
             var throttled = 0
-            /// Acknowledged with a 2xx, each key once.
+            /// The keys acknowledged with a 2xx, each counted once.
             var delivered = 0
-            /// Acknowledged again.
+            /// The further acknowledgements of such a key.
             var duplicates = 0
-            /// Answered at all.
+            /// The requests answered at all.
             var answers = 0
             /// Nothing is sent before this instant.
             var pausedUntil: MonotonicInstant?
@@ -19,7 +19,7 @@
 
         private struct State {
             var counts = Counts()
-            /// By their bytes: two that look alike are two.
+            /// The keys by their bytes: two that look alike and are encoded differently are different.
             var keys: Set<[UInt8]> = []
         }
 

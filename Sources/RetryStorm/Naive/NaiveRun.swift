@@ -6,23 +6,23 @@
         import FoundationNetworking
     #endif
 
-    /// The queue of the app that made the storm: two layers of retries that know nothing of each other, no breaker, no
-    /// pause for all.
+    /// The queue of the app that made the storm: two layers of retries that know nothing of each other, no breaker, and
+    /// no shared pause.
     ///
-    /// A pass sends everything that is pending at once, as overlapping triggers did. Each request is retried three times on
-    /// a 429, after 1, 2 and 4 s; a mutation whose request has failed in five passes is given up.
+    /// A pass sends everything that is pending at once, as overlapping triggers did. Each request is retried three
+    /// times on a 429, after 1, 2 and 4 s. A mutation whose request has failed in five passes is given up.
     struct NaiveRun: Sendable {
         static let retryDelays = [1.0, 2.0, 4.0]
         static let passes = 5
-        /// Past that many mutations a pass is sent in shares, so that memory has an end.
+        /// The most mutations that a pass has in flight, so that memory is bounded.
         static let atOnce = 1000
 
         let client: MutationClient
-        /// What its waits are multiplied by.
+        /// The factor that its waits are multiplied by.
         let timeScale: Double
 
-        /// - Returns: how many were given up.
-        /// - Throws: ``ServerTrouble`` if not one request was answered; `CancellationError`.
+        /// - Returns: The number of mutations given up.
+        /// - Throws: ``ServerTrouble`` if no request was answered at all; `CancellationError`.
         func drain(_ mutations: [Mutation]) async throws -> Int {
             var pending = mutations
             for _ in 0..<Self.passes where !pending.isEmpty {

@@ -2,7 +2,7 @@
     import Foundation
     import Resilience
 
-    /// Where people read. The result itself goes to standard output, and nothing else does where a program reads it.
+    /// The output for people. The result itself goes to standard output; with `--json` nothing else does.
     struct Console: Sendable {
         private let handle: FileHandle
         private let isTerminal: Bool
@@ -19,11 +19,12 @@
         static func result(_ text: String) { write(text + "\n", to: .standardOutput) }
 
         private static func write(_ text: String, to handle: FileHandle) {
-            // A reader that has gone away is no reason to stop: what matters is in the database.
+            // A reader that has gone away is no reason to stop, because the mutations are in the database.
             try? handle.write(contentsOf: Data(text.utf8))
         }
 
-        /// Shows how far `body` is while it runs: in one line rewritten on a terminal, else in a few plain ones.
+        /// Shows the progress of `body` while it runs: on a terminal in one line that is rewritten, otherwise in a few
+        /// plain lines.
         func following<R>(
             _ line: @escaping @Sendable () -> ProgressLine, _ body: () async throws -> R
         ) async throws -> R {

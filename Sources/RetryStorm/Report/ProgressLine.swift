@@ -1,5 +1,5 @@
 #if Demo
-    /// How far a run is, in one line.
+    /// The progress of a run, in one line.
     struct ProgressLine: Sendable, Equatable, CustomStringConvertible {
         var name: String
         var total: Int
@@ -7,11 +7,11 @@
         var requests: Int
         var throttled: Int
         var elapsed: Duration
-        /// What is left of a pause; nil or zero if there is none.
+        /// The rest of a pause; nil or zero if there is none.
         var pausedFor: Duration?
-        /// Requests a second that the server is believed to allow; nil as long as nobody knows.
+        /// The rate that the server is believed to allow, in requests per second; nil if it is unknown.
         var rate: Double?
-        /// Whether the run has ended, one way or another.
+        /// Whether the run has ended, successfully or not.
         var isOver = false
 
         /// Fits a terminal of 80 columns.
@@ -38,14 +38,14 @@
             return String(repeating: "━", count: done) + String(repeating: "╌", count: Self.width - done)
         }
 
-        /// If it goes on like this.
+        /// The estimated seconds left, at the average speed so far.
         private var left: Double? {
             guard delivered > 0, delivered < total else { return nil }
             return elapsed / .seconds(1) * Double(total - delivered) / Double(delivered)
         }
     }
 
-    /// When to print a line where lines can't be rewritten: at every tenth, and when nothing was said for long.
+    /// Decides when to print a line if lines can't be rewritten: at every tenth, and after a long silence.
     struct PlainCadence: Sendable {
         static let silence = Duration.seconds(5)
 

@@ -1,7 +1,7 @@
 #if Demo
     import Foundation
 
-    /// Both ways side by side, against the best possible.
+    /// The results of both runs, compared with the best possible.
     struct Report: Sendable, Equatable {
         var mutations: Int
         var limit: Limit?
@@ -9,18 +9,18 @@
         var naive: RunResult?
         var toolkit: RunResult?
 
-        /// What the server admits, as far as it is known.
+        /// What the server admits; nil if it is not known.
         struct Limit: Sendable, Equatable {
             let rate: Int
             let burst: Int
 
-            /// The burst at once, the rest at the rate.
+            /// The time if the burst is sent at once, and the rest at the rate.
             func bestSeconds(for mutations: Int) -> Double { Double(max(0, mutations - burst)) / Double(rate) }
         }
 
         var bestSeconds: Double? { limit?.bestSeconds(for: mutations) }
 
-        /// How many times the best possible a run took; nil if that is not known, or it did not deliver all.
+        /// How many times the best possible time a run took; nil if that is unknown, or the run did not deliver all.
         func ratioToBest(of result: RunResult) -> Double? {
             guard let best = bestSeconds, best > 0, result.delivered >= mutations else { return nil }
             return result.seconds / best
@@ -34,7 +34,7 @@
             case bestSeconds = "best_seconds"
         }
 
-        /// Every key is always there; what is not known is null.
+        /// Every key is always there; an unknown value is null.
         func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(mutations, forKey: .mutations)
@@ -63,7 +63,7 @@
             }
         }
 
-        /// One JSON object, its keys sorted.
+        /// The report as one JSON object, with sorted keys.
         var json: String {
             get throws {
                 let encoder = JSONEncoder()

@@ -1,17 +1,17 @@
 #if Demo
     import Resilience
 
-    /// What came of one way to drain the queue.
+    /// The result of one way to drain the queue.
     struct RunResult: Sendable, Equatable, Encodable {
         var requests: Int
         var throttled: Int
         var delivered: Int
-        /// Accepted a second time. The effect is not repeated: the server knows the key.
+        /// Requests whose key was accepted before. The effect is not repeated, because the server knows the key.
         var duplicates: Int
-        /// Neither delivered nor kept.
+        /// Mutations that were neither delivered nor kept.
         var lost: Int
         var seconds: Double
-        /// Set aside in the database; nil where there is no such thing.
+        /// Mutations that became dead, and are in the database; nil if the run has no such thing.
         var dead: Int?
 
         init(_ counts: Ledger.Counts, lost: Int, dead: Int? = nil, took elapsed: Duration) {
@@ -26,7 +26,7 @@
     }
 
     extension Ledger.Counts {
-        /// What a client can know of a server that does not tell.
+        /// What a client knows of a server that gives no counts.
         init(_ counts: Tally.Counts) {
             self.init(
                 requests: counts.requests, throttled: counts.throttled, delivered: counts.delivered,

@@ -22,7 +22,7 @@
             return Self.aligned(rows)
         }
 
-        /// One sentence a run.
+        /// One sentence per run.
         var conclusion: String {
             [report.naive.map { naive($0) }, report.toolkit.map { toolkit($0) }].compactMap { $0 }
                 .joined(separator: "\n")
@@ -69,11 +69,11 @@
         }
 
         private static func ratio(_ result: RunResult, _ best: Double, of mutations: Int) -> String {
-            // Time is no measure of who did not finish.
+            // The time says nothing about a run that did not finish.
             result.delivered < mutations || best <= 0 ? "–" : fixed(result.seconds / best, 2)
         }
 
-        /// With so many decimals, without the help of a locale.
+        /// A number with this many decimals, independent of the locale.
         static func fixed(_ number: Double, _ decimals: Int) -> String {
             var scale = 1
             for _ in 0..<decimals { scale *= 10 }

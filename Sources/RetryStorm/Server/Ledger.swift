@@ -1,14 +1,14 @@
 #if Demo
-    /// What the server knows: whom it admitted, and whom it had admitted before.
+    /// The server's records: the requests it has had, and the keys it has accepted.
     struct Ledger: Sendable {
         struct Counts: Sendable, Equatable {
-            /// Everything that was asked.
+            /// All requests.
             var requests = 0
-            /// Answered 429.
+            /// The requests answered with a 429.
             var throttled = 0
-            /// Keys accepted for the first time: each has its effect.
+            /// The keys accepted for the first time: each has its effect.
             var delivered = 0
-            /// Accepted again; the effect is not repeated.
+            /// The requests whose key was accepted before; the effect is not repeated.
             var duplicates = 0
         }
 
@@ -20,15 +20,15 @@
 
         private(set) var counts = Counts()
         private var bucket: TokenBucket
-        /// By their bytes: two that look alike are two.
+        /// The keys by their bytes: two that look alike and are encoded differently are different.
         private var keys: Set<[UInt8]> = []
 
         init(_ bucket: TokenBucket) { self.bucket = bucket }
 
-        /// A request has come.
+        /// Records a request, and returns the reply.
         /// - Parameters:
-        ///   - key: its `Idempotency-Key`.
-        ///   - now: nanoseconds of a clock that does not go back.
+        ///   - key: Its `Idempotency-Key`.
+        ///   - now: Nanoseconds of a clock that does not go back.
         mutating func received(key: String?, at now: Int64) -> Reply {
             counts.requests += 1
             guard let key, !key.isEmpty else { return .noKey }

@@ -4,7 +4,8 @@
     import Foundation
     import Resilience
 
-    /// A real HTTP server on loopback that admits so many requests a second, and answers the rest 429 with `Retry-After`.
+    /// A real HTTP server on loopback that admits a number of requests per second, and answers the rest with a 429 and
+    /// `Retry-After`.
     final class StormServer: Sendable {
         let url: URL
         private let ledger: Locked<Ledger>
@@ -23,12 +24,12 @@
         }
 
         /// Runs a server on a free port for as long as `body` runs.
-        /// - Parameter onThrottled: told of every 429, before it is sent.
+        /// - Parameter onThrottled: Called for every 429, before it is sent.
         static func serve<R>(
             _ bucket: TokenBucket, timeBase: any TimeBase = .system,
             onThrottled: (@Sendable () -> Void)? = nil, _ body: (StormServer) async throws -> R
         ) async throws -> R {
-            // Generous, both times: among a thousand tests on one processor its turn may be minutes away.
+            // Both time limits are generous: among a thousand tests on one processor, its turn may be minutes away.
             let address = try sockaddr_in.inet(ip4: "127.0.0.1", port: 0)
             let http = HTTPServer(address: address, timeout: 600, logger: .disabled)
             let running = Task { try await http.run() }
@@ -45,10 +46,11 @@
         }
 
         private func answer(_ request: HTTPRequest) async -> HTTPResponse {
-            // The body is read by the server; what it says is no concern of a rate limit.
+            // The server reads the body, but the rate limit ignores it.
             let key = request.headers[HTTPHeader("Idempotency-Key")]
             let now = base.now.nanoseconds
-            // No bodies: header and body would be two packets, and the second wait for the first's acknowledgement.
+            // The answers have no body: header and body would be two packets, and the second would wait until the first
+            // is acknowledged.
             switch ledger.withLock({ $0.received(key: key, at: now) }) {
             case .accepted:
                 return HTTPResponse(statusCode: .created)

@@ -1,14 +1,15 @@
 #if Demo
-    /// Admits a number of requests a second, and a burst after a quiet time.
+    /// Admits a number of requests per second, and a burst after a quiet time.
     ///
-    /// Exact: whole numbers, the time passed in. A token is a billion units, so that one nanosecond brings `rate` of them.
+    /// It is exact: it uses whole numbers, and the time is passed in. A token is a billion units, so one nanosecond
+    /// brings `rate` units.
     struct TokenBucket: Sendable, Equatable {
         static let largest = 1_000_000
         private static let token: Int64 = 1_000_000_000
 
         enum Answer: Sendable, Equatable {
             case admitted
-            /// How long until a token is there, as servers say it: in whole seconds, rounded up, 1 or more.
+            /// How long until there is a token, as servers say it: in whole seconds, rounded up, 1 or more.
             case refused(retryAfterSeconds: Int64)
         }
 
@@ -18,8 +19,9 @@
         private var readAt: Int64?
 
         /// - Parameters:
-        ///   - rate: tokens a second; 1 to a million.
-        ///   - burst: tokens it holds, and holds at first; 0 to a million. With 0 nothing is ever admitted.
+        ///   - rate: Tokens per second; 1 to a million.
+        ///   - burst: The most tokens it holds, and how many it holds at first; 0 to a million. With 0 nothing is ever
+        ///     admitted.
         init(rate: Int, burst: Int) {
             precondition((1...Self.largest).contains(rate), "TokenBucket: rate is \(rate), not 1 to \(Self.largest)")
             precondition((0...Self.largest).contains(burst), "TokenBucket: burst is \(burst), not 0 to \(Self.largest)")
@@ -29,7 +31,7 @@
         }
 
         /// Takes a token if there is one.
-        /// - Parameter now: nanoseconds of a clock that does not go back.
+        /// - Parameter now: Nanoseconds of a clock that does not go back.
         mutating func take(at now: Int64) -> Answer {
             fill(at: now)
             if level >= Self.token {
@@ -44,7 +46,8 @@
             defer { readAt = max(now, readAt ?? now) }
             guard let readAt, now > readAt else { return }
             let (elapsed, overflow) = now.subtractingReportingOverflow(readAt)
-            // Compared first: what is longer than filling it takes must not be multiplied.
+            // Compared first: a time longer than it takes to fill the bucket must not be multiplied, since it could
+            // overflow.
             let missing = capacity - level
             if overflow || elapsed >= Self.quotientRoundedUp(missing, rate) {
                 level = capacity

@@ -2,7 +2,7 @@
     import Foundation
     import ResilienceSync
 
-    /// Where the queue is: a file that was asked for, or a temporary one that is kept only if something is left in it.
+    /// The queue's file: one at `--database`, or a temporary one that is kept only if mutations are left in it.
     struct QueueFile: Sendable {
         let path: String
         let isTemporary: Bool
@@ -17,12 +17,13 @@
                 .path
         }
 
-        /// What to drain: what is pending there already, or was set aside, else what `source` gives, stored.
+        /// Returns the mutations to drain: those that are pending or dead in the file. If there are none, those from
+        /// `source`, which are stored first.
         /// - Throws: `SyncQueueError`; what `source` throws, before anything is stored.
         func backlog(
             in store: SQLiteStore, _ source: () throws -> [Mutation]
         ) async throws -> (mutations: [Mutation], isResumed: Bool) {
-            // Else nobody could try them again: their ids are taken.
+            // Without this, dead mutations could not be tried again, because their ids are taken.
             _ = try await store.revive(nil, evenOvertaken: true, at: Date())
             var pending: [Mutation] = []
             var position = Int64.min

@@ -4,34 +4,36 @@
     import ResilienceHTTP
     import ResilienceSync
 
-    /// The same mutations through the toolkit: one queue, one pause for all, nobody asks a server that has said no, and the
-    /// rest goes at the rate that the server is found to allow.
+    /// Sends the same mutations through the toolkit: one queue, and one pause for all, in which the server is left
+    /// alone. After it the rest is sent at the rate that the server is found to allow.
     struct ToolkitRun: Sendable {
         enum End: Sendable, Equatable {
             /// Nothing is pending.
             case drained
             case interrupted
-            /// The server is not there, or never well; what is pending stays.
+            /// The server can't be reached, or keeps failing. What is pending stays.
             case gaveUp(reason: String)
         }
 
-        /// Refusals in a row, with nothing acknowledged in between, that put the blame on the server.
+        /// The number of mutations that become dead in a row, with no acknowledgement in between, that puts the blame
+        /// on the server.
         static let refusals = 5
-        /// Fruitless tries in a row to reach a server that was there before; and one that was not.
+        /// The number of failed tries in a row to reach a server that has acknowledged something before; and one that
+        /// has not.
         static let (tries, firstTries) = (3, 2)
-        /// Requests at once.
+        /// The most requests in flight at once.
         static let requests = 2
 
         let client: MutationClient
         let queue: SyncQueue
         private let verdicts = GivingUp()
 
-        /// - Parameter timeBase: where the queue and its breakers live.
+        /// - Parameter timeBase: The time base of the queue and its breakers.
         init(client: MutationClient, store: some MutationStore, timeBase: any TimeBase = .system) {
             self.client = client
             let outage = CircuitBreaker(
                 "outage", tripping: .consecutiveFailures(5), openFor: .seconds(5), timeBase: timeBase)
-            // The rate limit's gate is the outer one: a call that it refuses must not be the outage breaker's probe.
+            // The rate limit's gate is the outer one, so that a call that it rejects is not the outage breaker's probe.
             let pipeline = Pipeline("storm", timeBase: timeBase) {
                 CircuitBreaker("rate limit", circuit: BackoffGate(), timeBase: timeBase)
                 outage
@@ -51,8 +53,8 @@
             }
         }
 
-        /// Sends what is pending, until nothing is or it makes no sense to go on.
-        /// - Throws: the store's error.
+        /// Sends what is pending, until nothing is left or continuing makes no sense.
+        /// - Throws: The store's error.
         func drain() async throws -> End {
             let flight = Task { try await drainPatiently() }
             verdicts.watch(flight)
@@ -94,7 +96,7 @@
         }
     }
 
-    /// Follows the queue's events: until when it is paused, and whether the server refuses everything.
+    /// Follows the queue's events: the end of its pauses, and mutations that become dead in a row.
     private final class QueueWatch: PolicyObserver {
         private let tally: Tally
         private let verdicts: GivingUp
@@ -129,7 +131,7 @@
         }
     }
 
-    /// Why to stop before the queue is empty, and what to stop then.
+    /// The reason to stop before the queue is empty, and the task to cancel then.
     private final class GivingUp: Sendable {
         private struct State {
             var reason: String?
