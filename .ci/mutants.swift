@@ -198,21 +198,25 @@ let shells = [
     ("Sources/ResilienceHTTP/RequestSemantics.swift", "RequestSemanticsTests", ""),
     ("Sources/ResilienceHTTP/RetryAfter.swift", "RetryAfterTests", "WalkTests"),
     ("Sources/ResilienceHTTP/URLSessionVerdicts.swift", "URLSessionVerdictsTests", ""),
-    ("Sources/ResilienceSync/Queue/SyncQueue.swift", "EnqueueTests|DrainTests|TriggerTests|StopTests", "KillTests"),
+    (
+        "Sources/ResilienceSync/Queue/SyncQueue.swift",
+        "EnqueueTests|DrainTests|TriggerTests|StopTests|LimitTests|StatusStreamTests", "KillTests"
+    ),
     ("Sources/ResilienceSync/Queue/SyncQueue+Clear.swift", "ClearTests|StopTests|DrainTests", ""),
     ("Sources/ResilienceSync/Queue/SyncQueue+Dead.swift", "DeadTests", ""),
     (
-        "Sources/ResilienceSync/Queue/SyncQueue+Flight.swift", "TriggerTests|CancellationTests|PauseTests|DeadTests",
+        "Sources/ResilienceSync/Queue/SyncQueue+Flight.swift",
+        "TriggerTests|CancellationTests|PauseTests|DeadTests|ClearTests",
         "KillTests"
     ),
     ("Sources/ResilienceSync/Queue/SyncQueue+Pause.swift", "Pause(OverRestarts)?Tests|SyncPassTests", "KillTests"),
     (
         "Sources/ResilienceSync/Queue/SyncQueue+Requests.swift",
-        "HandlerTests|RateLimitTests|LanesTests|QueueHealthCheckTests", "KillTests"
+        "HandlerTests|RateLimitTests|LanesTests|QueueHealthCheckTests|SyncPassTests", "KillTests"
     ),
     ("Sources/ResilienceSync/Queue/SyncStatus.swift", "StatusTests", ""),
     ("Sources/ResilienceSync/Queue/SyncHandler.swift", "HandlerTests", ""),
-    ("Sources/ResilienceSync/Queue/SyncQueue+Outbox.swift", "OutboxTests", ""),
+    ("Sources/ResilienceSync/Queue/SyncQueue+Outbox.swift", "Outbox(Commit)?Tests|SyncPassTests", ""),
     ("Sources/ResilienceSync/Queue/SyncQueueConfiguration.swift", "EnqueueTests|PauseTests", ""),
     ("Sources/ResilienceSync/Service/SyncService.swift", "SyncServiceTests", ""),
     ("Sources/ResilienceSync/Store/Appending.swift", memory, "KillTests"),

@@ -57,7 +57,7 @@ extension SyncQueue {
         goesOn = true
         change { state, _ in state.machine.cleared() }
         tell(.cleared(count))
-        try await endPause()
+        try await endPause(keepingGrowth: false)
         return count
     }
 

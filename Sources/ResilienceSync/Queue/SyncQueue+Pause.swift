@@ -28,7 +28,7 @@ extension SyncQueue {
         trigger()
     }
 
-    func endPause(keepingGrowth: Bool = false) async throws {
+    func endPause(keepingGrowth: Bool) async throws {
         try await keepPause(nil)
         for case .policy(let policy) in pipeline.elements {
             (policy as? CircuitBreaker)?.reset(keepingGrowth: keepingGrowth)
@@ -66,11 +66,10 @@ extension SyncQueue {
     /// - Parameter length: The length of the pause; nil for no pause.
     func keepPause(_ length: Duration?) async throws {
         let text = length.map { "\(wallClock().addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
-        state.withLock { $0.pauseWrites += 1 }
-        defer { state.withLock { $0.pauseWrites += 1 } }
         try await uncancelled { try await self.store.set(Self.pauseName, to: text) }
         change { state, _ in
             state.knownPause = text
+            state.pauseWrites += 1
             state.machine.pauseKept(length != nil)
         }
     }

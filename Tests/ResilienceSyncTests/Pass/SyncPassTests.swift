@@ -300,6 +300,19 @@ import Testing
         #expect(questions.count == 2)
     }
 
+    @Test("a queue that is paused between two pages is not asked for the second (B3)")
+    func pausedBetweenPages() async throws {
+        let (queue, pass) = make()
+        pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true)] }
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(30))))
+        applying.value = { _ in
+            try await queue.enqueue(Mutation("z1"))
+            try await queue.flush()
+        }
+        #expect(try await pass.run().end == .paused(until: fixture.clock.now + .seconds(30)))
+        #expect(questions == ["check", "bootstrap", "send"])
+    }
+
     @Test("a pass that gets through ends a row of 429s")
     func throttledInTurns() async throws {
         let (queue, pass) = make()

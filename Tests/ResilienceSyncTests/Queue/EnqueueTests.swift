@@ -110,6 +110,17 @@ import Testing
         #expect(text(of: pause).contains("maxPause is -1"))
     }
 
+    @Test("what is not set is as the guide's table says")
+    func defaults() {
+        let configuration = SyncQueueConfiguration()
+        #expect(configuration.maxInFlight == 4 && configuration.maxFailures == 5 && configuration.pageSize == 100)
+        #expect(configuration.failureCounting == .whileOthersSucceed && configuration.laneRule == .skip)
+        let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(60), jitter: .none)
+        #expect(configuration.throttledBackoff == backoff && configuration.failedBackoff == backoff)
+        #expect(configuration.maxPause == .seconds(3600) && configuration.pauseJitter == 0)
+        #expect(configuration.maxAge == nil && configuration.maxRate == nil)
+    }
+
     @Test("what was set in a configuration later is looked at when a queue is made of it")
     func badConfigurationLater() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -125,7 +136,7 @@ import Testing
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
                 var configuration = SyncQueueConfiguration(
-                    maxFailures: 0, maxAge: .seconds(-1), pageSize: 0, maxPause: .seconds(-1))
+                    maxFailures: 0, maxAge: .seconds(-1), pageSize: 0, maxPause: .seconds(-1), pauseJitter: 2)
                 configuration.maxInFlight = 0
                 let batch = SyncHandler.batch("move", upTo: 0) { _ in [] }
                 _ = AppendRules(maxCount: 0, maxBytes: 0)
@@ -139,6 +150,7 @@ import Testing
                 "SyncQueue: maxAge is -1 s, and must not be negative",
                 "SyncQueue: pageSize is 0, and must be at least 1",
                 "SyncQueue: maxPause is -1 s, and must not be negative",
+                "SyncQueue: pauseJitter is 2.0, and must lie in 0...1",
                 "SyncHandler: the batch limit of \"move\" is 0, and must be at least 1",
                 "AppendRules: maxCount is 0, and must be at least 1",
                 "AppendRules: maxBytes is 0, and must be at least 1",

@@ -41,6 +41,32 @@ import Testing
         #expect(queue.pausedUntil == nil)
     }
 
+    @Test("a flush that is begun by hand takes back the alarm of the pause that it ends")
+    func alarmIsTakenBack() async throws {
+        let (server, clock, queue) = (fixture.server, fixture.clock, fixture.queue())
+        server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
+        try await queue.enqueue(Mutation("a1"))
+        try await queue.flush()
+        #expect(clock.sleepers == [clock.now + .seconds(7)])
+        server.hold()
+        try await queue.resume()
+        await server.waitForCalls(2)
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("resuming forgets how long pauses have grown unless it is told otherwise (B6)")
+    func resumeForgets() async throws {
+        let (server, clock, queue) = (fixture.server, fixture.clock, fixture.queue())
+        for _ in 0..<3 { server.enqueue(.refused(.throttled)) }
+        try await queue.enqueue(Mutation("a1"))
+        try await queue.flush()
+        try await fixture.passOneWait()
+        #expect(clock.sleepers == [clock.now + .seconds(2)])
+        try await queue.resume()
+        await clock.waitForSleepers(1)
+        #expect(clock.sleepers == [clock.now + .seconds(1)])
+    }
+
     @Test("a flush that is cancelled after a 429 keeps the pause: stored, and with an end that starts a flush")
     func cancelledFlush() async throws {
         let (store, clock, server) = (MemoryStore(), fixture.clock, fixture.server)
@@ -325,6 +351,48 @@ import Testing
         #expect(try await restarted().0.flush().end == .drained)
     }
 
+    @Test("a stored pause that is no date is no pause")
+    func notADate() async throws {
+        store.set("pausedUntil", to: "soon")
+        let (queue, next) = restarted()
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .drained)
+        #expect(next.clock.sleepers.isEmpty)
+    }
+
+    @Test("half a second that is left of a pause is waited for")
+    func halfASecond() async throws {
+        try await pause(for: .seconds(60))
+        wallClock.set(wallClock.now.addingTimeInterval(59.5))
+        let (queue, next) = restarted()
+        #expect(try await queue.flush().end == .paused(until: next.clock.now + .milliseconds(500)))
+    }
+
+    @Test("a stored pause that is ended by hand while it is read is over", arguments: [true, false])
+    func endedWhileItIsRead(readsFirst: Bool) async throws {
+        try await pause(for: .seconds(60))
+        let (box, flush) = (Box<SyncQueue>(), Box<Task<FlushReport, any Error>>())
+        let reading = ScriptedOperation<Void, Void>(fallback: .success(()))
+        reading.hold()
+        let hooked = HookedStore(inner: store) { step in
+            guard let queue = box.value else { return }
+            // The flush has read the old pause, and learns what it means only when that is over.
+            if step == .after("setting"), reading.callCount == 0 { try await reading(()) }
+            guard step == .before("set"), !readsFirst else { return }
+            flush.value = Task { try await queue.flush() }
+            await reading.waitForCalls(1)
+        }
+        let (queue, _) = restarted(hooked)
+        box.value = queue
+        if readsFirst {
+            flush.value = Task { try await queue.flush() }
+            await reading.waitForCalls(1)
+        }
+        try await queue.resume()
+        reading.release()
+        #expect(try await flush.value?.value.end == .drained)
+    }
+
     @Test("clearing before the first flush ends a stored pause too (B9)")
     func cleared() async throws {
         try await pause(for: .seconds(60))
@@ -343,10 +411,10 @@ import Testing
         await queue.stop()
     }
 
-    private func restarted() -> (SyncQueue, Fixture) {
+    private func restarted(_ hooked: HookedStore? = nil) -> (SyncQueue, Fixture) {
         let next = Fixture()
         let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: next.clock) {},
+            store: hooked ?? HookedStore(inner: store) { _ in }, pipeline: Pipeline(timeBase: next.clock) {},
             configuration: SyncQueueConfiguration(maxPause: .seconds(600)), wallClock: { [wallClock] in wallClock.now }
         ) { try await next.server($0) }
         return (queue, next)

@@ -1,7 +1,9 @@
 import Resilience
-import ResilienceSync
 import ResilienceTesting
+import TestSupport
 import Testing
+
+@testable import ResilienceSync
 
 @Suite(.timeLimit(.minutes(5))) struct TriggerTests {
     let fixture = Fixture()
@@ -214,6 +216,41 @@ import Testing
         flush.cancel()
         #expect(try await flush.value.end == .cancelled)
         #expect(clock.sleepers == [retryAt])
+    }
+
+    @Test("a flush that is cancelled while it waits for its rate ends at once")
+    func cancelledWhileItPaces() async throws {
+        let configuration = SyncQueueConfiguration(maxRate: .perSecond(1))
+        let (queue, clock) = (fixture.queue(MemoryStore(), nil, configuration), fixture.clock)
+        try await queue.enqueue(Mutation.many(5))
+        let flush = Task { try await queue.flush() }
+        await clock.waitForSleepers(1)
+        flush.cancel()
+        #expect(try await flush.value.end == .cancelled)
+        #expect(try await queue.pendingCount() > 0)
+    }
+
+    @Test(
+        "an alarm is taken back if the queue has begun another flight, or was stopped, while it was set",
+        arguments: [true, false])
+    func lateAlarm(isStopped: Bool) async throws {
+        let (clock, server) = (fixture.clock, fixture.server)
+        let interrupted = InterruptedClock(clock)
+        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: interrupted) {}) {
+            try await server($0)
+        }
+        server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        interrupted.meanwhile {
+            server.hold()
+            queue.change { state, now in
+                if isStopped { state.machine.stop() } else { state.machine.resumed(at: now) }
+            }
+            queue.trigger()
+        }
+        _ = try? await queue.flush()
+        if !isStopped { await server.waitForCalls(2) }
+        #expect(clock.sleepers.isEmpty)
     }
 }
 

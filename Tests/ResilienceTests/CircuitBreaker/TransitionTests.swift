@@ -1,27 +1,8 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
-
-/// A clock with which something else happens between the setting of an alarm and the return from that.
-private final class InterruptedClock: TimeBase {
-    private let clock: ManualClock
-    private let interruption = Locked<(@Sendable () -> Void)?>(nil)
-
-    init(_ clock: ManualClock) { self.clock = clock }
-
-    var now: MonotonicInstant { clock.now }
-
-    func meanwhile(_ body: @escaping @Sendable () -> Void) { interruption.withLock { $0 = body } }
-
-    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
-        let alarm = clock.schedule(at: deadline, action)
-        interruption.withLock { $0.take() }?()
-        return alarm
-    }
-
-    func cancel(_ alarm: TimeBaseAlarm) { clock.cancel(alarm) }
-}
 
 @Suite(.timeLimit(.minutes(5))) struct TransitionTests {
     let clock = ManualClock()
