@@ -232,7 +232,7 @@ let shells = [
     ("Sources/ResilienceSync/Store/SenderFile.swift", "SenderFileTests|SharedStoreTests", ""),
     ("Sources/ResilienceSync/Store/SortedPositions.swift", memory, ""),
     ("Sources/ResilienceSync/Pass/SyncPass.swift", "SyncPassTests", ""),
-    ("Sources/ResilienceSync/Pass/SyncPull.swift", "SyncPassTests", "DurableOutboxGuide"),
+    ("Sources/ResilienceSync/Pass/SyncPull.swift", "SyncPassTests|OutboxTests", "DurableOutboxGuide"),
     ("Sources/ResilienceTesting/Clock/ManualClock.swift", "ManualClock(Run|SecondUse|AsClock)?Tests", ""),
     (
         "Sources/ResilienceTesting/Clock/ManualClock+Run.swift",

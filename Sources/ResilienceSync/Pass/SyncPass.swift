@@ -153,11 +153,8 @@ public final class SyncPass: Sendable {
             state.waiters.append(waiter)
             return true
         }
-        guard waits, await waiter.wait(until: .distantFuture, on: queue.pipeline.timeBase) != .resumed else {
-            return true
-        }
-        state.withLock { $0.waiters.removeAll { $0 === waiter } }
-        return false
+        guard waits else { return true }
+        return await waiter.wait(until: .distantFuture, on: queue.pipeline.timeBase) == .resumed
     }
 
     private func pass() async throws -> Report {

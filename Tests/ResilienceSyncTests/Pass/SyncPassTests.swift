@@ -17,17 +17,17 @@ import Testing
     private let pages = Locked<[SyncPage<String>]>([])
     private let resetting = Box<Task<Void, any Error>>()
 
-    private func make() -> (SyncQueue, SyncPass) {
+    private func make(_ hooked: HookedStore? = nil, checks: Bool = true) -> (SyncQueue, SyncPass) {
         let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker },
+            store: hooked ?? HookedStore(inner: store, locks: store) { _ in },
+            pipeline: Pipeline(timeBase: fixture.clock) { fixture.breaker },
             configuration: SyncQueueConfiguration(maxInFlight: 1, isOffline: Fixture.isOffline)
         ) { [self, server = fixture.server] mutation in
             try ask("send")
             try await server(mutation)
         }
-        let pass = SyncPass(queue) { [self] in
-            try ask("check")
-        } bootstrap: { [self] in
+        let check = { @Sendable [self] in try ask("check") }
+        let pass = SyncPass(queue, check: checks ? check : nil) { [self] in
             try ask("bootstrap")
             return nextPage(or: 100)
         } increment: { [self] cursor in
@@ -101,6 +101,71 @@ import Testing
         await fixture.clock.waitForSleepers(1)
     }
 
+    @Test("while the queue is paused a pass without a check ends as paused, too (B3)")
+    func pausedWithoutCheck() async throws {
+        let (queue, pass) = make(checks: false)
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(30))))
+        try await queue.enqueue(Mutation("a1"))
+        try await queue.flush()
+        #expect(try await pass.run().end == .paused(until: fixture.clock.now + .seconds(30)))
+        #expect(questions == ["send"])
+    }
+
+    @Test("a pass that was reset while it applied a page stores no cursor, not even for a moment")
+    func resetStoresNone() async throws {
+        let sets = Locked(0)
+        let (_, pass) = make(
+            HookedStore(inner: store) { if $0 == .before("set") { sets.withLock { $0 += 1 } } })
+        applying.value = { _ in try await pass.reset() }
+        #expect(try await pass.run().end == .pulled(cursor: 0))
+        // The reset's, and the pass's own for one that came later.
+        #expect(sets.withLock { $0 } == 2)
+    }
+
+    @Test("a reset while a pass stores its cursor holds")
+    func resetWhileItStores() async throws {
+        let box = Box<SyncPass>()
+        let sets = Locked(0)
+        let hooked = HookedStore(inner: store) { step in
+            guard step == .before("set") else { return }
+            let isFirst = sets.withLock { sets in
+                sets += 1
+                return sets == 1
+            }
+            if isFirst { try await box.value?.reset() }
+        }
+        let (_, pass) = make(hooked)
+        box.value = pass
+        #expect(try await pass.run().end == .pulled(cursor: 0))
+        #expect(try await pass.cursor() == 0)
+        box.value = nil
+    }
+
+    @Test("a reset holds that is stored, and not yet over, when a pass under way ends")
+    func resetStored() async throws {
+        let resets = ScriptedOperation<Void, Void>(fallback: .success(()))
+        let sets = Locked(0)
+        let hooked = HookedStore(inner: store) { step in
+            guard step == .after("set") else { return }
+            let isFirst = sets.withLock { sets in
+                sets += 1
+                return sets == 1
+            }
+            if isFirst { try await resets() }
+        }
+        let (_, pass) = make(hooked)
+        resets.hold()
+        applying.value = { [resetting] _ in
+            resetting.value = Task { try await pass.reset() }
+            await resets.waitForCalls(1)
+        }
+        #expect(try await pass.run().end == .pulled(cursor: 0))
+        resets.release()
+        try await resetting.value?.value
+        #expect(try await pass.cursor() == 0)
+        applying.value = nil
+    }
+
     @Test("a reset during a pass holds: its end does not bring a cursor back")
     func resetMeanwhile() async throws {
         let (_, pass) = make()
@@ -142,6 +207,30 @@ import Testing
         applying.value = { kept.value = try await $0.unsent(among: ["a"]) }
         #expect(try await pass.run().end == .pulled(cursor: 102))
         #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
+    }
+
+    @Test("what was pending when a page was asked for, and is gone when it was applied, without our sending it (P48)")
+    func goneMeanwhile() async throws {
+        let (queue, pass) = make()
+        fixture.server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        applying.value = { [store] _ in _ = store.removePending(through: .max) }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+        applying.value = nil
+        #expect(try await pass.run().end == .pulled(cursor: 100))
+    }
+
+    @Test("what one question found unsent keeps the cursor back, whatever others found and became of it (P48)")
+    func askedTwice() async throws {
+        let (queue, pass) = make()
+        fixture.server.enqueue(.refused(.unavailable))
+        try await queue.enqueue(Mutation("a1"))
+        applying.value = { [store] (pull) async throws in
+            #expect(try await pull.unsent(among: ["a"]) == ["a"])
+            #expect(try await pull.unsent(among: ["b"]) == [])
+            _ = store.removePending(through: .max)
+        }
+        #expect(try await pass.run().end == .pulledInPart(cursor: 0))
     }
 
     @Test("whoever does not ask what is unsent has it fetched again (P48)")
@@ -284,7 +373,6 @@ import Testing
         box.value = pass
         _ = try await pass.run()
         _ = try await second.value?.value
-        #expect(try await queue.drain().end == .drained)
         #expect(questions == ["send"])
         box.value = nil
     }
@@ -345,6 +433,14 @@ import Testing
         #expect(questions == ["check", "bootstrap", "since 10", "since 20", "check", "since 20"])
     }
 
+    @Test("everything in two pages is a bootstrap")
+    func pagedBootstrap() async throws {
+        let (_, pass) = make()
+        pages.withLock { $0 = [SyncPage("", cursor: 10, hasMore: true)] }
+        let report = try await pass.run()
+        #expect(report.end == .pulled(cursor: 11) && report.bootstrapped)
+    }
+
     @Test("once a page is not whole, the cursor stays before it, and what is new is applied all the same")
     func pagedInPart() async throws {
         let (queue, pass) = make()
@@ -355,12 +451,14 @@ import Testing
             ]
         }
         let applied = Locked(0)
-        applying.value = { _ in
+        applying.value = { pull in
             let count = applied.withLock { count in
                 count += 1
                 return count
             }
             if count == 2 { try await queue.enqueue(Mutation("a1")) }
+            // All of the third page is applied.
+            if count == 3 { _ = try await pull.unsent(among: ["z"]) }
         }
         #expect(try await pass.run().end == .pulledInPart(cursor: 10))
         #expect(applied.withLock { $0 } == 3)
@@ -453,6 +551,33 @@ import Testing
         #expect(try await first.value.end == .pulled(cursor: 100))
         #expect(try await second.value.end == .pulled(cursor: 100))
         #expect(questions == ["check", "send", "bootstrap"])
+    }
+
+    @Test("a pass that fails fails for those who joined it before it pulled; one who joined later has another made")
+    func joinedOneThatFails() async throws {
+        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
+        let (queue, pass) = make()
+        fixture.server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        answer("bootstrap", Refusal.unavailable)
+        let first = Task.immediate { try await pass.run() }
+        await fixture.server.waitForCalls(1)
+        let second = Task.immediate { try await pass.run() }
+        fixture.server.release()
+        await #expect(throws: Refusal.self) { try await first.value }
+        await #expect(throws: Refusal.self) { try await second.value }
+        #expect(questions == ["check", "send", "bootstrap"])
+
+        let third = Box<Task<SyncPass.Report, any Error>>()
+        answer("bootstrap", nil)
+        applying.value = { [self] _ in
+            guard third.value == nil else { return }
+            third.value = Task.immediate { try await pass.run() }
+            throw Refusal.gone
+        }
+        await #expect(throws: Refusal.self) { try await pass.run() }
+        #expect(try await third.value?.value.end == .pulled(cursor: 100))
+        applying.value = nil
     }
 
     @Test("a cancelled pass says so, pulls nothing, and loses nothing")

@@ -82,6 +82,25 @@
             #expect(try await inMemory.pendingCount() == 0)
         }
 
+        @Test("what is unsent is asked within the app's own transaction; a store elsewhere is told so (P48)")
+        func unsent() async throws {
+            fixture.server.enqueue(.refused(.unavailable))
+            try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+            let found = Box<Set<String>>()
+            func pass(_ queue: SyncQueue) -> SyncPass {
+                SyncPass(queue) {
+                    SyncPage("", cursor: 100)
+                } increment: {
+                    SyncPage("", cursor: $0)
+                } apply: { [database] _, pull in
+                    found.value = try await database.write { try pull.unsent(among: ["a", "b"], in: $0) }
+                }
+            }
+            #expect(try await pass(queue).run().end == .pulledInPart(cursor: 0))
+            #expect(found.value == ["a"])
+            await #expect(throws: SyncQueueError.self) { try await pass(fixture.queue(MemoryStore())).run() }
+        }
+
         @Test("an empty list is nothing")
         func empty() async throws {
             let appended = try await database.write { [queue] db in try queue.enqueue([], in: db) }
