@@ -20,7 +20,7 @@
         ///   - mutations: The mutations to store.
         ///   - db: A connection of the database of the queue's ``SQLiteStore``.
         /// - Returns: What became of the mutations.
-        /// - Throws: What ``enqueue(_:)`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in
+        /// - Throws: What ``enqueue(_:)-([Mutation])`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in
         ///   another database, or its store is not an ``SQLiteStore``.
         @discardableResult
         public func enqueue(_ mutations: [Mutation], in db: Database) throws -> Appended {

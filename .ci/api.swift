@@ -1,0 +1,170 @@
+// Compares the public interface with the one that is checked in, and finds what has no documentation.
+//
+// `api SYMBOLS BASELINE [--update]`: SYMBOLS is a folder of symbol graphs, BASELINE a folder with a file for each product.
+
+import Foundation
+
+struct Graph: Decodable {
+    struct Identifier: Decodable { let precise: String }
+    struct Kind: Decodable { let identifier: String }
+    struct Fragment: Decodable { let spelling: String }
+    struct Line: Decodable { let text: String }
+    struct Comment: Decodable { let lines: [Line] }
+    struct Parameter: Decodable {
+        let name: String
+        let internalName: String?
+    }
+    struct Signature: Decodable { let parameters: [Parameter]? }
+    struct Position: Decodable { let line: Int }
+    struct Location: Decodable {
+        let uri: String
+        let position: Position
+    }
+    struct Symbol: Decodable {
+        let kind: Kind
+        let identifier: Identifier
+        let pathComponents: [String]
+        let accessLevel: String
+        let docComment: Comment?
+        let declarationFragments: [Fragment]?
+        let functionSignature: Signature?
+        let location: Location?
+
+        var name: String { pathComponents.last ?? "" }
+        var path: String { pathComponents.joined(separator: ".") }
+
+        /// Written in the sources, rather than made by the compiler.
+        var isWritten: Bool {
+            accessLevel == "public" && location != nil && !identifier.precise.contains("::SYNTHESIZED::")
+        }
+
+        var place: String {
+            let file = location?.uri.split(separator: "/Sources/", maxSplits: 1).last ?? ""
+            return "Sources/\(file):\((location?.position.line ?? 0) + 1)"
+        }
+
+        var line: String {
+            let text = (declarationFragments ?? []).map(\.spelling).joined()
+            let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            return "\(path): \(words)"
+        }
+    }
+    struct Relationship: Decodable {
+        let kind: String
+        let source: String
+        let target: String
+        let targetFallback: String?
+    }
+
+    let symbols: [Symbol]
+    let relationships: [Relationship]
+}
+
+/// Requirements of protocols of the standard library and of Foundation, which say all there is to say.
+let known: Set<String> = [
+    "==(_:_:)", "<(_:_:)", "hash(into:)", "encode(to:)", "init(from:)", "init(rawValue:)", "rawValue", "description",
+    "debugDescription", "errorDescription", "id", "next()", "next(isolation:)", "makeAsyncIterator()",
+    "init(stringLiteral:)",
+    "minimumResolution", "sleep(until:tolerance:)", "advanced(by:)", "duration(to:)",
+]
+
+@main struct API {
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        let (symbols, baseline) = (URL(filePath: arguments[1]), URL(filePath: arguments[2]))
+        let updates = arguments.dropFirst(3).contains("--update")
+        let files = try FileManager.default.contentsOfDirectory(atPath: symbols.path)
+            .filter { $0.hasPrefix("Resilience") && $0.hasSuffix(".symbols.json") }.sorted()
+        var graphs: [(product: String, graph: Graph)] = []
+        for file in files {
+            let data = try Data(contentsOf: symbols.appending(path: file))
+            let product = file.prefix { $0 != "." && $0 != "@" }
+            graphs.append((String(product), try JSONDecoder().decode(Graph.self, from: data)))
+        }
+
+        var isFine = true
+        func complain(_ text: String) {
+            isFine = false
+            print(text)
+        }
+
+        // A member needs no documentation if a protocol of ours that its type conforms to requires, and documents, it.
+        let relationships = graphs.flatMap(\.graph.relationships)
+        let names = Dictionary(
+            graphs.flatMap(\.graph.symbols).map { ($0.identifier.precise, $0.name) },
+            uniquingKeysWith: { first, _ in first })
+        let requirements = relationships.filter { $0.kind == "requirementOf" }
+        let isRequirement = Set(requirements.map(\.source))
+        let required = Dictionary(grouping: requirements, by: \.target).mapValues {
+            Set($0.compactMap { names[$0.source] })
+        }
+        let conformances = Dictionary(grouping: relationships.filter { $0.kind == "conformsTo" }, by: \.source)
+        let owners = Dictionary(
+            relationships.filter { ["memberOf", "defaultImplementationOf"].contains($0.kind) }.map {
+                ($0.source, $0.target)
+            },
+            uniquingKeysWith: { first, _ in first })
+        func isInherited(_ symbol: Graph.Symbol) -> Bool {
+            guard let owner = owners[symbol.identifier.precise] else { return false }
+            // A default implementation may be related to the requirement itself.
+            if isRequirement.contains(owner) { return true }
+            let protocols = [owner] + (conformances[owner] ?? []).map(\.target)
+            return protocols.contains { required[$0]?.contains(symbol.name) ?? false }
+        }
+        for symbol in graphs.flatMap(\.graph.symbols) where symbol.isWritten {
+            guard let comment = symbol.docComment?.lines.map(\.text).joined(separator: "\n"), !comment.isEmpty else {
+                if !known.contains(symbol.name),
+                    isRequirement.contains(symbol.identifier.precise) || !isInherited(symbol)
+                {
+                    complain("\(symbol.place): \(symbol.path) has no documentation")
+                }
+                continue
+            }
+            for parameter in symbol.functionSignature?.parameters ?? [] {
+                let names = [parameter.name, parameter.internalName].compactMap(\.self)
+                let isThere = names.contains {
+                    comment.contains("- Parameter \($0):") || comment.contains("  - \($0):")
+                }
+                if !isThere, !known.contains(symbol.name) {
+                    complain("\(symbol.place): \(symbol.path) says nothing of its parameter \(names[0])")
+                }
+            }
+        }
+
+        try FileManager.default.createDirectory(at: baseline, withIntermediateDirectories: true)
+        for product in Set(graphs.map(\.product)).sorted() {
+            let own = graphs.filter { $0.product == product }.map(\.graph)
+            let written = own.flatMap(\.symbols).filter(\.isWritten)
+            let names = Dictionary(
+                own.flatMap(\.symbols).map { ($0.identifier.precise, $0.path) }, uniquingKeysWith: { first, _ in first }
+            )
+            let conformances = own.flatMap(\.relationships).filter { $0.kind == "conformsTo" }.compactMap {
+                relationship -> String? in
+                guard let source = names[relationship.source] else { return nil }
+                let target = relationship.targetFallback ?? names[relationship.target] ?? relationship.target
+                // What the compiler derives is said by the protocol that was written.
+                guard !["Swift.SendableMetatype", "Swift.Copyable", "Swift.Escapable"].contains(target) else {
+                    return nil
+                }
+                return "\(source): conforms to \(target)"
+            }
+            let lines = Set(written.map(\.line) + conformances).sorted()
+            let text = lines.joined(separator: "\n") + "\n"
+            let file = baseline.appending(path: product + ".txt")
+            if updates {
+                try text.write(to: file, atomically: true, encoding: .utf8)
+                continue
+            }
+            let before = Set(
+                (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n").map(String.init) ?? [])
+            for line in before.subtracting(lines).sorted() { complain("\(product): no longer there: \(line)") }
+            for line in Set(lines).subtracting(before).sorted() { complain("\(product): new: \(line)") }
+        }
+        if !isFine {
+            print(
+                "The interface differs from the one in .ci/api, or lacks documentation. If it is meant: .ci/docs --update"
+            )
+            exit(1)
+        }
+    }
+}
