@@ -45,11 +45,17 @@ package struct Guide: Sendable, CustomStringConvertible {
         return code.filter { !compiled.contains($0) }
     }
 
-    /// Those of its links to files that lead to none.
+    /// Those of its links to files that lead to none. An image of the documentation catalog is linked to by its name
+    /// alone, and has a light and a dark version.
     package var deadLinks: [String] {
-        text.matches(of: /\]\(([^)#: ]+)\)/).map { String($0.1) }.filter {
-            !FileManager.default.fileExists(atPath: folder.appending(path: $0).path)
+        text.matches(of: /\]\(([^)#: ]+)\)/).map { String($0.1) }.filter { link in
+            let versions = ["\(link).svg", "\(link)~dark.svg"]
+            return !hasFile(link) && !versions.allSatisfy { hasFile("Resources/\($0)") }
         }
+    }
+
+    private func hasFile(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: folder.appending(path: path).path)
     }
 
     /// Whether a table of events has the event's log line.
