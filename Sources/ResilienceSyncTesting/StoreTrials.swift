@@ -324,6 +324,19 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     _ = try await stage.store.discard(nil)
                     try await stage.requireHeads(["a3"], "the last that blocked is discarded")
                 },
+                StoreTrial("a dead mutation blocks its lane although a later one was delivered, until it is gone") {
+                    stage in
+                    try await stage.append(["a1", "a2"].map { .trial($0) })
+                    let positions = try await stage.pending().map(\.position)
+                    // As one batch is answered.
+                    try await stage.apply([
+                        .parked(positions[0], error: "x", rest: .block), .acknowledged(positions[1]),
+                    ])
+                    try await stage.append([.trial("a3")])
+                    try await stage.requireHeads([], "the lane is blocked by one that is overtaken")
+                    _ = try await stage.store.discard([positions[0]])
+                    try await stage.requireHeads(["a3"], "the one that blocked is discarded")
+                },
                 StoreTrial("one behind the head is set aside") { stage in
                     try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)

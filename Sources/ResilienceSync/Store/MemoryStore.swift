@@ -16,6 +16,8 @@ public final class MemoryStore: MutationStore {
 
     private let state = Locked(State())
 
+    var table: MemoryTable { state.withLock { $0.table } }
+
     /// Creates an empty store.
     public init() {}
 

@@ -5,10 +5,10 @@
 #endif
 
 /// The content of a ``MemoryStore``, with everything that is read in order kept in order.
-struct MemoryTable {
+struct MemoryTable: Equatable {
     enum Status { case pending, dead, blocking }
 
-    struct Entry {
+    struct Entry: Equatable {
         var stored: StoredMutation
         var status = Status.pending
         /// The number of its death, while it is dead: of two mutations, the one that died first has the lower number.
@@ -19,7 +19,7 @@ struct MemoryTable {
         fileprivate var canBeOvertaken: Bool { status != .pending && !stored.isOvertaken }
     }
 
-    private struct Lane {
+    private struct Lane: Equatable {
         var pending = SortedPositions()
         /// The pending positions that are attempted.
         var attempted = SortedPositions()
@@ -50,6 +50,14 @@ struct MemoryTable {
     private(set) var lastPosition: Int64 = 0
     /// The entries before ``atomically(_:)`` began; nil outside of it.
     private var before: [Int64: Entry?]?
+
+    /// The same entries in an empty table. Whatever differs was left behind by entries that are gone.
+    var rebuilt: MemoryTable {
+        var table = MemoryTable()
+        for (position, entry) in entries { table.put(entry, at: position) }
+        (table.lastDeath, table.latestDate, table.lastPosition) = (lastDeath, latestDate, lastPosition)
+        return table
+    }
 
     func pending(_ position: Int64) -> Entry? { entries[position].flatMap { $0.status == .pending ? $0 : nil } }
 

@@ -1,8 +1,12 @@
 /// Positions in order, in chunks, so that a change moves one chunk instead of all positions after it.
-struct SortedPositions {
+struct SortedPositions: Equatable {
     private static let chunkSize = 512
 
     private var chunks: [[Int64]] = []
+
+    static func == (first: SortedPositions, second: SortedPositions) -> Bool {
+        first.chunks.joined().elementsEqual(second.chunks.joined())
+    }
 
     var isEmpty: Bool { chunks.isEmpty }
     var first: Int64? { chunks.first?.first }
