@@ -764,12 +764,16 @@ func support(_ sites: [Site]) throws -> String {
 
         say(row("source", "changes", "noticed", "survived", "by time", "skipped", "not tried"))
         let minutes = ProcessInfo.processInfo.environment["MINUTES"].flatMap { Double($0) }
+        let wanted = try ProcessInfo.processInfo.environment["ONLY"].map { path in
+            Set(try String(contentsOf: URL(filePath: path), encoding: .utf8).split(separator: "\n").map(String.init))
+        }
         let deadline = minutes.map { Date() + $0 * 60 } ?? .distantFuture
         var untried: Set<String> = []
         var survivors: [Mutant] = []
         var late: [(Mutant, [Stage])] = []
         for (path, first, last) in chosen {
             let mutants = sites.filter { $0.source == path }.flatMap(\.mutants)
+                .filter { wanted?.contains($0.key) ?? true }
             if mutants.isEmpty || Date() > deadline {
                 untried.formUnion(mutants.map(\.key))
                 say(row(path.name, "\(mutants.count)", "", "", "", "", "\(mutants.count)"))
@@ -803,7 +807,7 @@ func support(_ sites: [Site]) throws -> String {
         for site in skipped { say("does not compile: \(site.key)") }
 
         let unanswered = survivors.filter { !answered.contains($0.key) }
-        let stale = answered.subtracting(survivors.map(\.key)).subtracting(untried)
+        let stale = answered.subtracting(survivors.map(\.key)).subtracting(untried).filter { wanted?.contains($0) ?? true }
         say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
         for mutant in unanswered { say("survives: \(mutant.shown)") }
         for key in stale.sorted() { say("answers no survivor: \(key)") }
