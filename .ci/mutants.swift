@@ -116,10 +116,10 @@ let machines = [
 /// What is around the machines, in the same way: shells, glue, the testing kit.
 let shells = [
     (
-        "Sources/Resilience/Pipeline/Driver.swift", "Driver(Walk)?Tests|RefusedLaterTests|VerdictAndCancellationTests",
+        "Sources/Resilience/Pipeline/Driver.swift", "Driver(Walk)?Tests|RejectedLaterTests|VerdictAndCancellationTests",
         ""
     ),
-    ("Sources/Resilience/Pipeline/Frame.swift", "Driver(Walk)?Tests|RefusedLaterTests", ""),
+    ("Sources/Resilience/Pipeline/Frame.swift", "Driver(Walk)?Tests|RejectedLaterTests", ""),
     ("Sources/Resilience/Pipeline/Node.swift", "PipelineCompositionTests|DriverTests", shipped),
     ("Sources/Resilience/Pipeline/PolicyTraits.swift", "PipelineDescriptionTests", ""),
     (
@@ -179,11 +179,11 @@ let shells = [
     ("Sources/Resilience/Timeout/TimeoutRace.swift", "TimeoutTests|TimeoutCancellationTests", "\(shipped)/timeout"),
     ("Sources/Resilience/Timeout/AbandoningTimeout.swift", "AbandoningTimeoutTests", ""),
     (
-        "Sources/Resilience/Retry/Retry.swift", "Retry(Hook|Cancellation|Budget)?Tests|RefusedLaterTests",
+        "Sources/Resilience/Retry/Retry.swift", "Retry(Hook|Cancellation|Budget)?Tests|RejectedLaterTests",
         "\(shipped)/retry"
     ),
     (
-        "Sources/Resilience/Retry/RetrySlot.swift", "Retry(Hook|Cancellation|Budget)?Tests|RefusedLaterTests",
+        "Sources/Resilience/Retry/RetrySlot.swift", "Retry(Hook|Cancellation|Budget)?Tests|RejectedLaterTests",
         "\(shipped)/retry"
     ),
     ("Sources/Resilience/Retry/RetryBudget.swift", "RetryBudgetTests", "\(shipped)/retryBudgets"),
@@ -807,7 +807,9 @@ func support(_ sites: [Site]) throws -> String {
         for site in skipped { say("does not compile: \(site.key)") }
 
         let unanswered = survivors.filter { !answered.contains($0.key) }
-        let stale = answered.subtracting(survivors.map(\.key)).subtracting(untried).filter { wanted?.contains($0) ?? true }
+        let stale = answered.subtracting(survivors.map(\.key)).subtracting(untried).filter {
+            wanted?.contains($0) ?? true
+        }
         say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
         for mutant in unanswered { say("survives: \(mutant.shown)") }
         for key in stale.sorted() { say("answers no survivor: \(key)") }

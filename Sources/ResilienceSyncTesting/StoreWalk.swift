@@ -61,7 +61,7 @@ struct StoreWalk<Store: MutationStore> {
         let rules = AppendRules(
             maxCount: Bool.random(using: &random) ? nil : Int.random(in: 1...12, using: &random),
             maxBytes: Bool.random(using: &random) ? nil : Int.random(in: 1...20, using: &random),
-            overflow: Bool.random(using: &random) ? .refuse : .dropOldest, coalescing: coalescing[0])
+            overflow: Bool.random(using: &random) ? .reject : .dropOldest, coalescing: coalescing[0])
         history.append("append \(mutations.map { "\($0.id) (\($0.operation?.rawValue ?? "-"))" })")
 
         let expected = await result { try model.append(mutations, rules, date) }

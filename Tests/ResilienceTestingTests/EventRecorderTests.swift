@@ -80,11 +80,11 @@ import Testing
         let pipeline = Pipeline("p", observers: PolicyObservers(ofPipeline)) { throttle }
         try await pipeline.run {}
         await #expect(throws: Throttled.self) { try await pipeline.run {} }
-        #expect(recorder.events(of: Throttle.Event.self) == [.refused(retryAfter: .seconds(1))])
+        #expect(recorder.events(of: Throttle.Event.self) == [.rejected(retryAfter: .seconds(1))])
         #expect(
             ofPipeline.events.map(\.description) == [
                 "[p/call] attempt 1 succeeded after 0 s", "[p/call] succeeded after 0 s, 1 attempt",
-                "[p/throttle] refusing call (retry in 1 s)", "[p/call] rejected after 0 s, 0 attempts",
+                "[p/throttle] rejecting call (retry in 1 s)", "[p/call] rejected after 0 s, 0 attempts",
             ])
     }
 

@@ -79,7 +79,7 @@ final class World: Sendable {
             "\(key)",
             circuit: ThreeStateCircuit(
                 tripping: rule, openFor: .constant(.milliseconds(20)).jittered(), probes: 2, closing: .successes(2),
-                probeLease: .milliseconds(100), excess: key % 2 == 0 ? .refused : .waits(upTo: .milliseconds(10)),
+                probeLease: .milliseconds(100), excess: key % 2 == 0 ? .rejected : .waits(upTo: .milliseconds(10)),
                 ramp: key % 5 == 0 ? .milliseconds(20) : .zero))
     }
     private let budget = RetryBudget.tokens()
@@ -144,7 +144,7 @@ final class World: Sendable {
             try await pipeline(key).run(options: options) { try await operate(key, &random) }
             note("returned")
         } catch let error as any Rejection {
-            note("refused: \(type(of: error))")
+            note("rejected: \(type(of: error))")
         } catch {
             note(Task.isCancelled ? "cancelled" : "failed: \(type(of: error))")
         }

@@ -2,7 +2,7 @@ import Resilience
 
 extension Calls {
     /// Every case, the floors beside what they are the floor of.
-    public static var all: [Calls] { floors + singles + stacks + refusals + contended }
+    public static var all: [Calls] { floors + singles + stacks + rejections + contended }
 
     private static var floors: [Calls] {
         [
@@ -90,18 +90,18 @@ extension Calls {
         ]
     }
 
-    private static var refusals: [Calls] {
+    private static var rejections: [Calls] {
         let open = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(100_000))
         try? open.acquire().complete(.transient)
         let shut = Throttle("gate", limit: .unlimited, holdOnThrottled: true)
         shut.hold(for: .seconds(100_000))
         return [
-            Calls("breaker, open", refusedBy: Pipeline { open }),
-            Calls("throttle, shut", refusedBy: Pipeline { shut }),
+            Calls("breaker, open", rejectedBy: Pipeline { open }),
+            Calls("throttle, shut", rejectedBy: Pipeline { shut }),
             Calls("bulkhead, full") { count in
                 let full = Bulkhead(limit: 1)
                 let permit = try full.acquire()
-                try await Calls("", refusedBy: Pipeline { full }).make(count)
+                try await Calls("", rejectedBy: Pipeline { full }).make(count)
                 permit.complete(.success)
             },
         ]
@@ -124,7 +124,7 @@ extension Calls {
         ]
     }
 
-    /// A throttle that never refuses.
+    /// A throttle that never rejects.
     private static var ample: Throttle { Throttle(limit: .perSecond(1_000_000_000, burst: 1_000_000_000)) }
 
     private static func four(_ breaker: CircuitBreaker = CircuitBreaker()) -> Pipeline {

@@ -24,10 +24,10 @@ public struct Calls: Sendable {
         }
     }
 
-    /// Calls that the pipeline refuses, each caught.
-    init(_ name: String, refusedBy pipeline: Pipeline) {
+    /// Calls that the pipeline rejects, each caught.
+    init(_ name: String, rejectedBy pipeline: Pipeline) {
         let stored = Stored(pipeline)
-        self.init(name) { count in await stored.beRefused(count) }
+        self.init(name) { count in await stored.beRejected(count) }
     }
 
     /// The floor: the operation called with nothing around it.
@@ -60,11 +60,11 @@ private final class Stored: Sendable {
     }
 
     @inline(never)
-    func beRefused(_ count: Int) async {
+    func beRejected(_ count: Int) async {
         for number in 0..<count {
             do {
                 _ = try await pipeline.run { number }
-                preconditionFailure("not refused")
+                preconditionFailure("not rejected")
             } catch {}
         }
     }

@@ -156,16 +156,16 @@ public final class Bulkhead: Policy {
             call.emit(Event.queued, from: name, to: observers)
             // Never nil: `.queue` makes a waiter.
             return .park(waiter!, until: waitEnds)
-        case .refuse:
-            return refuse(.full, estimate, &call)
+        case .reject:
+            return reject(.full, estimate, &call)
         case .tooLate:
-            return refuse(.turnTooLate, estimate, &call)
+            return reject(.turnTooLate, estimate, &call)
         }
     }
 
     /// The wait has ended: the call has a permit, its time is over, or another call has taken its place.
     private func askAgain(_ ticket: UInt64, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-        let (refusal, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
+        let (rejection, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
                 return (.waitedTooLong, state.machine.estimatedWait)
@@ -173,17 +173,17 @@ public final class Bulkhead: Policy {
             guard state.machine.learnsOfDisplacement(ticket) else { return (nil, nil) }
             return (.displaced, state.machine.estimatedWait)
         }
-        if let refusal {
+        if let rejection {
             BulkheadSlot.outside.write(to: &slot)
-            return refuse(refusal, estimate, &call)
+            return reject(rejection, estimate, &call)
         }
         (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
         return .proceed
     }
 
-    private func refuse(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout PolicyCall) -> PolicyEntry {
-        call.emit(Event.refused(reason), from: name, to: observers)
-        return .refuse(
+    private func reject(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout PolicyCall) -> PolicyEntry {
+        call.emit(Event.rejected(reason), from: name, to: observers)
+        return .reject(
             BulkheadFull(bulkhead: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
     }
 

@@ -4,7 +4,7 @@ extension Bulkhead {
         /// All permits are in use; the call waits in the queue.
         case queued
         /// The call was rejected, for this reason.
-        case refused(BulkheadFull.Reason)
+        case rejected(BulkheadFull.Reason)
         /// ``Bulkhead/setLimit(_:)`` has changed how many calls may run at the same time.
         case limitChanged(from: Int, to: Int)
         /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
@@ -13,7 +13,7 @@ extension Bulkhead {
         public var kind: String {
             switch self {
             case .queued: "queued"
-            case .refused: "refused"
+            case .rejected: "rejected"
             case .limitChanged: "limitChanged"
             case .queueChanged: "queueChanged"
             }
@@ -22,10 +22,10 @@ extension Bulkhead {
         public var description: String {
             switch self {
             case .queued: "full, call queued"
-            case .refused(.full): "full, queue full, refusing call"
-            case .refused(.turnTooLate): "turn would come too late, refusing call"
-            case .refused(.waitedTooLong): "waited too long, refusing call"
-            case .refused(.displaced): "lost its place in the queue, refusing call"
+            case .rejected(.full): "full, queue full, rejecting call"
+            case .rejected(.turnTooLate): "turn would come too late, rejecting call"
+            case .rejected(.waitedTooLong): "waited too long, rejecting call"
+            case .rejected(.displaced): "lost its place in the queue, rejecting call"
             case .limitChanged(let old, let new): "limit \(old) → \(new)"
             case .queueChanged(let old, let new): "queue \(old) → \(new)"
             }

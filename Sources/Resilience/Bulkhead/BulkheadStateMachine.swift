@@ -47,7 +47,7 @@ struct BulkheadStateMachine: Sendable {
         /// The call waits with this ticket. It has taken the place of the displaced ticket, if there is one.
         case queue(ticket: UInt64, displacing: UInt64? = nil)
         /// The queue is full, and the new call's turn would not come before that of the last in it.
-        case refuse
+        case reject
         /// The call would wait in vain.
         case tooLate
     }
@@ -68,7 +68,7 @@ struct BulkheadStateMachine: Sendable {
         let priority = order == .byPriority ? priority : .normal
         let isFull = queued >= queueLimit
         if isFull {
-            guard mayDisplace, comesBeforeLast(priority) else { return .refuse }
+            guard mayDisplace, comesBeforeLast(priority) else { return .reject }
         }
         // The next permit may come at any moment: only the calls ahead are sure to take time.
         guard patience > 0, wait(behind: ahead(of: priority)) ?? 0 <= patience else { return .tooLate }

@@ -31,7 +31,7 @@ struct Circuit: Sendable {
         /// observing.
         case allow(
             generation: UInt64, ticket: UInt64, began: MonotonicInstant? = nil, wouldOpen: Bool = false, Transition?)
-        case refuse(retryAfter: Duration?, Transition?)
+        case reject(retryAfter: Duration?, Transition?)
         /// The call waits until this instant at the latest. It asks again when the lease ends, or when it is woken.
         case wait(until: MonotonicInstant, leaseEnds: MonotonicInstant)
     }
@@ -74,7 +74,7 @@ struct Circuit: Sendable {
         asCheck: Bool = false
     ) -> Admission {
         switch mode {
-        case .isolated: return .refuse(retryAfter: nil, nil)
+        case .isolated: return .reject(retryAfter: nil, nil)
         case .disabled: return .allow(generation: generation, ticket: 0, nil)
         case .observing where !machine.needs.contains(.calls): return .allow(generation: generation, ticket: 0, nil)
         case .observing:
@@ -88,14 +88,14 @@ struct Circuit: Sendable {
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
         if checksHealth, !asCheck, machine.wantsProbe(at: max(latest, now)) {
             latest = max(latest, now)
-            return .refuse(retryAfter: nil, nil)
+            return .reject(retryAfter: nil, nil)
         }
         let (admission, transition) = change(at: now) { machine, now in machine.admit(at: now, using: generator) }
         return switch admission {
         case .allow(let ticket):
             .allow(
                 generation: generation, ticket: ticket, began: needs.contains(.calls) ? latest : nil, transition)
-        case .refuse(let retryAfter): .refuse(retryAfter: retryAfter, transition)
+        case .reject(let retryAfter): .reject(retryAfter: retryAfter, transition)
         case .wait(let limit, let leaseEnds): wait(upTo: limit, leaseEnds: leaseEnds, patience, at: now)
         }
     }
@@ -106,7 +106,7 @@ struct Circuit: Sendable {
     ) -> Admission {
         let latest = patience.latest ?? min(now + limit, patience.deadline)
         guard now < latest, patience.waiting < Self.maxWaiting else {
-            return .refuse(retryAfter: now.duration(to: leaseEnds), nil)
+            return .reject(retryAfter: now.duration(to: leaseEnds), nil)
         }
         return .wait(until: latest, leaseEnds: leaseEnds)
     }

@@ -33,20 +33,20 @@ public final class CircuitBreaker: Policy {
         var plan = Plan()
         var check = Check()
         /// The last rejection, made once for all callers that it holds for. Removed when anything changes.
-        var refusal: Refusal?
+        var rejection: StandingRejection?
 
         /// - Returns: Whether the state has changed.
         mutating func noteChange(from before: CircuitState) -> Bool {
             let after = circuit.state
             guard after != before else { return false }
-            refusal = nil
+            rejection = nil
             // `since` is unknown after a restore.
             watchers.note(CircuitTransition(from: before, to: after, time: circuit.since ?? circuit.latest))
             return true
         }
     }
 
-    struct Refusal {
+    struct StandingRejection {
         let until: MonotonicInstant?
         let reason: CircuitOpen.Reason
         let error: any Error
@@ -141,9 +141,9 @@ public final class CircuitBreaker: Policy {
 
     @inline(never) private func enterLocked(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (now, deadline) = (call.now, call.deadline)
-        if !call.isObserved(by: observers), let error = standingRefusal(at: now) {
+        if !call.isObserved(by: observers), let error = standingRejection(at: now) {
             slot = PolicySlot()
-            return .refuse(error)
+            return .reject(error)
         }
         let isObserved = call.isObserved(by: observers)
         let own = CircuitBreakerSlot(slot)
@@ -161,7 +161,7 @@ public final class CircuitBreaker: Policy {
                 parked = (state.line.join(waiter), waiter)
             }
             return Answer(
-                admission: admission, error: refusal(of: admission, at: now, &state), parked: parked,
+                admission: admission, error: rejection(of: admission, at: now, &state), parked: parked,
                 status: isObserved ? state.circuit.status(at: now) : nil)
         }
         switch answer.admission {
@@ -172,14 +172,14 @@ public final class CircuitBreaker: Policy {
             if wouldOpen { call.emit(Event.wouldOpen, from: name, to: observers) }
             call.emit(Event.allowed(status.state), from: name, to: observers)
             return .proceed
-        case .refuse(let retryAfter, let transition):
+        case .reject(let retryAfter, let transition):
             slot = PolicySlot()
             if let status = answer.status {
                 tell(transition, status, &call)
-                call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
+                call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: observers)
             }
             // Never nil for a rejection.
-            return .refuse(answer.error!)
+            return .reject(answer.error!)
         case .wait(let latest, let leaseEnds):
             // Never nil for a call that waits.
             let (ticket, waiter) = answer.parked!
@@ -198,27 +198,28 @@ public final class CircuitBreaker: Policy {
     }
 
     /// The last rejection, if the circuit has been open ever since and still is.
-    private func standingRefusal(at now: MonotonicInstant) -> (any Error)? {
+    private func standingRejection(at now: MonotonicInstant) -> (any Error)? {
         inner.withLock { state in
-            guard let refusal = state.refusal, refusal.reason == .open, let until = refusal.until, now < until else {
+            guard let rejection = state.rejection, rejection.reason == .open, let until = rejection.until, now < until
+            else {
                 return nil
             }
             state.circuit.latest = max(state.circuit.latest, now)
-            return refusal.error
+            return rejection.error
         }
     }
 
     /// The error of a rejection: the same one for as long as it is true, so that rejecting allocates nothing.
-    private func refusal(
+    private func rejection(
         of admission: Circuit.Admission, at now: MonotonicInstant, _ state: inout State
     ) -> (any Error)? {
-        guard case .refuse(let retryAfter, _) = admission else { return nil }
+        guard case .reject(let retryAfter, _) = admission else { return nil }
         let until = retryAfter.map { max(now, state.circuit.latest) + $0 }
         let reason: CircuitOpen.Reason =
             state.circuit.mode == .isolated ? .isolated : state.circuit.state == .open ? .open : .probing
-        if let last = state.refusal, last.until == until, last.reason == reason { return last.error }
+        if let last = state.rejection, last.until == until, last.reason == reason { return last.error }
         let error = CircuitOpen(breaker: name, reason: reason, until: until, on: ownCore.timeBase)
-        state.refusal = Refusal(until: until, reason: reason, error: error)
+        state.rejection = StandingRejection(until: until, reason: reason, error: error)
         return error
     }
 

@@ -9,7 +9,7 @@ extension CircuitBreaker {
         /// long.
         case opened(Int, of: Int?, for: Duration?)
         /// A call was rejected.
-        case refused(retryAfter: Duration?)
+        case rejected(retryAfter: Duration?)
         /// All probes are in flight; the call waits for them to end.
         case waiting
         /// The break is over; probes may be let through.
@@ -50,7 +50,7 @@ extension CircuitBreaker {
             case .allowed: "allowed"
             case .failure: "failure"
             case .opened: "opened"
-            case .refused: "refused"
+            case .rejected: "rejected"
             case .waiting: "waiting"
             case .halfOpened: "halfOpened"
             case .recovered: "recovered"
@@ -72,8 +72,8 @@ extension CircuitBreaker {
             case .opened(let failures, let limit, let length):
                 "threshold reached (\(Self.count(failures, limit))) → open\(Self.lasting(length))"
             case .tripped(let length): "opened by hand\(Self.lasting(length))"
-            case .refused(let retryAfter?): "open, refusing call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
-            case .refused(nil): "open, refusing call"
+            case .rejected(let retryAfter?): "open, rejecting call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
+            case .rejected(nil): "open, rejecting call"
             case .waiting: "half-open, call waits for the probe"
             case .halfOpened: "break over → half-open"
             case .recovered: "probe succeeded → closed (recovered)"

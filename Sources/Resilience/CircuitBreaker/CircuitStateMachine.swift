@@ -169,7 +169,7 @@ public enum CircuitAdmission: Sendable, Hashable {
     /// The call goes in. The ticket is the machine's own mark, for example the number of a probe.
     case allow(ticket: UInt64)
     /// The call is rejected. It should not come back before this time has passed; nil if unknown.
-    case refuse(retryAfter: Duration?)
+    case reject(retryAfter: Duration?)
     /// The call waits for the probes to end, for this long in all, and then asks again. It also asks again at
     /// `leaseEnds`, when a probe loses its place.
     case wait(upTo: Duration, leaseEnds: MonotonicInstant)

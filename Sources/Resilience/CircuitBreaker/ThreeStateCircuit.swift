@@ -19,7 +19,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     /// What happens to calls beyond the probes.
     public enum Excess: Sendable, Hashable {
         /// They are rejected.
-        case refused
+        case rejected
         /// They wait for the probes to end, for this long at most; above 0.
         case waits(upTo: Duration)
     }
@@ -76,7 +76,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard,
         probes: Int = 1, closing: ProbeRule = .successes(1), probeLease: Duration = .seconds(60),
-        excess: Excess = .refused, ramp: Duration = .zero
+        excess: Excess = .rejected, ramp: Duration = .zero
     ) {
         let checks = SettingChecks("ThreeStateCircuit")
         self.rule = rule
@@ -86,7 +86,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         self.probeLease = checks.aboveZero(probeLease, "probeLease")
         self.excess =
             switch excess {
-            case .refused: .refused
+            case .rejected: .rejected
             case .waits(let limit): .waits(upTo: checks.aboveZero(limit, "excess"))
             }
         self.ramp = checks.notNegative(ramp, "ramp").saturatedNanoseconds
@@ -121,14 +121,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case .closed:
             return admitWatched(at: now, using: generator)
         case .open(let until):
-            return .refuse(retryAfter: now.duration(to: until))
+            return .reject(retryAfter: now.duration(to: until))
         case .halfOpen(var round):
             round.probes.removeAll { $0.leaseEnds <= now }
             guard hasRoom(for: round) else {
                 // Never nil: a round that is not decided and has no probe in flight has room.
                 let leaseEnds = round.probes.map(\.leaseEnds).min()!
                 return switch excess {
-                case .refused: .refuse(retryAfter: now.duration(to: leaseEnds))
+                case .rejected: .reject(retryAfter: now.duration(to: leaseEnds))
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: leaseEnds)
                 }
             }
@@ -140,7 +140,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             phase = .ramp(since: start, credit: more < ramp ? more : more - ramp)
-            return more < ramp ? .refuse(retryAfter: nil) : admitWatched(at: now, using: generator)
+            return more < ramp ? .reject(retryAfter: nil) : admitWatched(at: now, using: generator)
         }
     }
 

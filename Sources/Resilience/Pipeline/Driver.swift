@@ -7,10 +7,10 @@ extension Segment {
             switch frame.withSlot(index, { enter(at: index, &call, &$0) }) {
             case .proceed:
                 index += 1
-            case .refuse(let error):
+            case .reject(let error):
                 frame.open = index
-                let refusal = PolicyOutcome(.rejected, error: error)
-                return walkOut(&call, &frame, frame.rounds == 0 ? refusal : frame.leave(index, with: refusal))
+                let rejection = PolicyOutcome(.rejected, error: error)
+                return walkOut(&call, &frame, frame.rounds == 0 ? rejection : frame.leave(index, with: rejection))
             case .sleep(let deadline):
                 return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.last)
             case .park(let waiter, let deadline):

@@ -16,7 +16,7 @@
 ///   same slot: that is still the same entry.
 /// - Each entry is matched by **exactly one** ``exit(_:_:_:)``, whatever happened inside: the operation ended, a policy
 ///   further in rejected the call, or the call was cancelled while it slept or was parked. Only an entry that ends with
-///   `.refuse` has no exit.
+///   `.reject` has no exit.
 /// - After an exit that answered `.again`, the call enters again, with the same slot. If it is cancelled before that,
 ///   ``abandon(_:_:)`` is called, and nothing else. If that further attempt is rejected, by the policy itself or by one
 ///   further in whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
@@ -101,7 +101,7 @@ public enum PolicyEntry {
     /// Let the call in.
     case proceed
     /// Reject the call with this error. No exit of this policy follows.
-    case refuse(any Error)
+    case reject(any Error)
     /// Wait until this instant, then call ``Policy/enter(_:_:)`` again with the same slot.
     case sleep(until: MonotonicInstant)
     /// Wait until the policy resumes the waiter, or until this instant if that is earlier, then call

@@ -55,7 +55,7 @@ extension Policy {
         switch enter(&call, &slot) {
         case .proceed:
             return PolicyPermit(self, core, options, slot)
-        case .refuse(let error):
+        case .reject(let error):
             throw error
         case .sleep(let instant):
             let retryAfter = call.now.duration(to: instant)

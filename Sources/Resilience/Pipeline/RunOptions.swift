@@ -19,12 +19,12 @@
     /// Above 1 for work that was begun before, in another call or before a restart: the attempts before it count
     /// towards a ``Retry``'s limits.
     public var firstAttempt: Int {
-        didSet { if firstAttempt < 1 { firstAttempt = Self.refused(firstAttempt, "firstAttempt", atLeast: 1) } }
+        didSet { if firstAttempt < 1 { firstAttempt = Self.rejected(firstAttempt, "firstAttempt", atLeast: 1) } }
     }
 
     /// What the call takes of a ``Throttle``'s rate, in calls, 0 or more. 1 by default.
     public var cost: Int {
-        didSet { if cost < 0 { cost = Self.refused(cost, "cost", atLeast: 0) } }
+        didSet { if cost < 0 { cost = Self.rejected(cost, "cost", atLeast: 0) } }
     }
 
     /// The call's place in the queue of a ``Bulkhead`` that is ordered by priority. ``CallPriority/normal`` by default.
@@ -49,15 +49,15 @@
         isIdempotent: Bool? = nil
     ) {
         self.deadline = deadline
-        self.firstAttempt = firstAttempt >= 1 ? firstAttempt : Self.refused(firstAttempt, "firstAttempt", atLeast: 1)
-        self.cost = cost >= 0 ? cost : Self.refused(cost, "cost", atLeast: 0)
+        self.firstAttempt = firstAttempt >= 1 ? firstAttempt : Self.rejected(firstAttempt, "firstAttempt", atLeast: 1)
+        self.cost = cost >= 0 ? cost : Self.rejected(cost, "cost", atLeast: 0)
         self.priority = priority
         self.isIdempotent = isIdempotent
     }
 }
 
 extension RunOptions {
-    @usableFromInline static func refused(_ value: Int, _ parameter: String, atLeast least: Int) -> Int {
+    @usableFromInline static func rejected(_ value: Int, _ parameter: String, atLeast least: Int) -> Int {
         SettingChecks("RunOptions").atLeast(least, value, parameter)
     }
 }

@@ -62,16 +62,16 @@ extension PolicyRegistry {
     /// Gives a key's value its present settings, and again if they change meanwhile.
     /// - Returns: false if the value can't go on with them, or if a check has found an invalid setting.
     private func bringUpToDate(_ key: Key) -> Bool {
-        var refused: UInt64?
+        var rejected: UInt64?
         while let outdated = table.withLock({ $0.outdated(key) }) {
-            if outdated.settings == refused { return false }
+            if outdated.settings == rejected { return false }
             let other = outdated.make()
             guard SettingChecks.mayChange else { return false }
             if let changed = outdated.value.reconfigured(like: other) {
                 // Only a plain value is replaced by another one; an object has changed itself.
                 _ = table.withLock { $0.update(key, outdated, to: changed) }
             } else {
-                refused = outdated.settings
+                rejected = outdated.settings
             }
         }
         return true

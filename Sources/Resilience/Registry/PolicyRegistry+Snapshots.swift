@@ -5,7 +5,7 @@ extension PolicyRegistry where Value == CircuitBreaker {
     /// ```swift
     /// try JSONEncoder().encode(breakers.snapshots()).write(to: file)
     /// let stored = try JSONDecoder().decode([String: CircuitSnapshot].self, from: Data(contentsOf: file))
-    /// let refused = breakers.restore(stored)
+    /// let rejected = breakers.restore(stored)
     /// ```
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
     public func snapshots(wallClock: Int64 = WallClock.milliseconds) -> [Key: CircuitSnapshot] {

@@ -130,7 +130,7 @@ public struct Retry: Policy {
         // The notes are in the slot only during a wait for another round.
         let notes = configuration.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
-        if failure.isRefusal { own.noteRefusal() }
+        if failure.isRejection { own.noteRejection() }
         if outcome.verdict == .rejected, let budget = configuration.budget {
             // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)
@@ -166,7 +166,7 @@ public struct Retry: Policy {
             return giveUp(reason, &call, &own, failure, notes)
         case .notMine:
             if outcome.verdict == .rejected, own.rounds > 1 {
-                return giveUp(.refused, &call, &own, failure, notes)
+                return giveUp(.rejected, &call, &own, failure, notes)
             }
             // A policy further out may begin another round, and this retry then starts anew.
             own = RetrySlot(PolicySlot())
@@ -178,11 +178,12 @@ public struct Retry: Policy {
         _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout PolicyCall, _ own: RetrySlot
     ) -> RetryStateMachine.Decision {
         let rule = failure.verdict == .cancelled ? nil : configuration.rules?(failure)
-        let refusedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
+        let rejectedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
         let start = configuration.hasMaxElapsed ? own.began : .distantFuture
         var generator = configuration.generator
         return machine.failed(
-            failure.verdict, rule: rule, refusedFor: refusedFor, isIdempotent: call.options.isIdempotent, at: call.now,
+            failure.verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: call.options.isIdempotent,
+            at: call.now,
             since: start, deadline: call.deadline, configuration, using: &generator)
     }
 
@@ -190,7 +191,7 @@ public struct Retry: Policy {
         _ reason: GivingUp, _ call: inout PolicyCall, _ own: inout RetrySlot, _ failure: RetryFailure,
         _ notes: RetrySlot.Notes?
     ) -> PolicyExit {
-        let attempts = failure.attempt - own.refusals
+        let attempts = failure.attempt - own.rejections
         own = RetrySlot(PolicySlot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }

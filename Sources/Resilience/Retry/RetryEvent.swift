@@ -40,7 +40,7 @@ extension Retry {
         /// effect.
         case notIdempotent
         /// A policy rejected a further attempt, for example an open circuit.
-        case refused
+        case rejected
 
         public var description: String {
             switch self {
@@ -50,7 +50,7 @@ extension Retry {
             case .elapsedTooLong: "too much time has passed"
             case .budgetExhausted: "the retry budget is exhausted"
             case .notIdempotent: "it must not be done twice, and may have been done"
-            case .refused: "a further attempt was refused"
+            case .rejected: "a further attempt was rejected"
             }
         }
     }

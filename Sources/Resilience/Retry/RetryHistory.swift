@@ -19,7 +19,7 @@ public struct RetryFailure: Sendable {
     }
 
     /// Whether a policy rejected the attempt: it did not run.
-    var isRefusal: Bool { verdict == .rejected && error != nil }
+    var isRejection: Bool { verdict == .rejected && error != nil }
 }
 
 /// The failed attempts of one call in order: the first eight, the last eight, and how many there were.
@@ -46,7 +46,7 @@ public struct RetryHistory: Sendable {
     /// - Parameter failure: The attempt that failed after those added before.
     public mutating func append(_ failure: RetryFailure) {
         count += 1
-        if !failure.isRefusal { attempts += 1 }
+        if !failure.isRejection { attempts += 1 }
         guard first.count == Self.limit else { return first.append(failure) }
         if last.count == Self.limit { last.removeFirst() }
         last.append(failure)

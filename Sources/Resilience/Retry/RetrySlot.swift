@@ -18,21 +18,21 @@ struct RetrySlot {
     @inline(__always) init(_ slot: PolicySlot) { self.slot = slot }
 
     private static let round: UInt64 = 1 << 2
-    private static let refusal: UInt64 = 1 << 42
+    private static let rejection: UInt64 = 1 << 42
 
     @inline(__always) static func beginRound(_ slot: inout PolicySlot) { slot.first &+= round }
 
     /// Whether this is the first round, with no withdrawal and no rejection.
     @inline(__always) static func isFirstRound(_ slot: PolicySlot) -> Bool { slot.first == round }
 
-    var rounds: Int { Int(slot.first % Self.refusal / Self.round) }
+    var rounds: Int { Int(slot.first % Self.rejection / Self.round) }
 
     func attempt(_ options: RunOptions) -> Int { options.firstAttempt.saturatingAdding(rounds - 1) }
 
-    var refusals: Int { Int(slot.first / Self.refusal) }
+    var rejections: Int { Int(slot.first / Self.rejection) }
 
-    mutating func noteRefusal() {
-        let (sum, overflow) = slot.first.addingReportingOverflow(Self.refusal)
+    mutating func noteRejection() {
+        let (sum, overflow) = slot.first.addingReportingOverflow(Self.rejection)
         if !overflow { slot.first = sum }
     }
 

@@ -20,10 +20,10 @@ struct RetryStateMachine: Equatable {
     /// An attempt failed.
     /// - Parameters:
     ///   - rule: What the user's rules decided about this failure; nil for nothing.
-    ///   - refusedFor: The wait named by the policy that rejected the attempt.
+    ///   - rejectedFor: The wait named by the policy that rejected the attempt.
     ///   - start: When the first attempt began; used only if `maxElapsed` is set.
     mutating func failed(
-        _ verdict: Verdict, rule: Retry.Decision? = nil, refusedFor: Duration? = nil, isIdempotent: Bool? = nil,
+        _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, isIdempotent: Bool? = nil,
         at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture, deadline: MonotonicInstant,
         _ configuration: RetryConfiguration,
         using generator: inout some RandomNumberGenerator
@@ -34,7 +34,7 @@ struct RetryStateMachine: Equatable {
             return .giveUp(.attemptsExhausted)
         }
 
-        let named = max(verdict.retryAfter ?? .zero, refusedFor ?? .zero)
+        let named = max(verdict.retryAfter ?? .zero, rejectedFor ?? .zero)
         let floor = named.saturatedNanoseconds
         guard floor <= configuration.retryAfterCeiling else { return .giveUp(.retryAfterTooLong) }
         let delay = backoff.delayInNanoseconds(

@@ -129,8 +129,8 @@ public final class Throttle: Policy {
             return .park(waiter!, until: until)
         case .reject(let retryAfter):
             slot = PolicySlot()
-            call.emit(Event.refused(retryAfter: retryAfter), from: name, to: observers)
-            return .refuse(Throttled(throttle: name, retryAfter: retryAfter))
+            call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: observers)
+            return .reject(Throttled(throttle: name, retryAfter: retryAfter))
         }
     }
 
@@ -239,7 +239,7 @@ public final class Throttle: Policy {
     public var description: String {
         let limit = state.withLock { $0.limit }
         let maxWait = configuration.maxWait
-        let wait = maxWait == .zero ? "refuses at once" : "waits up to \(maxWait.text)"
+        let wait = maxWait == .zero ? "rejects at once" : "waits up to \(maxWait.text)"
         return "\(name): \(limit), \(wait)\(configuration.holdBackoff == nil ? "" : ", held by 429")"
     }
 }

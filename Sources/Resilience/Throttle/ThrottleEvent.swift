@@ -2,21 +2,21 @@ extension Throttle {
     /// What a throttle tells its observers.
     public enum Event: PolicyEventDetail, Equatable {
         /// A call was rejected; its turn would come after this time, nil if never.
-        case refused(retryAfter: Duration?)
+        case rejected(retryAfter: Duration?)
         /// The other side asked for fewer calls: all calls are held for this time.
         case held(for: Duration)
 
         public var kind: String {
             switch self {
-            case .refused: "refused"
+            case .rejected: "rejected"
             case .held: "held"
             }
         }
 
         public var description: String {
             switch self {
-            case .refused(let retryAfter?): "refusing call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
-            case .refused(nil): "refusing call"
+            case .rejected(let retryAfter?): "rejecting call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
+            case .rejected(nil): "rejecting call"
             case .held(let length): "rate limited → holding all calls for \(length.text)"
             }
         }

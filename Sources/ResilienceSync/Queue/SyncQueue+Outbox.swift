@@ -53,7 +53,7 @@
 
         /// Later appends have observers of their own.
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
-            isAppending && eventKind.tableName == SQLiteSchema.mutations
+            isAppending
         }
 
         func databaseDidChange(with event: DatabaseEvent) { hasChanged = true }

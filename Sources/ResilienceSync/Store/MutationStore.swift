@@ -274,7 +274,7 @@ public struct AppendRules: Sendable {
     /// What to do when a limit is reached.
     public enum Overflow: Sendable, Hashable {
         /// Nothing is added; the append throws ``SyncQueueError/full(count:bytes:)``.
-        case refuse
+        case reject
         /// The oldest pending mutations that were never attempted make room, except those that this append added or
         /// merged into. If they are not enough, nothing is added.
         case dropOldest
@@ -294,10 +294,10 @@ public struct AppendRules: Sendable {
     /// - Parameters:
     ///   - maxCount: The most pending mutations, 1 or more; nil, the default, for no limit.
     ///   - maxBytes: The most bytes of pending payloads, 1 or more; nil, the default, for no limit.
-    ///   - overflow: What to do when a limit is reached; `.refuse` by default.
+    ///   - overflow: What to do when a limit is reached; `.reject` by default.
     ///   - coalescing: What two mutations of one entity become; `.lastWriteWins` by default.
     public init(
-        maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .refuse,
+        maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .reject,
         coalescing: Coalescing = .lastWriteWins
     ) {
         let checks = SettingChecks("AppendRules")

@@ -161,13 +161,13 @@ struct Rounds: Policy {
     }
 }
 
-struct Refusing: Policy {
-    struct Refused: Rejection {
+struct Rejecting: Policy {
+    struct Rejected: Rejection {
         var retryAfter: Duration? { nil }
-        var description: String { "Refused." }
+        var description: String { "Rejected." }
     }
 
-    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .refuse(Refused()) }
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .reject(Rejected()) }
 }
 
 /// A policy that makes every call wait once.

@@ -5,7 +5,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
     struct Tally {
         var calls = 0
         var operations = 0
-        var refused = 0
+        var rejected = 0
         var cancelled = 0
         var problems: [String] = []
         /// What happened to which call, and when, in order.
@@ -91,7 +91,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
             note(number, "returns")
             end = .returned
         } catch {
-            if error is any Rejection { state.withLock { $0.refused += 1 } }
+            if error is any Rejection { state.withLock { $0.rejected += 1 } }
             note(number, "throws \(type(of: error))")
             end = .threw
         }

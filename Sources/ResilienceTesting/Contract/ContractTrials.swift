@@ -208,15 +208,15 @@ extension PolicyContract {
                     stage.requireEmpty()
                 }
             },
-            ContractTrial(name: "a refusal further in") { stage in
+            ContractTrial(name: "a rejection further in") { stage in
                 for _ in 0..<10 {
-                    _ = await stage.call(through: stage.pipeline(inside: [Refusing()]))
+                    _ = await stage.call(through: stage.pipeline(inside: [Rejecting()]))
                 }
                 let end = await stage.call()
-                stage.require(!end.failed, "after refusals further in, it lets no call through")
+                stage.require(!end.failed, "after rejections further in, it lets no call through")
             },
-            ContractTrial(name: "a refusal further out") { stage in
-                _ = await stage.call(through: stage.pipeline(outside: [Refusing()]))
+            ContractTrial(name: "a rejection further out") { stage in
+                _ = await stage.call(through: stage.pipeline(outside: [Rejecting()]))
             },
             ContractTrial(name: "cancelled while a policy further in waits") { stage in
                 await stage.inTask { task in

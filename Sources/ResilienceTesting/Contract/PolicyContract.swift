@@ -101,12 +101,12 @@ public struct ContractReport: Sendable, CustomStringConvertible {
     /// The number of operations begun.
     public fileprivate(set) var operations = 0
     /// The number of calls that the policy, or another policy of the trial, rejected.
-    public fileprivate(set) var refused = 0
+    public fileprivate(set) var rejected = 0
     /// The number of calls that were cancelled, however they ended.
     public fileprivate(set) var cancelled = 0
 
     public var description: String {
-        let counts = "\(calls) calls, \(operations) operations, \(refused) refused, \(cancelled) cancelled"
+        let counts = "\(calls) calls, \(operations) operations, \(rejected) rejected, \(cancelled) cancelled"
         return violations.isEmpty ? counts : violations.map { "\($0)\n" }.joined() + counts
     }
 
@@ -114,7 +114,7 @@ public struct ContractReport: Sendable, CustomStringConvertible {
         let tally = stage.tally
         calls += tally.calls
         operations += tally.operations
-        refused += tally.refused
+        rejected += tally.rejected
         cancelled += tally.cancelled
         for problem in tally.problems where !violations.contains(where: { $0.trial == trial && $0.problem == problem })
         {

@@ -2,7 +2,7 @@ import Foundation
 import Resilience
 import ResilienceTesting
 
-/// A breaker's stored snapshot: refused, with nothing changed, or a state that the breaker can go on from.
+/// A breaker's stored snapshot: rejected, with nothing changed, or a state that the breaker can go on from.
 package enum CircuitSnapshotOracle {
     /// - Parameter input: JSON.
     /// - Returns: whether a breaker of some kind went on from it.
@@ -42,7 +42,8 @@ package enum CircuitSnapshotOracle {
         do {
             try breaker.restore(snapshot, wallClock: wallClock)
         } catch {
-            try expect(breaker.status == before.0 && breaker.snapshot(wallClock: 0) == before.1, "refused, but changed")
+            try expect(
+                breaker.status == before.0 && breaker.snapshot(wallClock: 0) == before.1, "rejected, but changed")
             return false
         }
         let status = breaker.status

@@ -86,7 +86,7 @@ package enum MutationReaderOracle {
             scanner.skipSpace()
             try expect(scanner.isAtEnd == isJSON, "something follows a value, or seems to")
         } catch let malformed as JSONScanner.Malformed {
-            try expect(!isJSON, "JSON is refused: \(malformed)")
+            try expect(!isJSON, "JSON is rejected: \(malformed)")
             try expect((1...line.count + 1).contains(malformed.column), "column \(malformed.column)")
         }
     }

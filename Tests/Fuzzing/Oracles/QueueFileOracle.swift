@@ -3,7 +3,7 @@
     import GRDB
     import ResilienceSync
 
-    /// A queue's file with bytes changed: it is opened and works, or it is refused and left as it is.
+    /// A queue's file with bytes changed: it is opened and works, or it is rejected and left as it is.
     package enum QueueFileOracle {
         /// - Parameter input: the first byte says how to read the rest. 0: edits of a well file, three bytes each, of
         ///   which two say where, counting bytes that are not zero. 1: the same anywhere in the file. 2: the same, the
@@ -23,9 +23,9 @@
             } catch let error as SyncQueueError {
                 switch error {
                 case .unreadable, .newerSchema, .storeFailed: break
-                default: throw Finding("refused with \(error)")
+                default: throw Finding("rejected with \(error)")
                 }
-                try expect(try contents(of: folder) == before, "it is refused, and was changed: \(error)")
+                try expect(try contents(of: folder) == before, "it is rejected, and was changed: \(error)")
                 return false
             }
         }

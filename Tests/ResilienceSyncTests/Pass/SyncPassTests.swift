@@ -570,7 +570,7 @@ import Testing
 
         let third = Box<Task<SyncPass.Report, any Error>>()
         answer("bootstrap", nil)
-        applying.value = { [self] _ in
+        applying.value = { _ in
             guard third.value == nil else { return }
             third.value = Task.immediate { try await pass.run() }
             throw Refusal.gone

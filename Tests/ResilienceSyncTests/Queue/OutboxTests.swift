@@ -101,6 +101,21 @@
             await #expect(throws: SyncQueueError.self) { try await pass(fixture.queue(MemoryStore())).run() }
         }
 
+        @Test("an edit in the app's own transaction while a page is applied: the page is fetched again (P48)")
+        func editedMeanwhile() async throws {
+            let pass = SyncPass(queue) {
+                SyncPage("", cursor: 100)
+            } increment: {
+                SyncPage("", cursor: $0)
+            } apply: { [database, queue] _, pull in
+                _ = try await pull.unsent(among: ["a"])
+                try await database.write { _ = try queue.enqueue([Mutation("a1")], in: $0) }
+                try await queue.drain()
+            }
+            #expect(try await pass.run().end == .pulledInPart(cursor: 0))
+            #expect(fixture.server.ids == ["a1"])
+        }
+
         @Test("an empty list is nothing")
         func empty() async throws {
             let appended = try await database.write { [queue] db in try queue.enqueue([], in: db) }

@@ -89,7 +89,7 @@ import Testing
         try await queue.enqueue(Mutation.many(1000))
         for _ in 0..<5 { _ = try await queue.flush() }
         #expect(
-            fixture.recorder.count(CircuitBreaker.Event.self) { if case .refused = $0 { true } else { false } } == 1)
+            fixture.recorder.count(CircuitBreaker.Event.self) { if case .rejected = $0 { true } else { false } } == 1)
     }
 
     @Test("no faster than maxRate, from the first request on, with a server that never says 429")

@@ -134,7 +134,7 @@ import Testing
                 rules.maxCount = nil
                 rules.maxBytes = nil
             case .neverDrops:
-                rules.overflow = .refuse
+                rules.overflow = .reject
             case .dropsTheNewest where rules.overflow == .dropOldest:
                 let last = inner.pending(after: .min, limit: .max).last { !$0.isAttempted }
                 if let last, inner.totals().pending == rules.maxCount {

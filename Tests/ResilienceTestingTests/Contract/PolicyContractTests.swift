@@ -108,7 +108,7 @@ import Testing
             let blown = Locked(false)
 
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-                blown.withLock { $0 } ? .refuse(Blown()) : .proceed
+                blown.withLock { $0 } ? .reject(Blown()) : .proceed
             }
 
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -231,23 +231,23 @@ import Testing
         ] { await expect(PolicyContract { _ in Spoiler() }, problem, in: trial) }
     }
 
-    @Test("a policy that takes refusals further in for failures of what it guards is found")
+    @Test("a policy that takes rejections further in for failures of what it guards is found")
     func touchy() async {
         final class Touchy: Policy {
-            let refusals = Locked(0)
+            let rejections = Locked(0)
 
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-                refusals.withLock { $0 } > 5 ? .refuse(Failure(verdict: .rejected)) : .proceed
+                rejections.withLock { $0 } > 5 ? .reject(Failure(verdict: .rejected)) : .proceed
             }
 
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-                if outcome.verdict == .rejected { refusals.withLock { $0 += 1 } }
+                if outcome.verdict == .rejected { rejections.withLock { $0 += 1 } }
                 return .pass
             }
         }
         await expect(
-            PolicyContract { _ in Touchy() }, "after refusals further in, it lets no call through",
-            in: "a refusal further in")
+            PolicyContract { _ in Touchy() }, "after rejections further in, it lets no call through",
+            in: "a rejection further in")
     }
 
     @Test("a policy that gives out no permit by hand is found")
@@ -334,7 +334,7 @@ final class Leak: Policy {
             state.inside += 1
             return false
         }
-        if isFull { return .refuse(Full()) }
+        if isFull { return .reject(Full()) }
         slot.first = 1
         if way == .parked, slot.second == 0 {
             slot.second = 1

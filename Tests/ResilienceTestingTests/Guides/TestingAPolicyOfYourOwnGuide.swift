@@ -14,7 +14,7 @@ struct QuotaStateMachine: Hashable {
 
     enum Answer: Equatable {
         case go
-        case refuse(retryAfter: Duration)
+        case reject(retryAfter: Duration)
     }
 
     init(limit: Int, window: Duration) {
@@ -28,7 +28,7 @@ struct QuotaStateMachine: Hashable {
             windowNumber += 1
             windowEnds = now + window
         }
-        guard used < limit else { return .refuse(retryAfter: now.duration(to: windowEnds)) }
+        guard used < limit else { return .reject(retryAfter: now.duration(to: windowEnds)) }
         used += 1
         return .go
     }
@@ -57,8 +57,8 @@ final class Quota: Policy {
         case .go:
             slot.first = number
             return .proceed
-        case .refuse(let retryAfter):
-            return .refuse(QuotaUsedUp(retryAfter: retryAfter))
+        case .reject(let retryAfter):
+            return .reject(QuotaUsedUp(retryAfter: retryAfter))
         }
     }
 
@@ -77,11 +77,11 @@ struct QuotaUsedUp: Rejection {
     var machine = QuotaStateMachine(limit: 2, window: .seconds(60))
     let start = MonotonicInstant(nanoseconds: 0)
 
-    @Test("a third call in the window is refused, and told when the window ends")
+    @Test("a third call in the window is rejected, and told when the window ends")
     mutating func third() {
         #expect(machine.ask(at: start) == .go)
         #expect(machine.ask(at: start + .seconds(10)) == .go)
-        #expect(machine.ask(at: start + .seconds(20)) == .refuse(retryAfter: .seconds(40)))
+        #expect(machine.ask(at: start + .seconds(20)) == .reject(retryAfter: .seconds(40)))
         #expect(machine.ask(at: start + .seconds(60)) == .go)
     }
 }
@@ -162,8 +162,8 @@ struct QuotaModel: SequentialModel {
         try history.check(against: QuotaModel())
     }
 
-    @Test("a call that is refused further in does not use the quota up")
-    func refusedFurtherIn() async {
+    @Test("a call that is rejected further in does not use the quota up")
+    func rejectedFurtherIn() async {
         let clock = ManualClock()
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {

@@ -127,7 +127,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
             recorder.contains(
                 inOrder: [
                     CircuitBreaker.Event.failure(3, of: 3), .opened(3, of: 3, for: .seconds(60)),
-                    .refused(retryAfter: .seconds(60)),
+                    .rejected(retryAfter: .seconds(60)),
                 ]))
         #expect(recorder.count { $0 == CircuitBreaker.Event.opened(3, of: 3, for: .seconds(60)) } == 1)
     }
@@ -169,7 +169,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
         #expect(try await page.value == ["run"])
     }
 
-    @Test("a balance that is refused is asked for again with a new token, and that is tracked")
+    @Test("a balance that is rejected is asked for again with a new token, and that is tracked")
     func refreshes() async throws {
         let account = TestAccount()
         account.$token.reads.enqueue(.success("expired"))

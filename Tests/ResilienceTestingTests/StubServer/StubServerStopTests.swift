@@ -61,8 +61,8 @@
             await second.stop()
         }
 
-        @Test("a stopped server refuses connections")
-        func refused() async throws {
+        @Test("a stopped server rejects connections")
+        func rejected() async throws {
             let server = try await StubServer.start()
             await server.stop()
             await #expect(throws: SocketError.self) { try await Wire(to: server) }

@@ -15,9 +15,9 @@
         func answers() async throws {
             let server = try await StubServer.start([.status(429, headers: ["Retry-After": "1"])])
             server.enqueue(.status(200, body: "text"), .json(201, #"{"id":1}"#))
-            let refused = try await client.get(server.url)
-            #expect(refused.response.statusCode == 429 && refused.body.isEmpty)
-            #expect(refused.response.value(forHTTPHeaderField: "Retry-After") == "1")
+            let rejected = try await client.get(server.url)
+            #expect(rejected.response.statusCode == 429 && rejected.body.isEmpty)
+            #expect(rejected.response.value(forHTTPHeaderField: "Retry-After") == "1")
             #expect(try await client.get(server.url).body == Data("text".utf8))
             let json = try await client.get(server.url)
             #expect(json.response.statusCode == 201 && json.body == Data(#"{"id":1}"#.utf8))

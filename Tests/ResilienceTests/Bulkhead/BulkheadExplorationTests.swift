@@ -138,7 +138,7 @@ private struct ListedBulkhead: ExplorableMachine {
             case .byPriority: line.firstIndex { $0.priority < priority } ?? line.count
             }
         let mustDisplace = line.count >= queueLimit
-        if mustDisplace, place == line.count || !mayDisplace { return try require(answer, is: .refuse) }
+        if mustDisplace, place == line.count || !mayDisplace { return try require(answer, is: .reject) }
         if patience == 0 || Double(place) * Double(serviceTime ?? 0) / Double(limit) >= Double(patience) + 1 {
             return try require(answer, is: .tooLate)
         }

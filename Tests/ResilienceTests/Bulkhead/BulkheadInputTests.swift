@@ -2,7 +2,7 @@ import Resilience
 import Testing
 
 @Suite struct BulkheadInputTests {
-    @Test("a limit below one or a negative queue is refused, and the message says so")
+    @Test("a limit below one or a negative queue is rejected, and the message says so")
     func badConfiguration() async {
         let limit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Bulkhead(limit: 0)
@@ -18,7 +18,7 @@ import Testing
         #expect(text(wait).contains("maxWait is -1"))
     }
 
-    @Test("a limit below one or a negative queue is refused later too")
+    @Test("a limit below one or a negative queue is rejected later too")
     func badChange() async {
         let limit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             Bulkhead(limit: 1).setLimit(0)

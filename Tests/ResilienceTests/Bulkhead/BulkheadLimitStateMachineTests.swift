@@ -68,14 +68,14 @@ import Testing
         #expect(machine.arrive() == .queue(ticket: 3))
     }
 
-    @Test("a shorter queue refuses nobody who waits already, and a newcomer until it has room (P24)")
+    @Test("a shorter queue rejects nobody who waits already, and a newcomer until it has room (P24)")
     func shorterQueue() {
         var machine = busy(limit: 1, queue: 3, waiting: 3)
         machine.setQueueLimit(2)
         #expect(machine.queued == 3)
-        #expect(machine.arrive() == .refuse)
+        #expect(machine.arrive() == .reject)
         _ = machine.leave()
-        #expect(machine.arrive() == .refuse)
+        #expect(machine.arrive() == .reject)
         _ = machine.leave()
         #expect(machine.arrive() == .queue(ticket: 4))
     }
@@ -83,7 +83,7 @@ import Testing
     @Test("a longer queue has room at once")
     func longerQueue() {
         var machine = busy(limit: 1, queue: 0, waiting: 0)
-        #expect(machine.arrive() == .refuse)
+        #expect(machine.arrive() == .reject)
         machine.setQueueLimit(1)
         #expect(machine.arrive() == .queue(ticket: 1))
     }

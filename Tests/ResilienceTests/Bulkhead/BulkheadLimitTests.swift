@@ -59,7 +59,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a shorter queue refuses nobody who waits already, and newcomers until it has room (P24)")
+    @Test("a shorter queue rejects nobody who waits already, and newcomers until it has room (P24)")
     func shorterQueue() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 2)
         let inside = try bulkhead.acquire()

@@ -20,7 +20,7 @@ extension Linearizability {
         private enum Answer: Equatable, Sendable {
             case proceed
             case queued(ticket: UInt64)
-            case refused(BulkheadFull.Reason?)
+            case rejected(BulkheadFull.Reason?)
             case left
             case limitSet
             case count(Int)
@@ -39,16 +39,16 @@ extension Linearizability {
                 case .enter(let thread):
                     // Asked again: it was handed a permit, lost its place, or gives up.
                     if let ticket = tickets.removeValue(forKey: thread) {
-                        if machine.value.leaveQueue(ticket) { return .refused(.waitedTooLong) }
-                        return machine.value.learnsOfDisplacement(ticket) ? .refused(.displaced) : .proceed
+                        if machine.value.leaveQueue(ticket) { return .rejected(.waitedTooLong) }
+                        return machine.value.learnsOfDisplacement(ticket) ? .rejected(.displaced) : .proceed
                     }
                     switch machine.value.arrive(priority: priority(ofThread: thread)) {
                     case .enter: return .proceed
                     case .queue(let ticket, _):
                         tickets[thread] = ticket
                         return .queued(ticket: ticket)
-                    case .refuse: return .refused(.full)
-                    case .tooLate: return .refused(.turnTooLate)
+                    case .reject: return .rejected(.full)
+                    case .tooLate: return .rejected(.turnTooLate)
                     }
                 case .exit(let thread):
                     if let ticket = tickets.removeValue(forKey: thread) {
@@ -98,7 +98,7 @@ extension Linearizability {
                                 permit = try bulkhead.acquire()
                                 return .proceed
                             } catch {
-                                return .refused((error as? BulkheadFull)?.reason)
+                                return .rejected((error as? BulkheadFull)?.reason)
                             }
                         }
                     }
@@ -133,9 +133,9 @@ extension Linearizability {
                         case .proceed:
                             isInside = true
                             return .proceed
-                        case .refuse(let error):
+                        case .reject(let error):
                             isInside = false
-                            return .refused((error as? BulkheadFull)?.reason)
+                            return .rejected((error as? BulkheadFull)?.reason)
                         case .park(let waiter, _):
                             (isInside, parked) = (true, waiter)
                             return .queued(ticket: slot.second)
@@ -165,7 +165,7 @@ extension Linearizability {
                     case 2..<4 where parked != nil:
                         let waiter = parked.take()!
                         let answer = enter()
-                        if isInside || answer == .refused(.displaced) { subject.woken.value.append(waiter) }
+                        if isInside || answer == .rejected(.displaced) { subject.woken.value.append(waiter) }
                     case _ where isInside: exit()
                     default: enter()
                     }

@@ -22,7 +22,7 @@ import Testing
         #expect(machine.leave() == nil && machine.inUse == 0 && names.count == 5)
     }
 
-    @Test("a full queue, newest first, refuses the oldest in the newcomer's place")
+    @Test("a full queue, newest first, rejects the oldest in the newcomer's place")
     func newestFirst() {
         var machine = full(limit: 1, queue: 2, .lastInFirstOut)
         _ = (machine.arrive(), machine.arrive())
@@ -32,27 +32,27 @@ import Testing
         #expect([machine.leave(), machine.leave(), machine.leave()] == [4, 3, nil])
     }
 
-    @Test("a full queue by priority refuses the youngest of the least important in a more important one's place")
+    @Test("a full queue by priority rejects the youngest of the least important in a more important one's place")
     func byPriority() {
         var machine = full(limit: 1, queue: 4, .byPriority)
         let low = ticket(machine.arrive(priority: .low))
         let younger = ticket(machine.arrive(priority: .low))
         let normal = ticket(machine.arrive())
         let high = ticket(machine.arrive(priority: .high))
-        #expect(machine.arrive(priority: .low) == .refuse)
+        #expect(machine.arrive(priority: .low) == .reject)
         #expect(machine.arrive() == .queue(ticket: normal + 1, displacing: younger))
         #expect(machine.arrive() == .queue(ticket: normal + 2, displacing: low))
-        #expect(machine.arrive() == .refuse)
+        #expect(machine.arrive() == .reject)
         #expect(machine.arrive(priority: .high) == .queue(ticket: high + 1, displacing: normal + 2))
         #expect(machine.queued == 4)
         #expect((0..<5).map { _ in machine.leave() } == [high, high + 1, normal, normal + 1, nil])
     }
 
-    @Test("first come first served, a full queue refuses the newcomer, however important")
+    @Test("first come first served, a full queue rejects the newcomer, however important")
     func firstComeFirstServed() {
         var machine = full(limit: 1, queue: 1, .firstInFirstOut)
         #expect(machine.arrive(priority: .low) == .queue(ticket: 1))
-        #expect(machine.arrive(priority: .high) == .refuse)
+        #expect(machine.arrive(priority: .high) == .reject)
     }
 
     @Test(
@@ -60,7 +60,7 @@ import Testing
         arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
     func noQueue(order: Bulkhead.Order) {
         var machine = full(limit: 1, queue: 0, order)
-        #expect(machine.arrive(priority: .high) == .refuse)
+        #expect(machine.arrive(priority: .high) == .reject)
         #expect(machine.displaced.isEmpty)
     }
 
@@ -69,14 +69,14 @@ import Testing
         var machine = full(limit: 1, queue: 1, .byPriority)
         _ = (machine.arrive(priority: .low), machine.leave())
         machine.setQueueLimit(0)
-        #expect(machine.arrive(priority: .high) == .refuse)
+        #expect(machine.arrive(priority: .high) == .reject)
     }
 
-    @Test("one that may not displace is refused by a full queue, and queues where there is room")
+    @Test("one that may not displace is rejected by a full queue, and queues where there is room")
     func mayNotDisplace() {
         var machine = full(limit: 1, queue: 1, .lastInFirstOut)
         #expect(machine.arrive(mayDisplace: false) == .queue(ticket: 1))
-        #expect(machine.arrive(mayDisplace: false) == .refuse)
+        #expect(machine.arrive(mayDisplace: false) == .reject)
         #expect(machine.leave() == 1)
     }
 

@@ -29,7 +29,7 @@ import Testing
         #expect(journal.lines == expected)
     }
 
-    @Test("newest first, a full queue refuses the oldest at once, and that one eats no permit later (P20)")
+    @Test("newest first, a full queue rejects the oldest at once, and that one eats no permit later (P20)")
     func newestFirst() async throws {
         let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
         let inside = try bulkhead.acquire()
@@ -43,7 +43,7 @@ import Testing
         #expect(operation.inputs == [2] && bulkhead.inUse == 0)
     }
 
-    @Test("by priority, a full queue refuses the youngest of the least important, or the newcomer if that is it")
+    @Test("by priority, a full queue rejects the youngest of the least important, or the newcomer if that is it")
     func byPriority() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)
         let inside = try bulkhead.acquire()
@@ -55,7 +55,7 @@ import Testing
         inside.complete(.success)
         try await high.value
         #expect(operation.inputs == [2] && bulkhead.inUse == 0)
-        #expect(recorder.events(of: Bulkhead.Event.self).contains(.refused(.displaced)))
+        #expect(recorder.events(of: Bulkhead.Event.self).contains(.rejected(.displaced)))
     }
 
     @Test("asking by hand, which never waits, takes nobody's place")

@@ -3,13 +3,13 @@ import ResilienceTesting
 import Testing
 
 @Suite struct BulkheadStateMachineTests {
-    @Test("calls enter up to the limit, then queue up to the queue's limit, then are refused")
+    @Test("calls enter up to the limit, then queue up to the queue's limit, then are rejected")
     func limits() {
         var machine = BulkheadStateMachine(limit: 2, queueLimit: 1)
         #expect(machine.arrive() == .enter)
         #expect(machine.arrive() == .enter)
         #expect(machine.arrive() == .queue(ticket: 1))
-        #expect(machine.arrive() == .refuse)
+        #expect(machine.arrive() == .reject)
         #expect(machine.inUse == 2 && machine.queued == 1)
     }
 
@@ -46,7 +46,7 @@ import Testing
     func roomInQueue() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 1)
         _ = (machine.arrive(), machine.arrive())
-        #expect(machine.arrive() == .refuse)
+        #expect(machine.arrive() == .reject)
         #expect(machine.leaveQueue(1) == true)
         #expect(machine.arrive() == .queue(ticket: 2))
     }
@@ -84,7 +84,7 @@ import Testing
                     line.append(tickets)
                     expected = .queue(ticket: tickets)
                 } else {
-                    expected = .refuse
+                    expected = .reject
                 }
                 agrees = machine.arrive() == expected
             case 8:

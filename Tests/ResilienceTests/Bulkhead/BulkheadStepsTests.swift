@@ -13,7 +13,7 @@ import Testing
         core = PipelineCore.bare(on: clock)
     }
 
-    /// - Returns: whether the call goes in; false if it waits. It throws what it is refused with.
+    /// - Returns: whether the call goes in; false if it waits. It throws what it is rejected with.
     private func enter(
         _ bulkhead: Bulkhead, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> Bool {
@@ -21,7 +21,7 @@ import Testing
         switch bulkhead.enter(&call, &slot) {
         case .proceed: return true
         case .park: return false
-        case .refuse(let error): throw error
+        case .reject(let error): throw error
         case .sleep: throw Outage()
         }
     }
@@ -56,7 +56,7 @@ import Testing
         #expect(bulkhead.status.estimatedWait == nil && bulkhead.inUse == 0)
     }
 
-    @Test("a call whose deadline is the beginning of time is refused, not queued")
+    @Test("a call whose deadline is the beginning of time is rejected, not queued")
     func longOver() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         var (inside, late) = (PolicySlot(), PolicySlot())

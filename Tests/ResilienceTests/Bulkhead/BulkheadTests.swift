@@ -8,7 +8,7 @@ import Testing
     let journal = Journal()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a call is refused at once when all permits are in use and the queue is full")
+    @Test("a call is rejected at once when all permits are in use and the queue is full")
     func full() async throws {
         let bulkhead = bulkhead(limit: 1)
         let inside = try bulkhead.acquire()
@@ -101,7 +101,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("a call that waited as long as it may is refused, and leaves the queue")
+    @Test("a call that waited as long as it may is rejected, and leaves the queue")
     func maxWait() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(2))
         let inside = try bulkhead.acquire()
@@ -150,8 +150,8 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a refusal further in gives the permit back")
-    func refusedInside() async throws {
+    @Test("a rejection further in gives the permit back")
+    func rejectedInside() async throws {
         let outer = bulkhead(limit: 1)
         let inner = Bulkhead("inner", limit: 1, timeBase: clock)
         let inside = try inner.acquire()
@@ -174,7 +174,7 @@ import Testing
         inside.complete(.success)
     }
 
-    @Test("observers hear who queues, who is refused, and why")
+    @Test("observers hear who queues, who is rejected, and why")
     func events() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(1))
         let inside = try bulkhead.acquire()
@@ -183,7 +183,7 @@ import Testing
         await #expect(throws: BulkheadFull.self) { try await bulkhead.run {} }
         clock.advance(by: .seconds(1))
         await #expect(throws: BulkheadFull.self) { try await queued.value }
-        #expect(recorder.events(of: Bulkhead.Event.self) == [.queued, .refused(.full), .refused(.waitedTooLong)])
+        #expect(recorder.events(of: Bulkhead.Event.self) == [.queued, .rejected(.full), .rejected(.waitedTooLong)])
         inside.complete(.success)
     }
 

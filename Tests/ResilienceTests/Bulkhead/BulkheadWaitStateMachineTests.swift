@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct BulkheadWaitStateMachineTests {
-    @Test("without a measured service time nobody is refused for having little time (P23)")
+    @Test("without a measured service time nobody is rejected for having little time (P23)")
     func noData() {
         var machine = busy(limit: 1, queue: 100, waiting: 99)
         #expect(machine.estimatedWait == nil)
@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "one that has less time than those ahead of it take is refused at once, any other queues (P23)",
+        "one that has less time than those ahead of it take is rejected at once, any other queues (P23)",
         arguments: [(1, 3, 300), (2, 4, 200), (3, 4, 133), (10, 9, 90), (1, 1, 100)])
     func tooLate(limit: Int, ahead: Int, wait: Int64) {
         var machine = measured(limit: limit, waiting: ahead, serviceTime: 100)
@@ -21,7 +21,7 @@ import Testing
         #expect(machine.queued == ahead + 1)
     }
 
-    @Test("the first in the queue is not refused for a long service time: the next permit may come at any moment")
+    @Test("the first in the queue is not rejected for a long service time: the next permit may come at any moment")
     func first() {
         var machine = measured(limit: 1, waiting: 0, serviceTime: 1_000_000)
         #expect(machine.arrive(patience: 1) == .queue(ticket: 2))
@@ -39,7 +39,7 @@ import Testing
     @Test("a full queue is called full, whatever time the call has")
     func fullFirst() {
         var machine = busy(limit: 1, queue: 1, waiting: 1)
-        #expect(machine.arrive(patience: 0) == .refuse)
+        #expect(machine.arrive(patience: 0) == .reject)
     }
 
     @Test("one that would wait in vain takes nobody's place")

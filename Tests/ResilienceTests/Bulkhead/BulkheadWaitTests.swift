@@ -10,7 +10,7 @@ import Testing
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
     @Test(
-        "a call whose turn is likely to come after its deadline is refused at once, and told how long it would be (P23)"
+        "a call whose turn is likely to come after its deadline is rejected at once, and told how long it would be (P23)"
     )
     func tooLate() async throws {
         let bulkhead = bulkhead()
@@ -23,13 +23,13 @@ import Testing
             try await bulkhead.run(options: late) { try await operation(1) }
         }
         #expect(operation.callCount == 0 && bulkhead.queued == 2 && clock.sleepers.isEmpty)
-        #expect(recorder.events(of: Bulkhead.Event.self).last == .refused(.turnTooLate))
+        #expect(recorder.events(of: Bulkhead.Event.self).last == .rejected(.turnTooLate))
         let queues = stays.queues(RunOptions(deadline: clock.now + .seconds(20)))
         #expect(queues)
         #expect(bulkhead.status.estimatedWait == .seconds(40))
     }
 
-    @Test("a longest wait before the likely turn is refused at once as a deadline is (P23)")
+    @Test("a longest wait before the likely turn is rejected at once as a deadline is (P23)")
     func maxWait() {
         let bulkhead = bulkhead(maxWait: .seconds(11))
         var stays = Stays(bulkhead, clock)
@@ -37,7 +37,7 @@ import Testing
         let first = stays.queues(RunOptions())
         let second = stays.queues(RunOptions())
         #expect(first && !second)
-        #expect(stays.refusal?.reason == .turnTooLate)
+        #expect(stays.rejection?.reason == .turnTooLate)
     }
 
     @Test(
@@ -59,7 +59,7 @@ import Testing
         if isCancelled {
             _ = bulkhead.exit(&call, &slot, PolicyOutcome(.cancelled))
         } else {
-            guard case .refuse = bulkhead.enter(&call, &slot) else { throw Outage() }
+            guard case .reject = bulkhead.enter(&call, &slot) else { throw Outage() }
         }
         #expect(parked.waiter == nil)
         permit.complete(.success)
@@ -92,7 +92,7 @@ import Testing
         #expect(bulkhead.status.estimatedWait == nil)
     }
 
-    @Test("a wait of zero is none: with room in the queue too the call is refused at once, and no alarm is set")
+    @Test("a wait of zero is none: with room in the queue too the call is rejected at once, and no alarm is set")
     func zero() async throws {
         let bulkhead = bulkhead(maxWait: .zero)
         let inside = try bulkhead.acquire()
@@ -129,7 +129,7 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("a call that finds a permit free reads no clock, and neither does a refused one that may wait for ever")
+    @Test("a call that finds a permit free reads no clock, and neither does a rejected one that may wait for ever")
     func noClock() throws {
         let counting = CountingClock()
         let bulkhead = Bulkhead(limit: 1, timeBase: counting)
@@ -153,7 +153,7 @@ private struct Stays {
     private let clock: ManualClock
     private let core: PipelineCore
     private var slots: [PolicySlot] = []
-    private(set) var refusal: BulkheadFull?
+    private(set) var rejection: BulkheadFull?
 
     init(_ bulkhead: Bulkhead, _ clock: ManualClock) {
         self.bulkhead = bulkhead
@@ -181,8 +181,8 @@ private struct Stays {
         case .park:
             slots.append(slot)
             return true
-        case .refuse(let error):
-            refusal = error as? BulkheadFull
+        case .reject(let error):
+            rejection = error as? BulkheadFull
             return false
         case .proceed, .sleep:
             slots.append(slot)

@@ -167,11 +167,11 @@ private struct RecordedGate: ExplorableMachine {
         try check()
     }
 
-    /// - Returns: the ticket; nil if it is refused.
+    /// - Returns: the ticket; nil if it is rejected.
     private mutating func admit() throws -> UInt64? {
         let answer = machine.admit(at: now)
         if isShut {
-            try require(answer, is: .refuse(retryAfter: .nanoseconds(left(shutUntil))))
+            try require(answer, is: .reject(retryAfter: .nanoseconds(left(shutUntil))))
             return nil
         }
         if shutUntil != nil { events.append(.opened) }
@@ -214,7 +214,7 @@ private struct RecordedGate: ExplorableMachine {
         var asked = machine
         let answer = asked.admit(at: now)
         if case .allow = answer { try require(true, is: expected.isAllowed, "whether a call is let in") }
-        if case .refuse(let retryAfter) = answer { try require(retryAfter, is: expected.timeRemaining, "the wait") }
+        if case .reject(let retryAfter) = answer { try require(retryAfter, is: expected.timeRemaining, "the wait") }
 
         // At rest, and only then, an open gate has nothing that one more success could clear.
         try require(machine.isAtRest, is: shutUntil == nil && failures == 0 && trips == 0, "at rest")

@@ -25,9 +25,9 @@ import Testing
     }
 
     @Test(
-        "shut, it refuses with the time left, then simply opens for everybody",
+        "shut, it rejects with the time left, then simply opens for everybody",
         arguments: [
-            (0, .refuse(retryAfter: .seconds(30))), (29, .refuse(retryAfter: .seconds(1))), (30, .allow(ticket: 3)),
+            (0, .reject(retryAfter: .seconds(30))), (29, .reject(retryAfter: .seconds(1))), (30, .allow(ticket: 3)),
             (1000, .allow(ticket: 3)),
         ] as [(Int64, CircuitAdmission)])
     func admission(second: Int64, admission: CircuitAdmission) {
@@ -100,7 +100,7 @@ import Testing
     mutating func volley() {
         for _ in 0..<8 { gate.record(.throttled, at: .second(0)) }
         #expect(gate.status(at: .second(0)).failureCount == 1)
-        guard case .allow(let ticket) = gate.admit(at: .second(1)) else { return #expect(Bool(false), "refused") }
+        guard case .allow(let ticket) = gate.admit(at: .second(1)) else { return #expect(Bool(false), "rejected") }
         for _ in 0..<8 { gate.record(.throttled, ticket: ticket, at: .second(1)) }
         #expect(gate.status(at: .second(1)).failureCount == 2 && gate.state == .closed)
         // Nor does a success, of one that was let in before.
@@ -112,7 +112,7 @@ import Testing
         #expect(gate.state == .open)
     }
 
-    @Test("where nobody is refused, it says of each failure whether it would have shut")
+    @Test("where nobody is rejected, it says of each failure whether it would have shut")
     mutating func observed() {
         func end(_ verdict: Verdict) -> CallEnd { CallEnd(verdict, at: .second(0)) }
         #expect(
@@ -152,8 +152,8 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == 1 && gate.state == .closed)
     }
 
-    @Test("refusals come sooner than successes: where one call of 20 is refused, three of them are no row (P46)")
-    func fewRefused() {
+    @Test("rejections come sooner than successes: where one call of 20 is rejected, three of them are no row (P46)")
+    func fewRejected() {
         var gate = BackoffGate()
         var underWay: [UInt64] = []
         for call in 1...2_000 {
@@ -177,7 +177,7 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == (successes > 2 ? 1 : 3))
     }
 
-    @Test("callers side by side, nearly all of whom are refused, shut it soon", arguments: [2, 5, 20, 100])
+    @Test("callers side by side, nearly all of whom are rejected, shut it soon", arguments: [2, 5, 20, 100])
     func crowd(callers: Int) {
         var gate = BackoffGate()
         var random = SeededNumbers(seed: UInt64(callers))
@@ -248,7 +248,7 @@ import Testing
         #expect(other.status(at: .second(second)) == test.gate.status(at: .second(second)))
     }
 
-    @Test("a rule that watches calls is refused with a message that names it")
+    @Test("a rule that watches calls is rejected with a message that names it")
     func watching() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = BackoffGate(tripping: .slowCalls(0.5, longerThan: .seconds(8)))
@@ -264,7 +264,7 @@ import Testing
         #expect(gate.admit(at: .second(100)) == .allow(ticket: 1))
     }
 
-    @Test("through any history it refuses exactly while time remains, and for no longer than the cap", arguments: 1...4)
+    @Test("through any history it rejects exactly while time remains, and for no longer than the cap", arguments: 1...4)
     mutating func walk(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
         var now = MonotonicInstant.second(0)
@@ -275,7 +275,7 @@ import Testing
             var asked = gate
             switch asked.admit(at: now) {
             case .allow: try #require(remaining == nil)
-            case .refuse(let retryAfter): try #require(retryAfter == remaining)
+            case .reject(let retryAfter): try #require(retryAfter == remaining)
             case .wait: Issue.record("It waits.")
             }
             let verdict = random.pick([Verdict.throttled, .throttled, .transient, .success, .cancelled])

@@ -25,7 +25,7 @@ import Testing
         #expect(CircuitBreaker(openFor: .seconds(limit)).status.isAllowed)
     }
 
-    @Test("a negative number of seconds, or none, is refused", arguments: [-1.0, -.infinity, .nan])
+    @Test("a negative number of seconds, or none, is rejected", arguments: [-1.0, -.infinity, .nan])
     func noDuration(seconds: Double) {
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked { CircuitBreaker(openFor: .seconds(seconds)) }
@@ -161,7 +161,7 @@ import Testing
                 == "for as long as asked, up to 3600 s, else for 60 s")
     }
 
-    @Test("a share of jitter outside 0...1 is refused with a message that names it")
+    @Test("a share of jitter outside 0...1 is rejected with a message that names it")
     func share() async {
         var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ConstantBreak.constant(.seconds(1)).jittered(by: 1.5)
@@ -173,7 +173,7 @@ import Testing
         #expect(errorText(result).contains("jitter share is nan"))
     }
 
-    @Test("a negative cap of what may be asked for is refused with a message that names it")
+    @Test("a negative cap of what may be asked for is rejected with a message that names it")
     func negativeRetryAfterCap() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RetryAfterBreak.retryAfter(cap: .seconds(-4))
@@ -181,7 +181,7 @@ import Testing
         #expect(errorText(result).contains("cap is -4 s, and must not be negative"))
     }
 
-    @Test("a negative length is refused with a message that names it")
+    @Test("a negative length is rejected with a message that names it")
     func negative() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ConstantBreak.constant(.seconds(-1))
@@ -189,7 +189,7 @@ import Testing
         #expect(errorText(result).contains("length is -1 s, and must not be negative"))
     }
 
-    @Test("a negative base is refused with a message that names it")
+    @Test("a negative base is rejected with a message that names it")
     func negativeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = GrowingBreak.exponential(from: .seconds(-2))
@@ -197,7 +197,7 @@ import Testing
         #expect(errorText(result).contains("base is -2 s, and must not be negative"))
     }
 
-    @Test("a negative cap is refused with a message that names it")
+    @Test("a negative cap is rejected with a message that names it")
     func negativeCap() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = GrowingBreak.exponential(cap: .seconds(-3))
@@ -205,7 +205,7 @@ import Testing
         #expect(errorText(result).contains("cap is -3 s, and must not be negative"))
     }
 
-    @Test("a multiplier of zero is refused with a message that names it")
+    @Test("a multiplier of zero is rejected with a message that names it")
     func zeroMultiplier() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = GrowingBreak.exponential(maxMultiplier: 0)

@@ -45,7 +45,7 @@ import Testing
         #expect(request.callCount == 3 && breaker.state == .open)
     }
 
-    @Test("an open circuit is refused without any retry and without any wait, whichever of the two is outside")
+    @Test("an open circuit is rejected without any retry and without any wait, whichever of the two is outside")
     func openNotRetried() async {
         trip()
         let recorder = EventRecorder()
@@ -66,7 +66,7 @@ import Testing
         #expect(request.callCount == 0 && clock.sleepers.isEmpty)
         #expect(
             recorder.events(of: CircuitBreaker.Event.self) == [
-                .refused(retryAfter: .seconds(60)), .refused(retryAfter: .seconds(60)),
+                .rejected(retryAfter: .seconds(60)), .rejected(retryAfter: .seconds(60)),
             ])
     }
 
@@ -110,7 +110,7 @@ import Testing
         await #expect(throws: Throttled.self) { try await pipeline.run {} }
     }
 
-    @Test("our own refusals further in never count as the endpoint's failures")
+    @Test("our own rejections further in never count as the endpoint's failures")
     func ownRejections() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
@@ -122,7 +122,7 @@ import Testing
         #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
-    @Test("our own refusal of a probe neither closes the circuit nor takes the probe's place for good")
+    @Test("our own rejection of a probe neither closes the circuit nor takes the probe's place for good")
     func rejectedProbe() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {

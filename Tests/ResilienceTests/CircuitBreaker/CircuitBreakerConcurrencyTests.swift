@@ -29,7 +29,7 @@ private final class Envelope: Sendable {
         #expect(breaker.status.failureCount == 5 && breaker.status.isTripped)
     }
 
-    @Test("every admitted call is heard of once: allowed, refused and late add up, whatever tasks do at the same time")
+    @Test("every admitted call is heard of once: allowed, rejected and late add up, whatever tasks do at the same time")
     func addsUp() async {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(
@@ -50,9 +50,9 @@ private final class Envelope: Sendable {
             }
         }
         let allowed = recorder.count(CircuitBreaker.Event.self) { if case .allowed = $0 { true } else { false } }
-        let refused = recorder.count(CircuitBreaker.Event.self) { if case .refused = $0 { true } else { false } }
+        let rejected = recorder.count(CircuitBreaker.Event.self) { if case .rejected = $0 { true } else { false } }
         #expect(allowed == reached.lines.count)
-        #expect(allowed + refused == 1600)
+        #expect(allowed + rejected == 1600)
     }
 
     @Test("resets while calls are under way leave nothing counted that came before them")

@@ -30,7 +30,7 @@ import Testing
                 "[activities] closed, allowing call",
                 "[activities] failure 2/2",
                 "[activities] threshold reached (2/2) → open for 60 s",
-                "[activities] open, refusing call (retry in 60 s)",
+                "[activities] open, rejecting call (retry in 60 s)",
                 "[activities] break over → half-open",
                 "[activities] half-open, allowing a probe",
                 "[activities] probe failed → open for 60 s",
@@ -125,11 +125,11 @@ import Testing
     @Test(
         "every event has a line of its own",
         arguments: [
-            (.failure(3, of: nil), "failure 3"), (.refused(retryAfter: nil), "open, refusing call"),
+            (.failure(3, of: nil), "failure 3"), (.rejected(retryAfter: nil), "open, rejecting call"),
             (.opened(3, of: 3, for: nil), "threshold reached (3/3) → open"),
             (.reopened(for: nil), "probe failed → open"),
             (.breakEnded, "break over → closed"), (.late(.success), "late success from an earlier state, not counted"),
-            (.refused(retryAfter: .milliseconds(1)), "open, refusing call (retry in 1 s)"),
+            (.rejected(retryAfter: .milliseconds(1)), "open, rejecting call (retry in 1 s)"),
         ] as [(CircuitBreaker.Event, String)])
     func texts(event: CircuitBreaker.Event, text: String) {
         #expect("\(event)" == text)

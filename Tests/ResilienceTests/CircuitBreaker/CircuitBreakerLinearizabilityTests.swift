@@ -15,7 +15,7 @@ extension Linearizability {
 
         private enum Answer: Equatable, Sendable {
             case allowed
-            case refused(retryAfter: Duration?)
+            case rejected(retryAfter: Duration?)
             case done
             case waits
             case status(CircuitBreakerStatus)
@@ -40,10 +40,10 @@ extension Linearizability {
                     case .allow(let generation, let ticket, let began, _, _):
                         admissions[thread] = Admission(generation: generation, ticket: ticket, began: began)
                         return .allowed
-                    case .refuse(let retryAfter, _):
+                    case .reject(let retryAfter, _):
                         // The wait is read off the clock, which may be behind what the circuit knows.
                         let now = MonotonicInstant.second(Int64(now))
-                        return .refused(
+                        return .rejected(
                             retryAfter: retryAfter.map { now.duration(to: max(now, circuit.value.latest) + $0) })
                     case .wait:
                         return .waits
@@ -107,7 +107,7 @@ extension Linearizability {
                                     permit = try breaker.acquire()
                                     return .allowed
                                 } catch {
-                                    return .refused(retryAfter: (error as? CircuitOpen)?.retryAfter)
+                                    return .rejected(retryAfter: (error as? CircuitOpen)?.retryAfter)
                                 }
                             }
                         }

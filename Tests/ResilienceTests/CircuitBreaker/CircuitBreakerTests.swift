@@ -47,8 +47,8 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("open, it refuses every call at once, none reaches the endpoint, and the error says how long until a retry")
-    func refuses() async throws {
+    @Test("open, it rejects every call at once, none reaches the endpoint, and the error says how long until a retry")
+    func rejects() async throws {
         await fail(5)
         clock.advance(by: .seconds(18))
         for _ in 0..<100 {
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "the refusal tells a person that the service is unavailable and in how many seconds to try again",
+        "the rejection tells a person that the service is unavailable and in how many seconds to try again",
         arguments: [
             (.seconds(42), "in 42 seconds"), (.milliseconds(41_001), "in 42 seconds"), (.seconds(1), "in 1 second"),
             (.nanoseconds(1), "in 1 second"), (.zero, "in 1 second"), (nil, "later"),
@@ -127,8 +127,8 @@ import Testing
     @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded")
     func byHand() throws {
         for _ in 0..<5 { try breaker.acquire().complete(.transient) }
-        let refusal = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
-        #expect(refusal?.retryAfter == .seconds(60))
+        let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(rejection?.retryAfter == .seconds(60))
         clock.advance(by: .seconds(60))
         try breaker.acquire().complete(.success)
         #expect(breaker.state == .closed)

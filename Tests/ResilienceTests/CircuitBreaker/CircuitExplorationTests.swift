@@ -109,7 +109,7 @@ private struct WitnessedCircuit: ExplorableMachine {
             changes.append(nil)
             try require(circuit.set(mode), is: transition, "what a mode set by hand tells")
         case .admit where circuit.mode == .isolated:
-            try require(circuit.admit(at: now), is: .refuse(retryAfter: nil, nil), "an isolated circuit")
+            try require(circuit.admit(at: now), is: .reject(retryAfter: nil, nil), "an isolated circuit")
         case .admit where circuit.mode != .automatic:
             let generation = UInt64(changes.count + 1)
             try require(
@@ -124,8 +124,8 @@ private struct WitnessedCircuit: ExplorableMachine {
                 try require(
                     circuit.admit(at: now), is: .allow(generation: generation, ticket: ticket, transition))
                 outside.append(Admitted(changes: changes.count, generation: generation, ticket: ticket))
-            case .refuse(let retryAfter):
-                try require(circuit.admit(at: now), is: .refuse(retryAfter: retryAfter, transition))
+            case .reject(let retryAfter):
+                try require(circuit.admit(at: now), is: .reject(retryAfter: retryAfter, transition))
             case .wait(let limit, let leaseEnds):
                 try require(circuit.admit(at: now), is: .wait(until: now + limit, leaseEnds: leaseEnds))
             }

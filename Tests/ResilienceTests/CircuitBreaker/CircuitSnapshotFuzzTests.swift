@@ -7,7 +7,7 @@ import Testing
 
     init() throws { corpus = try Corpus("CircuitSnapshot") }
 
-    @Test("every snapshot of the corpus is refused with nothing changed, or a breaker goes on from it")
+    @Test("every snapshot of the corpus is rejected with nothing changed, or a breaker goes on from it")
     func replay() async throws {
         let taken = try await corpus.check { try CircuitSnapshotOracle.check($0) }
         #expect(taken > 0 && taken < corpus.inputs.count)

@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(
-        "a snapshot that makes no sense is refused, and changes nothing",
+        "a snapshot that makes no sense is rejected, and changes nothing",
         arguments: [
             CircuitMemory(state: .open, remaining: .seconds(-1), counted: [1, 2]),
             CircuitMemory(state: .closed, trips: -1, counted: [1, 0]),
@@ -311,7 +311,7 @@ import Testing
         #expect(breaker.description == before)
     }
 
-    @Test("who was refused is let in by a circuit that takes over and is closed")
+    @Test("who was rejected is let in by a circuit that takes over and is closed")
     func otherCircuit() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         end(breaker, .transient, .transient)

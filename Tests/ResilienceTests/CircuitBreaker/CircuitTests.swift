@@ -14,7 +14,7 @@ private let now = MonotonicInstant.second(0)
         #expect(
             circuit.record(.transient, generation: 1, ticket: 0, at: now)
                 == .recorded(failure: true, Circuit.Transition(from: .closed, to: .open)))
-        #expect(circuit.admit(at: now) == .refuse(retryAfter: .seconds(60), nil))
+        #expect(circuit.admit(at: now) == .reject(retryAfter: .seconds(60), nil))
         #expect(
             circuit.admit(at: .second(60))
                 == .allow(generation: 3, ticket: 1, Circuit.Transition(from: .open, to: .halfOpen)))
@@ -40,7 +40,7 @@ private let now = MonotonicInstant.second(0)
     @Test("time never goes back: a call that comes with an earlier time than another's counts as of that one's")
     mutating func timeGoesOn() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
-        #expect(circuit.admit(at: .second(40)) == .refuse(retryAfter: .seconds(60), nil))
+        #expect(circuit.admit(at: .second(40)) == .reject(retryAfter: .seconds(60), nil))
         #expect(circuit.status(at: .second(40)).timeRemaining == .seconds(60))
         _ = circuit.admit(at: .second(160))
         _ = circuit.record(.transient, generation: 3, ticket: 1, at: .second(90))
@@ -125,10 +125,10 @@ private let now = MonotonicInstant.second(0)
         #expect(nothing && !something)
     }
 
-    @Test("two refusals of one breaker are one in a set, as long as they name the same wait")
-    func refusalsInASet() {
-        let refusals = [1, 1, 2].map { CircuitOpen(breaker: "a", retryAfter: .seconds($0)) }
-        #expect(Set(refusals).count == 2)
+    @Test("two rejections of one breaker are one in a set, as long as they name the same wait")
+    func rejectionsInASet() {
+        let rejections = [1, 1, 2].map { CircuitOpen(breaker: "a", retryAfter: .seconds($0)) }
+        #expect(Set(rejections).count == 2)
     }
 
     @Test("a reset begins a new generation even when it changes no state")
@@ -167,13 +167,13 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.admit(at: .second(61)) == .allow(generation: 3, ticket: 2, nil))
     }
 
-    @Test("where a check tests health only it may be a probe: callers are refused once the break is over")
+    @Test("where a check tests health only it may be a probe: callers are rejected once the break is over")
     func onlyChecks() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)), checksHealth: true)
         #expect(circuit.status(at: now).isAllowed)
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
         #expect(!circuit.status(at: .second(60)).isAllowed && circuit.status(at: .second(60)).state == .halfOpen)
-        #expect(circuit.admit(at: .second(60)) == .refuse(retryAfter: nil, nil) && circuit.machine.state == .open)
+        #expect(circuit.admit(at: .second(60)) == .reject(retryAfter: nil, nil) && circuit.machine.state == .open)
         #expect(
             circuit.admit(at: .second(60), asCheck: true)
                 == .allow(generation: 3, ticket: 1, Circuit.Transition(from: .open, to: .halfOpen)))

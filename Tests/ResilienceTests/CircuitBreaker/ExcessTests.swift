@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// Callers that wait for the probe's end instead of being refused.
+/// Callers that wait for the probe's end instead of being rejected.
 @Suite(.timeLimit(.minutes(5))) struct ExcessTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
@@ -41,7 +41,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("10 000 may wait at the same time; the next is refused, until one of them gives up")
+    @Test("10 000 may wait at the same time; the next is rejected, until one of them gives up")
     func cap() throws {
         let probe = try breaker.acquire()
         var call = PolicyCall(breaker.ownCore)
@@ -51,8 +51,8 @@ import Testing
             return true
         }
         #expect((0..<10_000).allSatisfy(waits))
-        guard case .refuse(let error) = breaker.enter(&call, &slots[10_000]) else {
-            Issue.record("call 10 001 is not refused")
+        guard case .reject(let error) = breaker.enter(&call, &slots[10_000]) else {
+            Issue.record("call 10 001 is not rejected")
             return
         }
         #expect((error as? CircuitOpen)?.reason == .probing && (error as? CircuitOpen)?.retryAfter == .seconds(20))
@@ -61,7 +61,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("all who wait are refused when the probe fails, with the new break's length")
+    @Test("all who wait are rejected when the probe fails, with the new break's length")
     func failure() async throws {
         let probe = try breaker.acquire()
         let callers = await callers(3)

@@ -79,8 +79,8 @@ import Testing
         }
     }
 
-    @Test("while it runs callers are refused, and none of them is a probe")
-    func refused() throws {
+    @Test("while it runs callers are rejected, and none of them is a probe")
+    func rejected() throws {
         try clock.run { [self] in
             let breaker = breaker()
             check.hold()
@@ -247,7 +247,7 @@ import Testing
         #expect(clock.sleepers.isEmpty && breaker.status.isAllowed && check.callCount == 0)
     }
 
-    @Test("a timeout of zero is refused with a message that names it")
+    @Test("a timeout of zero is rejected with a message that names it")
     func zero() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CircuitHealthCheck(timeout: .zero) {}

@@ -18,7 +18,7 @@ import Testing
         for _ in 0..<times { try? breaker.acquire().complete(verdict) }
     }
 
-    @Test("isolated, it refuses everybody, and no time that passes undoes it (P11)")
+    @Test("isolated, it rejects everybody, and no time that passes undoes it (P11)")
     func isolated() {
         breaker.setMode(.isolated)
         for _ in 0..<3 {
@@ -72,7 +72,7 @@ import Testing
         #expect(throws: open) { _ = try breaker.acquire() }
     }
 
-    @Test("who is refused is told of the new break, not of the old, after whatever was done by hand")
+    @Test("who is rejected is told of the new break, not of the old, after whatever was done by hand")
     func otherBreak() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         func advice() -> Duration? {

@@ -117,7 +117,7 @@ import Testing
             events == [.halfOpened, .failure(1, of: 3), .failure(2, of: 3), .reopened(for: .seconds(60))])
     }
 
-    @Test("rules that can't be are refused with a message that names the setting")
+    @Test("rules that can't be are rejected with a message that names the setting")
     func nonsense() {
         for (make, text) in [
             ({ ProbeRule.successes(0) }, "ProbeRule: successes is 0, and must be at least 1"),

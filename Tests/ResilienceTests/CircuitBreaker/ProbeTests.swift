@@ -17,7 +17,7 @@ private func halfOpen(
     @Test("no more probes than allowed are let through at the same time", arguments: [1, 2, 5])
     func limit(probes: Int) {
         var circuit = halfOpen(probes: probes)
-        let admitted = (0..<20).count { _ in circuit.admit(at: .second(60)) != .refuse(retryAfter: .seconds(60)) }
+        let admitted = (0..<20).count { _ in circuit.admit(at: .second(60)) != .reject(retryAfter: .seconds(60)) }
         #expect(admitted == probes - 1)
     }
 
@@ -36,7 +36,7 @@ private func halfOpen(
     )
     func lease() {
         var circuit = halfOpen(probeLease: .seconds(10))
-        #expect(circuit.admit(at: .second(69)) == .refuse(retryAfter: .seconds(1)))
+        #expect(circuit.admit(at: .second(69)) == .reject(retryAfter: .seconds(1)))
         #expect(!circuit.status(at: .second(69)).isAllowed && circuit.status(at: .second(70)).isAllowed)
         #expect(circuit.admit(at: .second(70)) == .allow(ticket: 2))
     }
@@ -47,7 +47,7 @@ private func halfOpen(
             var circuit = halfOpen(probeLease: .seconds(10))
             _ = circuit.admit(at: .second(70))
             circuit.record(verdict, ticket: 1, at: .second(71))
-            #expect(circuit.admit(at: .second(71)) == .refuse(retryAfter: .seconds(9)))
+            #expect(circuit.admit(at: .second(71)) == .reject(retryAfter: .seconds(9)))
             #expect(circuit.state == .halfOpen)
         }
     }

@@ -81,7 +81,7 @@ import Testing
         #expect(admissions.count { $0 == .allow(ticket: 0) } == 9)
     }
 
-    @Test("settings that can't be are refused with a message that names them")
+    @Test("settings that can't be are rejected with a message that names them")
     func nonsense() async {
         var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(ramp: .seconds(-1))

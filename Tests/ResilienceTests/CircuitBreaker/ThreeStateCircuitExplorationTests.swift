@@ -170,7 +170,7 @@ private struct RecordedCircuit: ExplorableMachine {
 
     init(
         limit: Int, base: Int64 = 1, cap: Int64 = 2, probes: Int, closing: ProbeRule, lease: Int64 = 2,
-        excess: ThreeStateCircuit.Excess = .refused, ramp: Int64 = 0, start: Int64 = 0, waits: [Int64] = [1],
+        excess: ThreeStateCircuit.Excess = .rejected, ramp: Int64 = 0, start: Int64 = 0, waits: [Int64] = [1],
         outside: Int = 2
     ) {
         openFor = .exponential(from: .nanoseconds(base), maxMultiplier: 4, cap: .nanoseconds(cap))
@@ -266,7 +266,7 @@ private struct RecordedCircuit: ExplorableMachine {
     private mutating func expectedAdmission() -> CircuitAdmission {
         switch history.state {
         case .closed: return .allow(ticket: 0)
-        case .open where now < history.openUntil: return .refuse(retryAfter: .nanoseconds(left(history.openUntil)))
+        case .open where now < history.openUntil: return .reject(retryAfter: .nanoseconds(left(history.openUntil)))
         case .open: break
         case .halfOpen:
             if let start = history.rampStart {
@@ -276,13 +276,13 @@ private struct RecordedCircuit: ExplorableMachine {
                 }
                 let before = history.rampCredit
                 history.events.append(.rampAsked(after: since(start)))
-                return before + max(ramp / 10, since(start)) >= ramp ? .allow(ticket: 0) : .refuse(retryAfter: nil)
+                return before + max(ramp / 10, since(start)) >= ramp ? .allow(ticket: 0) : .reject(retryAfter: nil)
             }
             let alive = history.probes.filter { now < $0.leaseEnds }
             let room = self.room
             if let next = alive.map(\.leaseEnds).min(), alive.count >= room {
                 return switch excess {
-                case .refused: .refuse(retryAfter: .nanoseconds(left(next)))
+                case .rejected: .reject(retryAfter: .nanoseconds(left(next)))
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: next)
                 }
             }
@@ -347,11 +347,11 @@ private struct RecordedCircuit: ExplorableMachine {
         switch asked.admit(at: now) {
         case .allow(let ticket):
             try require(isAllowed && (ticket == 0 || ticket > lastTicket), "let in, or under a ticket used before")
-        case .refuse(let retryAfter):
+        case .reject(let retryAfter):
             try require(
                 inRamp || !isAllowed && (retryAfter ?? .zero) > .zero,
-                "refused, to come back after \(retryAfter ?? .zero)")
-            try require(history.state != .open || retryAfter == expected.timeRemaining, "the refusal's wait")
+                "rejected, to come back after \(retryAfter ?? .zero)")
+            try require(history.state != .open || retryAfter == expected.timeRemaining, "the rejection's wait")
         case .wait(_, let leaseEnds):
             try require(!isAllowed && leaseEnds > now, "to wait for a probe until \(leaseEnds)")
         }

@@ -30,8 +30,8 @@ private let now = MonotonicInstant.second(100)
         "what a call meets in each state",
         arguments: [
             (.closed, .allow(ticket: 0), .closed), (.oneShort, .allow(ticket: 0), .closed),
-            (.open, .refuse(retryAfter: .seconds(30)), .open), (.breakOver, .allow(ticket: 1), .halfOpen),
-            (.halfOpen, .refuse(retryAfter: .seconds(50)), .halfOpen),
+            (.open, .reject(retryAfter: .seconds(30)), .open), (.breakOver, .allow(ticket: 1), .halfOpen),
+            (.halfOpen, .reject(retryAfter: .seconds(50)), .halfOpen),
         ] as [(CircuitStart, CircuitAdmission, CircuitState)])
     func admission(start: CircuitStart, admission: CircuitAdmission, state: CircuitState) {
         var circuit = start.circuit
@@ -87,7 +87,7 @@ private let now = MonotonicInstant.second(100)
     func boundary() {
         var circuit = CircuitStart.open.circuit
         #expect(
-            circuit.admit(at: MonotonicInstant(nanoseconds: 129_999_999_999)) == .refuse(retryAfter: .nanoseconds(1)))
+            circuit.admit(at: MonotonicInstant(nanoseconds: 129_999_999_999)) == .reject(retryAfter: .nanoseconds(1)))
         #expect(circuit.status(at: .second(130)).isAllowed && circuit.status(at: .second(130)).state == .halfOpen)
         #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
     }
@@ -135,13 +135,13 @@ private let now = MonotonicInstant.second(100)
             tripping: .consecutiveFailures(1), openFor: .constant(Duration(attoseconds: .max)))
         circuit.record(.transient, ticket: 0, at: now)
         #expect(circuit.status(at: MonotonicInstant(nanoseconds: .max - 1)).state == .open)
-        #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .refuse(retryAfter: .nanoseconds(1)))
+        #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .reject(retryAfter: .nanoseconds(1)))
     }
 
     @Test("a reading that goes back does not prolong a break: it ends at its own instant")
     func backwards() {
         var circuit = CircuitStart.open.circuit
-        #expect(circuit.admit(at: .second(-3530)) == .refuse(retryAfter: .seconds(3660)))
+        #expect(circuit.admit(at: .second(-3530)) == .reject(retryAfter: .seconds(3660)))
         #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
     }
 
@@ -184,7 +184,7 @@ private let now = MonotonicInstant.second(100)
 }
 
 @Suite struct ThreeStateCircuitInputTests {
-    @Test("no probes at all are refused with a message that names them")
+    @Test("no probes at all are rejected with a message that names them")
     func probes() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(probes: 0)
@@ -192,7 +192,7 @@ private let now = MonotonicInstant.second(100)
         #expect(errorText(result).contains("probes is 0, and must lie in 1...1"))
     }
 
-    @Test("a number of successes below one is refused with a message that names it")
+    @Test("a number of successes below one is rejected with a message that names it")
     func successesToClose() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(closing: .successes(-3))
@@ -200,7 +200,7 @@ private let now = MonotonicInstant.second(100)
         #expect(errorText(result).contains("successes is -3, and must be at least 1"))
     }
 
-    @Test("a lease of no time is refused with a message that names it")
+    @Test("a lease of no time is rejected with a message that names it")
     func probeLease() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(probeLease: .zero)

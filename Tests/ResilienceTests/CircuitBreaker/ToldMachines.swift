@@ -66,7 +66,7 @@ struct PlainCircuit: CircuitStateMachine {
     var changesAt: MonotonicInstant? { state == .open ? until : nil }
 
     mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
-        if state == .open, now < until { return .refuse(retryAfter: now.duration(to: until)) }
+        if state == .open, now < until { return .reject(retryAfter: now.duration(to: until)) }
         if state == .open { state = .halfOpen }
         return .allow(ticket: state == .halfOpen ? 1 : 0)
     }

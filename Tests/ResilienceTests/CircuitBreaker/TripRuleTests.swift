@@ -55,7 +55,7 @@ private let now = MonotonicInstant.second(0)
         #expect(rule.failureCount == 0 && !rule.ended(.transient))
     }
 
-    @Test("a limit of zero is refused with a message that names it")
+    @Test("a limit of zero is rejected with a message that names it")
     func zero() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ConsecutiveFailures.consecutiveFailures(0)

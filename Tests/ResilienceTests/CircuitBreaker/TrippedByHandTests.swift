@@ -15,7 +15,7 @@ import Testing
 
     private var lines: [String] { recorder.events(of: CircuitBreaker.Event.self).map { "\($0)" } }
 
-    @Test("opened by hand it refuses for as long as a trip of its own would, and recovers by a probe")
+    @Test("opened by hand it rejects for as long as a trip of its own would, and recovers by a probe")
     func trip() throws {
         #expect(breaker.trip())
         #expect(breaker.status.timeRemaining == .seconds(30))
@@ -37,7 +37,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(keeping == true ? 60 : 30))
     }
 
-    @Test("opened for a time it refuses for just that, also if it is open already: longer or shorter")
+    @Test("opened for a time it rejects for just that, also if it is open already: longer or shorter")
     func length() {
         for length in [Duration.seconds(3600), .seconds(5), .nanoseconds(1), .zero, .seconds(-1)] {
             #expect(breaker.trip(for: length))
@@ -49,7 +49,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a caller refused before is told of the new time, and a probe under way decides nothing")
+    @Test("a caller rejected before is told of the new time, and a probe under way decides nothing")
     func afterwards() throws {
         breaker.trip(for: .seconds(5))
         _ = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
@@ -65,7 +65,7 @@ import Testing
     @Test(
         "a breaker set by hand is not opened, and one of a kind that can't be says so",
         arguments: [CircuitBreaker.Mode.isolated, .disabled, .observing])
-    func refused(mode: CircuitBreaker.Mode) {
+    func rejected(mode: CircuitBreaker.Mode) {
         breaker.setMode(mode)
         recorder.reset()
         #expect(!breaker.trip() && !breaker.trip(for: .seconds(9)))
@@ -74,7 +74,7 @@ import Testing
         #expect(lines == ["set by hand → automatic"])
     }
 
-    @Test("a gate opened by hand refuses, and lets everybody in afterwards")
+    @Test("a gate opened by hand rejects, and lets everybody in afterwards")
     func gate() throws {
         let gate = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         #expect(gate.trip())

@@ -19,7 +19,7 @@ import Testing
         return breaker
     }
 
-    /// - Returns: until when the call waits; nil if it goes. It throws what it is refused with.
+    /// - Returns: until when the call waits; nil if it goes. It throws what it is rejected with.
     private func enter(
         _ breaker: CircuitBreaker, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> MonotonicInstant? {
@@ -27,7 +27,7 @@ import Testing
         switch breaker.enter(&call, &slot) {
         case .proceed: return nil
         case .park(_, let until): return until
-        case .refuse(let error): throw error
+        case .reject(let error): throw error
         case .sleep: throw Outage()
         }
     }
@@ -63,14 +63,14 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("who is refused by the new break is as new when that is over")
-    func refusedAtOnce() throws {
+    @Test("who is rejected by the new break is as new when that is over")
+    func rejectedAtOnce() throws {
         let breaker = try halfOpen()
         let probe = try breaker.acquire()
         var slot = PolicySlot()
         _ = try enter(breaker, &slot)
         probe.complete(.transient)
-        // Of these two the second finds the first one's refusal still standing.
+        // Of these two the second finds the first one's rejection still standing.
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
         #expect(throws: CircuitOpen.self) { try enter(breaker, &slot) }
         clock.advance(by: .seconds(60))
@@ -79,7 +79,7 @@ import Testing
         next.complete(.success)
     }
 
-    @Test("a refusal says when the present probe is given up, not an earlier one")
+    @Test("a rejection says when the present probe is given up, not an earlier one")
     func otherProbe() throws {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), probeLease: .seconds(20)), timeBase: clock)
@@ -133,8 +133,8 @@ import Testing
         }
     }
 
-    @Test("an open breaker that is reset lets in whom it has just refused")
-    func resetAfterRefusal() throws {
+    @Test("an open breaker that is reset lets in whom it has just rejected")
+    func resetAfterRejection() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         try breaker.acquire().complete(.transient)
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }

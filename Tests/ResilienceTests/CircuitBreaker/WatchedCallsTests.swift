@@ -9,11 +9,11 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
 @Suite struct WatchedCallsTests {
     private var circuit = ThreeStateCircuit(tripping: slow)
 
-    @Test("calls that never come back open the circuit at the next call, which is refused")
+    @Test("calls that never come back open the circuit at the next call, which is rejected")
     mutating func neverBack() {
         for _ in 0..<2 { #expect(circuit.admit(at: .second(0)) == .allow(ticket: 0)) }
         #expect(circuit.admit(at: .second(7)) == .allow(ticket: 0))
-        #expect(circuit.admit(at: .second(20)) == .refuse(retryAfter: .seconds(60)))
+        #expect(circuit.admit(at: .second(20)) == .reject(retryAfter: .seconds(60)))
         #expect(circuit.state == .open && circuit.trips == 1)
     }
 
@@ -48,7 +48,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(circuit.state == .closed)
     }
 
-    @Test("a breaker refuses while too many calls hang, and one cancelled after the limit was slow, before it nothing")
+    @Test("a breaker rejects while too many calls hang, and one cancelled after the limit was slow, before it nothing")
     func breaker() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: slow, timeBase: clock)

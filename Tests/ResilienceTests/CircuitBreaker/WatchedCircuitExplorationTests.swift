@@ -113,12 +113,12 @@ private struct WatchedCircuit: ExplorableMachine {
         case .timePasses: _ = circuit.timePassed(at: now)
         case .restore:
             let memory = try #require(circuit.memory(at: now))
-            try require(circuit.restore(memory, circuit.mode, age: .zero, at: now), "its own memory is refused")
+            try require(circuit.restore(memory, circuit.mode, age: .zero, at: now), "its own memory is rejected")
         case .replace(let slowness):
             isCarried = slowness == self.slowness
             self.slowness = slowness
             try require(
-                circuit.replace(with: Self.machine(slowness, ramp, isCombined), at: now), "its own kind is refused")
+                circuit.replace(with: Self.machine(slowness, ramp, isCombined), at: now), "its own kind is rejected")
         case .admit:
             if case .allow(let generation, let ticket, let began, _, _) = circuit.admit(at: now) {
                 flights.append(

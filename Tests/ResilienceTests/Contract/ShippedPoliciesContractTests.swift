@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("a throttle keeps the contract, whether it refuses or waits")
+    @Test("a throttle keeps the contract, whether it rejects or waits")
     func throttle() async {
         await expect(PolicyContract { Throttle(limit: .perSecond(10, burst: 20), timeBase: $0) }) { $0.waiting }
         await expect(

@@ -31,8 +31,8 @@ import Testing
     func logLines() throws {
         let guide = try Guide("BulkheadGuide")
         for event in [
-            Bulkhead.Event.queued, .refused(.full), .refused(.turnTooLate), .refused(.waitedTooLong),
-            .refused(.displaced), .limitChanged(from: 8, to: 12), .queueChanged(from: 32, to: 64),
+            Bulkhead.Event.queued, .rejected(.full), .rejected(.turnTooLate), .rejected(.waitedTooLong),
+            .rejected(.displaced), .limitChanged(from: 8, to: 12), .queueChanged(from: 32, to: 64),
         ] {
             #expect(guide.logs(event), "\(event)")
         }

@@ -52,7 +52,7 @@ import Testing
         let sync = CircuitBreaker("sync", circuit: BackoffGate(tripping: .consecutiveThrottles(3)))
         let ledger = CircuitBreaker("ledger", healthCheck: CircuitHealthCheck { try await client.ping() })
         for breaker in [search, sync, ledger] { try await breaker.run {} }
-        search.setMode(.isolated)  // refuses everybody; no time and no result undoes it
+        search.setMode(.isolated)  // rejects everybody; no time and no result undoes it
         #expect(!search.status.isAllowed)
         search.setMode(.disabled)  // lets everybody in, counts nothing
         search.setMode(.observing)  // lets everybody in, and tells when it would open
@@ -69,7 +69,7 @@ import Testing
         let guide = try Guide("CircuitBreakerGuide")
         let events: [CircuitBreaker.Event] = [
             .allowed(.closed), .allowed(.halfOpen), .failure(3, of: 5), .opened(5, of: 5, for: .seconds(60)),
-            .refused(retryAfter: .seconds(42)), .halfOpened, .waiting, .recovered, .reopened(for: .seconds(60)),
+            .rejected(retryAfter: .seconds(42)), .halfOpened, .waiting, .recovered, .reopened(for: .seconds(60)),
             .breakEnded, .late(.success), .modeChanged(.isolated), .reset, .wouldOpen,
             .tripped(for: .seconds(60)),
         ]

@@ -36,14 +36,14 @@ import Testing
         return journal.lines
     }
 
-    @Test("the guide's code shows a refusal and waits, reports a failure, and says nothing of a cancelled call")
+    @Test("the guide's code shows a rejection and waits, reports a failure, and says nothing of a cancelled call")
     func examples() async throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = Pipeline { breaker }
         #expect(await lines(of: pipeline, Outage()) == ["report Outage(number: 1)"])
-        let refusal = "Service temporarily unavailable due to repeated failures. Please try again in 60 seconds."
-        #expect(await lines(of: pipeline, Outage()) == ["show \(refusal)", "again in 60.0 seconds"])
+        let rejection = "Service temporarily unavailable due to repeated failures. Please try again in 60 seconds."
+        #expect(await lines(of: pipeline, Outage()) == ["show \(rejection)", "again in 60.0 seconds"])
         #expect(await lines(of: Pipeline {}, CancellationError()) == [])
     }
 

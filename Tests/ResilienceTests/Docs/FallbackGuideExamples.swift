@@ -31,7 +31,7 @@ import Testing
         #expect(try await activities.run { try await client.activities() } == .degraded)
     }
 
-    @Test("the guide's substitute asks a mirror, unless a policy of ours refused the call")
+    @Test("the guide's substitute asks a mirror, unless a policy of ours rejected the call")
     func mirrored() async throws {
         let mirror = Client(pages: ScriptedOperation(fallback: .success(Page(text: "mirror"))))
         let pipeline = Pipeline("streams") {}

@@ -49,10 +49,10 @@ import Testing
         let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
         _ = breakers["/a"]
         func reload(_ loaded: Loaded) throws -> [String] {
-            let refused = try PolicySettings.checked {
+            let rejected = try PolicySettings.checked {
                 breakers.reconfigure { CircuitBreaker($0, tripping: .consecutiveFailures(loaded.failures)) }
             }
-            return refused
+            return rejected
         }
         #expect(try reload(Loaded()) == [] && breakers["/a"].status.failureLimit == 7)
         #expect(throws: InvalidSettings.self) { try reload(Loaded(failures: 0)) }

@@ -36,7 +36,7 @@ import Testing
     @Test("every event of a throttle has its log line in the guide")
     func logLines() throws {
         let guide = try Guide("ThrottleGuide")
-        for event in [Throttle.Event.refused(retryAfter: .seconds(3)), .held(for: .seconds(30))] {
+        for event in [Throttle.Event.rejected(retryAfter: .seconds(3)), .held(for: .seconds(30))] {
             #expect(guide.logs(event), "\(event)")
         }
     }

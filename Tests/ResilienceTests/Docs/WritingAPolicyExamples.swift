@@ -28,7 +28,7 @@ final class Maintenance: Policy {
     func end() { isOn.store(false, ordering: .relaxed) }
 
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-        if isOn.load(ordering: .relaxed) { return .refuse(UnderMaintenance()) }
+        if isOn.load(ordering: .relaxed) { return .reject(UnderMaintenance()) }
         inside.add(1, ordering: .relaxed)
         return .proceed
     }

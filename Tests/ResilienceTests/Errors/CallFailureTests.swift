@@ -151,7 +151,8 @@ import Testing
         }
     }
 
-    @Test("refused in its second attempt, a call fails as the first did, and does not say that it reached nobody (P41)")
+    @Test(
+        "rejected in its second attempt, a call fails as the first did, and does not say that it reached nobody (P41)")
     func secondAttempt() throws {
         let clock = ManualClock()
         let pipeline = Pipeline(timeBase: clock) {

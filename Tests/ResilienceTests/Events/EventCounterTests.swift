@@ -43,7 +43,7 @@ import Testing
                 key("allowed", "circuit", in: "activities"): 3,
                 key("failure", "circuit", in: "activities"): 2,
                 key("opened", "circuit", in: "activities"): 1,
-                key("refused", "circuit", in: "activities"): 2,
+                key("rejected", "circuit", in: "activities"): 2,
                 key("halfOpened", "circuit", in: "activities"): 1,
                 key("recovered", "circuit", in: "activities"): 1,
                 key("retrying", "retry", in: "activities"): 1,
@@ -139,7 +139,7 @@ import Testing
         #expect("\(key("opened", "circuit"))" == "circuit.opened")
     }
 
-    @Test("a limit below zero is refused, and the message says so")
+    @Test("a limit below zero is rejected, and the message says so")
     func badLimit() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = EventCounter(limit: -1)

@@ -12,7 +12,7 @@ import Testing
                 (CircuitBreaker.Event.allowed(.closed), "allowed"),
                 (CircuitBreaker.Event.failure(1, of: 5), "failure"),
                 (CircuitBreaker.Event.opened(5, of: 5, for: .seconds(1)), "opened"),
-                (CircuitBreaker.Event.refused(retryAfter: nil), "refused"),
+                (CircuitBreaker.Event.rejected(retryAfter: nil), "rejected"),
                 (CircuitBreaker.Event.waiting, "waiting"),
                 (CircuitBreaker.Event.halfOpened, "halfOpened"),
                 (CircuitBreaker.Event.recovered, "recovered"),
@@ -34,12 +34,12 @@ import Testing
         ),
         (
             "Throttle",
-            [(Throttle.Event.refused(retryAfter: nil), "refused"), (Throttle.Event.held(for: .zero), "held")]
+            [(Throttle.Event.rejected(retryAfter: nil), "rejected"), (Throttle.Event.held(for: .zero), "held")]
         ),
         (
             "Bulkhead",
             [
-                (Bulkhead.Event.queued, "queued"), (Bulkhead.Event.refused(.full), "refused"),
+                (Bulkhead.Event.queued, "queued"), (Bulkhead.Event.rejected(.full), "rejected"),
                 (Bulkhead.Event.limitChanged(from: 1, to: 2), "limitChanged"),
                 (Bulkhead.Event.queueChanged(from: 1, to: 2), "queueChanged"),
             ]

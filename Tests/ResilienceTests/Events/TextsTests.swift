@@ -6,8 +6,8 @@ import Testing
     @Test("events of a bulkhead and a timeout say what happened")
     func events() {
         #expect("\(Bulkhead.Event.queued)" == "full, call queued")
-        #expect("\(Bulkhead.Event.refused(.full))" == "full, queue full, refusing call")
-        #expect("\(Bulkhead.Event.refused(.waitedTooLong))" == "waited too long, refusing call")
+        #expect("\(Bulkhead.Event.rejected(.full))" == "full, queue full, rejecting call")
+        #expect("\(Bulkhead.Event.rejected(.waitedTooLong))" == "waited too long, rejecting call")
         #expect("\(Timeout.Event.timedOut(.seconds(5)))" == "timed out after 5 s")
         let late = Timeout.Event.endedLate(by: .seconds(3))
         #expect("\(late)" == "abandoned operation ended, 3 s after its call")

@@ -91,15 +91,15 @@ import Testing
 
     @Test("what a policy says of an error holds, not what the classifier would say of it")
     func settled() async throws {
-        let refusing = pipeline { ScriptedPolicy("shut", in: [.refuse(Outage())]) }
-        #expect(try await refusing.withFallback(to: 7, on: .rejected).run { 1 } == 7)
+        let rejecting = pipeline { ScriptedPolicy("shut", in: [.reject(Outage())]) }
+        #expect(try await rejecting.withFallback(to: 7, on: .rejected).run { 1 } == 7)
         let replacing = pipeline { ScriptedPolicy("strict", out: [.replace(Outage(), .permanent)]) }
         await #expect(throws: Outage.self) { try await replacing.withFallback(to: 7).run { throw Outage() } }
     }
 
     @Test("what an around policy throws is classified, and so has a substitute")
     func around() async throws {
-        let pipeline = pipeline { PlainAround(refusal: Outage()) }
+        let pipeline = pipeline { PlainAround(rejection: Outage()) }
         #expect(try await pipeline.withFallback(to: 7).run { 1 } == 7)
     }
 
@@ -126,7 +126,7 @@ import Testing
         #expect(fetch.callCount == 3 && asked.lines == ["3"])
     }
 
-    @Test("a substitute hides no failure from the breaker, and stands in for its refusals too")
+    @Test("a substitute hides no failure from the breaker, and stands in for its rejections too")
     func breaker() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         let fallback = pipeline { breaker }.withFallback(to: 7)

@@ -58,7 +58,7 @@ import Testing
         #expect(journal.lines == ["false", "true"])
     }
 
-    @Test("a maxAge of zero or less is refused, and the message says so")
+    @Test("a maxAge of zero or less is rejected, and the message says so")
     func badAge() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = LastGood<Int>(maxAge: .zero)

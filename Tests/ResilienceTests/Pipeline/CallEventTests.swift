@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("a call that a policy refuses is rejected without an attempt, and one that is cancelled is cancelled")
+    @Test("a call that a policy rejects is rejected without an attempt, and one that is cancelled is cancelled")
     func withoutAnAttempt() async throws {
         let breaker = CircuitBreaker(timeBase: clock)
         breaker.trip()

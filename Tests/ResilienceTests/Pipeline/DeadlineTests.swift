@@ -54,7 +54,7 @@ import Testing
         #expect(page.text == "page" && visits == 1)
     }
 
-    @Test("a call whose deadline is over is refused before any policy sees it, and the operation does not run")
+    @Test("a call whose deadline is over is rejected before any policy sees it, and the operation does not run")
     func over() async {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))

@@ -25,13 +25,13 @@ import Testing
         #expect(journal.lines.suffix(2) == ["b out transient round 1", "a out transient round 1"])
     }
 
-    @Test("a refusal ends the stays further out, and owes the one who refused nothing")
-    func refusal() async {
+    @Test("a rejection ends the stays further out, and owes the one who rejected nothing")
+    func rejection() async {
         let pipeline = Pipeline {
-            policy("a"); policy("b", in: [.refuse(Outage())]); policy("c")
+            policy("a"); policy("b", in: [.reject(Outage())]); policy("c")
         }
         await #expect(throws: Outage()) { try await pipeline.run { journal.note("operation") } }
-        #expect(journal.lines == ["a in", "b refuses", "a out rejected round 1"])
+        #expect(journal.lines == ["a in", "b rejects", "a out rejected round 1"])
     }
 
     @Test(
@@ -121,14 +121,14 @@ import Testing
                 == ["a in", "b sleeps", "b in", "b out success round 1", "a out success round 1"])
     }
 
-    @Test("a policy that refuses after a sleep is owed nothing")
-    func sleepThenRefusal() async {
-        let sleeper = policy("b", in: [.sleep(.seconds(2)), .refuse(Outage())])
+    @Test("a policy that rejects after a sleep is owed nothing")
+    func sleepThenRejection() async {
+        let sleeper = policy("b", in: [.sleep(.seconds(2)), .reject(Outage())])
         let pipeline = Pipeline(timeBase: RushingClock()) {
             policy("a"); sleeper
         }
         await #expect(throws: Outage()) { try await pipeline.run {} }
-        #expect(journal.lines == ["a in", "b sleeps", "b refuses", "a out rejected round 1"])
+        #expect(journal.lines == ["a in", "b sleeps", "b rejects", "a out rejected round 1"])
     }
 
     @Test("cancelled while a policy sleeps, the call leaves that policy and those further out, and no other")
@@ -210,7 +210,7 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { 1 } }
     }
 
-    @Test("an around policy is passed in its place, and its refusal ends the stays further out")
+    @Test("an around policy is passed in its place, and its rejection ends the stays further out")
     func around() async throws {
         let pipeline = Pipeline {
             policy("a"); PlainAround(journal: journal); policy("b")
@@ -224,7 +224,7 @@ import Testing
     @Test("an around policy that throws without running the inside counts as a failure further out")
     func aroundThrows() async {
         let pipeline = Pipeline {
-            policy("a"); PlainAround(refusal: Outage()); policy("b")
+            policy("a"); PlainAround(rejection: Outage()); policy("b")
         }
         await #expect(throws: Outage()) { try await pipeline.run {} }
         #expect(journal.lines == ["a in", "a out transient round 1"])

@@ -33,7 +33,7 @@ import Testing
     private func randomPolicy(_ name: String, _ random: inout SeededGenerator) -> ScriptedPolicy {
         let inward = (0..<Int.random(in: 0...3, using: &random)).map { _ -> ScriptedPolicy.Inward in
             switch Int.random(in: 0..<12, using: &random) {
-            case 0: return .refuse(Outage())
+            case 0: return .reject(Outage())
             case 1, 2: return .sleep(.seconds(1))
             case 3, 4:
                 let waiter = PolicyWaiter()

@@ -106,8 +106,8 @@ import Testing
         #expect(policy.owed == 0 && policy.mistakes == [])
     }
 
-    @Test("a refused acquire throws the policy's own refusal")
-    func refused() {
+    @Test("a rejected acquire throws the policy's own rejection")
+    func rejected() {
         let throttle = Throttle("pace", limit: .perSecond(1), timeBase: clock)
         _ = try? throttle.acquire()
         #expect(throws: Throttled(throttle: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
@@ -136,7 +136,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("acquireWaiting until its deadline throws what the policy refuses with then")
+    @Test("acquireWaiting until its deadline throws what the policy rejects with then")
     func waitsUntilDeadline() throws {
         let clock = ManualClock()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)

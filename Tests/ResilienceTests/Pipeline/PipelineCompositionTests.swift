@@ -43,12 +43,12 @@ import Testing
         #expect(journal.lines.count == 4 * (count - 1))
     }
 
-    @Test("a refusal is a refusal for every policy further out, however long the list", arguments: [1, 7, 8, 20])
-    func refusalAcrossCuts(between: Int) async {
+    @Test("a rejection is a rejection for every policy further out, however long the list", arguments: [1, 7, 8, 20])
+    func rejectionAcrossCuts(between: Int) async {
         let pipeline = Pipeline {
             ScriptedPolicy("outermost", journal)
             for index in 0..<between { ScriptedPolicy("\(index)") }
-            ScriptedPolicy("innermost", in: [.refuse(Outage())])
+            ScriptedPolicy("innermost", in: [.reject(Outage())])
         }
         await #expect(throws: Outage()) { try await pipeline.run {} }
         #expect(journal.lines == ["outermost in", "outermost out rejected round 1"])
@@ -101,7 +101,7 @@ import Testing
         #expect(
             pipeline.elements.map(\.description) == [
                 "total: 30 s", "room: 3 at a time, 9 queued",
-                "pace: 10 per 1 s, burst 20, refuses at once",
+                "pace: 10 per 1 s, burst 20, rejects at once",
             ])
     }
 
@@ -116,7 +116,7 @@ import Testing
         #expect(Pipeline(timeBase: clock) { Retry() }.timeBase === clock)
     }
 
-    @Test("policies of two time bases are refused, and the message names both")
+    @Test("policies of two time bases are rejected, and the message names both")
     func mixedTimeBases() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("mixed") {
@@ -127,7 +127,7 @@ import Testing
         #expect(message.contains("mixed") && message.contains("first") && message.contains("second"))
     }
 
-    @Test("a policy of another time base than the pipeline's own is refused, and the message names both")
+    @Test("a policy of another time base than the pipeline's own is rejected, and the message names both")
     func foreignTimeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("manual", timeBase: ManualClock()) { Throttle("paced", limit: .perSecond(1)) }
@@ -136,7 +136,7 @@ import Testing
         #expect(message.contains("manual") && message.contains("paced"))
     }
 
-    @Test("a policy that would wait for what its own call holds is refused in a pipeline twice, by nesting too")
+    @Test("a policy that would wait for what its own call holds is rejected in a pipeline twice, by nesting too")
     func twice() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let bulkhead = Bulkhead("shared", limit: 1)

@@ -33,8 +33,8 @@ import Testing
         #expect(pipeline.warnings == ["outer around inner: attempts multiply, up to 20 per call"])
     }
 
-    @Test("a retry of what an open circuit refuses is warned of")
-    func refusalsRetried() {
+    @Test("a retry of what an open circuit rejects is warned of")
+    func rejectionsRetried() {
         let pipeline = Pipeline {
             Retry(on: [.transient, .rejected])
             CircuitBreaker()

@@ -23,7 +23,7 @@ final class Journal: Sendable {
 final class ScriptedPolicy: Policy {
     enum Inward: Sendable {
         case proceed
-        case refuse(any Error)
+        case reject(any Error)
         case sleep(Duration)
         case park(PolicyWaiter, until: MonotonicInstant = .distantFuture)
     }
@@ -69,11 +69,11 @@ final class ScriptedPolicy: Policy {
             journal?.note("\(name) in")
             slot.first = 2
             return .proceed
-        case .refuse(let error):
-            journal?.note("\(name) refuses")
+        case .reject(let error):
+            journal?.note("\(name) rejects")
             state.withLock { $0.owed -= 1 }
             slot.first = 0
-            return .refuse(error)
+            return .reject(error)
         case .sleep(let length):
             journal?.note("\(name) sleeps")
             slot.first = 1
@@ -110,7 +110,7 @@ final class ScriptedPolicy: Policy {
 struct PlainAround: AroundPolicy {
     var name = "around"
     var journal: Journal?
-    var refusal: Outage?
+    var rejection: Outage?
 
     func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
@@ -118,7 +118,7 @@ struct PlainAround: AroundPolicy {
     ) async throws -> Verdict {
         journal?.note("\(name) in")
         defer { journal?.note("\(name) out") }
-        if let refusal { throw refusal }
+        if let rejection { throw rejection }
         return try await inside(call.deadline)
     }
 }

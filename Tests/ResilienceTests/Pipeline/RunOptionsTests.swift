@@ -57,7 +57,7 @@ private final class Listening: Policy {
         #expect([CallPriority.high, .low, .normal].sorted() == [.low, .normal, .high])
     }
 
-    @Test("nonsense is refused when it is written down")
+    @Test("nonsense is rejected when it is written down")
     func nonsense() async {
         await #expect(processExitsWith: .failure) { _ = RunOptions(firstAttempt: 0) }
         await #expect(processExitsWith: .failure) { _ = RunOptions(cost: -1) }

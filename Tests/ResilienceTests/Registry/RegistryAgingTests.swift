@@ -192,7 +192,7 @@ import Testing
         permit.complete(.success)
     }
 
-    @Test("an age below zero is refused with a message that names it")
+    @Test("an age below zero is rejected with a message that names it")
     func negative() {
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test("a pipeline that can't go on keeps all of its settings: none of its policies has changed (P37)")
-    func refused() {
+    func rejected() {
         let pipelines = PipelineRegistry<String> { _ in pipeline(rate: 1) }
         let before = pipelines["/a"].policies.map { "\($0)" }
         let kept = pipelines.reconfigure { _ in pipeline(rate: 9, limit: 9, .anyOf(.consecutiveFailures(2))) }

@@ -100,7 +100,7 @@ import Testing
         #expect(breakers.count <= 120)
     }
 
-    @Test("a capacity below one is refused with a message that names it")
+    @Test("a capacity below one is rejected with a message that names it")
     func capacity() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CircuitBreakerRegistry<String>(capacity: 0) { CircuitBreaker($0) }

@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test("a key that can't go on with settings that were replaced meanwhile, but can with those, is not named")
-    func refusedMeanwhile() {
+    func rejectedMeanwhile() {
         let (breakers, hook) = registry()
         _ = breakers["/a"]
         hook.set { #expect(breakers.reconfigure { _ in breaker(7) } == []) }

@@ -30,7 +30,7 @@ import Testing
         var settings: Int { state.withLock { $0.settings } }
 
         /// Which settings none can go on with.
-        static func areRefused(_ settings: Int) -> Bool { settings % 5 == 4 }
+        static func areRejected(_ settings: Int) -> Bool { settings % 5 == 4 }
 
         var isAtRest: Bool {
             let isAtRest = state.withLock { $0.failures == 0 }
@@ -49,7 +49,7 @@ import Testing
             world.meddle()
         }
 
-        func canBeReconfigured(like other: Probe) -> Bool { !Self.areRefused(other.settings) }
+        func canBeReconfigured(like other: Probe) -> Bool { !Self.areRejected(other.settings) }
 
         func reconfigured(like other: Probe) -> Self? {
             world.meddle()
@@ -171,7 +171,7 @@ import Testing
             }
             for (key, value) in values {
                 let settings = overrides[key] ?? makes
-                try #require(value.settings == settings || Probe.areRefused(settings), what)
+                try #require(value.settings == settings || Probe.areRejected(settings), what)
                 let watchers = value.circuitBreaker.inner.withLock { $0.watchers.all.count }
                 try #require(watchers == streams * (shared == nil ? 1 : values.count), what)
             }

@@ -189,7 +189,7 @@ private struct HalvedTokens: ExplorableMachine {
     }
 
     @Test(
-        "a ThrottlingBudget refuses at half its tokens and below, and keeps them between none and all",
+        "a ThrottlingBudget rejects at half its tokens and below, and keeps them between none and all",
         arguments: [(1, 400), (10, 100), (3, 1), (2, 1_500)])
     func throttling(maxTokens: Int, ratio: Int) throws {
         let explorer = Explorer(

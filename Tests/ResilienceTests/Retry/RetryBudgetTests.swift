@@ -36,8 +36,8 @@ import Testing
                 == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted")
     }
 
-    @Test("a retry that a policy further in refused never left, and costs nothing")
-    func refusedRetry() async throws {
+    @Test("a retry that a policy further in rejected never left, and costs nothing")
+    func rejectedRetry() async throws {
         let budget = RetryBudget.tokens(capacity: 28)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
@@ -107,7 +107,7 @@ import Testing
         #expect(!budget.isExhausted)
     }
 
-    @Test("our own refusals count neither as calls nor as failures")
+    @Test("our own rejections count neither as calls nor as failures")
     func rejections() async {
         let ratio = RetryBudget.ratio(1, reserve: 0, timeBase: ManualClock())
         let throttling = RetryBudget.throttling(maxTokens: 1)
@@ -181,7 +181,7 @@ import Testing
                 + ", for 9 s, budget above half of 10 tokens, 0.1 back a success, rules")
     }
 
-    @Test("nonsense is refused with a message that names it")
+    @Test("nonsense is rejected with a message that names it")
     func nonsense() async {
         func expect(_ text: String, _ result: ExitTest.Result?) { #expect(errorText(result).contains(text)) }
         expect(

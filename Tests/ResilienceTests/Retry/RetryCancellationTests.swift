@@ -96,7 +96,7 @@ import Testing
 }
 
 @Suite struct RetryInputTests {
-    @Test("a negative number of retries is refused with a message that names it")
+    @Test("a negative number of retries is rejected with a message that names it")
     func maxRetries() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(maxRetries: -1)
@@ -104,7 +104,7 @@ import Testing
         #expect(errorText(result).contains("maxRetries is -1, and must not be negative"))
     }
 
-    @Test("a negative ceiling is refused with a message that names it")
+    @Test("a negative ceiling is rejected with a message that names it")
     func ceiling() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(retryAfterCeiling: .seconds(-1))
@@ -112,7 +112,7 @@ import Testing
         #expect(errorText(result).contains("retryAfterCeiling is -1 s, and must not be negative"))
     }
 
-    @Test("retrying success or cancellation is refused with a message that names the verdicts")
+    @Test("retrying success or cancellation is rejected with a message that names the verdicts")
     func verdicts() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(on: [.transient, .cancelled])
@@ -120,7 +120,7 @@ import Testing
         #expect(errorText(result).contains("verdicts is transient+cancelled, and must have neither"))
     }
 
-    @Test("a negative limit of elapsed time is refused with a message that names it")
+    @Test("a negative limit of elapsed time is rejected with a message that names it")
     func maxElapsed() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Retry(maxElapsed: .seconds(-1))

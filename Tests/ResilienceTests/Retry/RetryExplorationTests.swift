@@ -7,14 +7,14 @@ import Testing
 /// One call with all its attempts, beside the rules in numbers of any size.
 private struct RetriedCall: ExplorableMachine {
     enum Input: Hashable {
-        case failed(Verdict, rule: Retry.Decision? = nil, refusedFor: Duration? = nil, after: Int64)
+        case failed(Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, after: Int64)
     }
 
     private let configuration: RetryConfiguration
     private let deadline: MonotonicInstant
     private let verdicts: [Verdict]
     private let rules: [Retry.Decision?]
-    private let refusals: [Duration?]
+    private let rejections: [Duration?]
     private let isIdempotent: Bool?
     private let start: MonotonicInstant
     private let lengths: [Int64]
@@ -28,14 +28,14 @@ private struct RetriedCall: ExplorableMachine {
     /// - Parameter goesOn: whether after the call's end comes another.
     init(
         _ configuration: RetryConfiguration, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
-        verdicts: [Verdict], rules: [Retry.Decision?] = [nil], refusals: [Duration?] = [nil],
+        verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
         isIdempotent: Bool? = nil, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
         self.configuration = configuration
         self.deadline = MonotonicInstant(nanoseconds: deadline)
         self.verdicts = verdicts
         self.rules = rules
-        self.refusals = refusals
+        self.rejections = rejections
         self.isIdempotent = isIdempotent
         self.start = MonotonicInstant(nanoseconds: start)
         self.lengths = lengths
@@ -48,9 +48,9 @@ private struct RetriedCall: ExplorableMachine {
     var inputs: [Input] {
         if hasEnded { return [] }
         return verdicts.flatMap { verdict in
-            (verdict == .rejected ? refusals : [nil]).flatMap { refusal in
+            (verdict == .rejected ? rejections : [nil]).flatMap { rejection in
                 rules.flatMap { rule in
-                    lengths.map { .failed(verdict, rule: rule, refusedFor: refusal, after: $0) }
+                    lengths.map { .failed(verdict, rule: rule, rejectedFor: rejection, after: $0) }
                 }
             }
         }
@@ -61,11 +61,11 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     mutating func apply(_ input: Input) throws {
-        guard case .failed(let verdict, let rule, let refusedFor, let length) = input else { return }
+        guard case .failed(let verdict, let rule, let rejectedFor, let length) = input else { return }
         now = MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         let before = machine
         let decision = machine.failed(
-            verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
+            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, at: now, since: start,
             deadline: deadline, configuration, using: &generator)
 
         guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
@@ -76,7 +76,7 @@ private struct RetriedCall: ExplorableMachine {
         if case .sequence(let delays, .stop) = backoff.growth { limit = min(limit, Int128(delays.count)) }
         guard machine.attempts <= limit else { return try end(decision, is: .giveUp(.attemptsExhausted)) }
         // Three centuries are as good as eternity.
-        let named = [verdict.retryAfter, refusedFor, .zero].compactMap { $0.map(nanosecondsRoundedUp) }.max() ?? 0
+        let named = [verdict.retryAfter, rejectedFor, .zero].compactMap { $0.map(nanosecondsRoundedUp) }.max() ?? 0
         let floor = min(named, Int128(Int64.max))
         guard floor <= Int128(configuration.retryAfterCeiling) else {
             return try end(decision, is: .giveUp(.retryAfterTooLong))
@@ -189,7 +189,7 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     @Test(
-        "whatever rules, refusals and the call itself say of its failures, the next attempt comes when they say",
+        "whatever rules, rejections and the call itself say of its failures, the next attempt comes when they say",
         arguments: [nil, true, false] as [Bool?], [nil, .zero, .nanoseconds(20)] as [Duration?])
     func told(isIdempotent: Bool?, maxElapsed: Duration?) throws {
         let own = Backoff.sequence([.nanoseconds(2), .nanoseconds(6)], atEnd: .stop)
@@ -198,7 +198,7 @@ private struct RetriedCall: ExplorableMachine {
                 RetriedCall(
                     Self.configured(maxRetries: 5, maxElapsed: maxElapsed, on: retried), deadline: 60,
                     verdicts: Self.verdicts, rules: [nil, .retry, .retry(own), .leave],
-                    refusals: [nil, .nanoseconds(-1), .nanoseconds(4), .nanoseconds(10)], isIdempotent: isIdempotent),
+                    rejections: [nil, .nanoseconds(-1), .nanoseconds(4), .nanoseconds(10)], isIdempotent: isIdempotent),
                 code: "RetriedCall(isIdempotent: \(isIdempotent as Any), maxElapsed: \(maxElapsed as Any), \(retried))")
             let exploration = try explorer.explore()
             #expect(exploration.isComplete && exploration.transitions >= 104, "\(exploration)")

@@ -19,13 +19,13 @@ private func configured(
 @Suite struct RetryStateMachineTests {
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
-        _ configuration: RetryConfiguration = configured(), rule: Retry.Decision? = nil, refusedFor: Duration? = nil,
+        _ configuration: RetryConfiguration = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
         isIdempotent: Bool? = nil, since start: MonotonicInstant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var generator = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
         return machine.failed(
-            verdict, rule: rule, refusedFor: refusedFor, isIdempotent: isIdempotent, at: now, since: start,
+            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, at: now, since: start,
             deadline: deadline, configuration, using: &generator)
     }
 
@@ -143,14 +143,14 @@ private func configured(
     }
 
     @Test(
-        "a retry of what a policy of ours refused waits at least as long as the refusal says: no tight loop (P19)",
+        "a retry of what a policy of ours rejected waits at least as long as the rejection says: no tight loop (P19)",
         arguments: [
             (nil, .retry(at: now)), (.seconds(-1), .retry(at: now)), (.seconds(42), .retry(at: .second(142))),
             (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),
         ] as [(Duration?, RetryStateMachine.Decision)])
-    func refused(retryAfter: Duration?, decision: RetryStateMachine.Decision) {
+    func rejected(retryAfter: Duration?, decision: RetryStateMachine.Decision) {
         let configuration = configured(backoff: .none, on: .rejected)
-        #expect(decide(.rejected, configuration, refusedFor: retryAfter) == decision)
+        #expect(decide(.rejected, configuration, rejectedFor: retryAfter) == decision)
     }
 
     @Test(

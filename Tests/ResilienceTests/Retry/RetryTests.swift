@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(
-        "what will not pass, may have been done already, or was refused by us is not tried again",
+        "what will not pass, may have been done already, or was rejected by us is not tried again",
         arguments: [.permanent, .uncertain, .rejected] as [Verdict])
     func notRetried(verdict: Verdict) async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Judged(verdict: verdict)))

@@ -137,7 +137,7 @@ private final class Departures: Sendable {
         #expect(throttle.heldUntil == nil && throttle.waiting == 0)
     }
 
-    @Test("a call that a policy further in refuses never left: its share is free again", arguments: [true, false])
+    @Test("a call that a policy further in rejects never left: its share is free again", arguments: [true, false])
     func sharesComeBack(isRate: Bool) async throws {
         let throttle =
             isRate

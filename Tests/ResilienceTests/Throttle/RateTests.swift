@@ -17,7 +17,7 @@ import Testing
         #expect(machine.allowed(asks: burst + 1, at: full) == burst)
     }
 
-    @Test("rates below one call or over no time are refused, and the message says so")
+    @Test("rates below one call or over no time are rejected, and the message says so")
     func badConfiguration() async {
         let calls = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThrottleRate(0, per: .seconds(1))
@@ -29,7 +29,7 @@ import Testing
         #expect(text(period).contains("period is 0"))
     }
 
-    @Test("a throttle without a burst or with negative limits is refused, and the message says so")
+    @Test("a throttle without a burst or with negative limits is rejected, and the message says so")
     func badThrottle() async {
         let burst = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Throttle(limit: .perSecond(1, burst: 0))
@@ -53,7 +53,7 @@ import Testing
         #expect(text(rate).contains("still counts no rate"))
     }
 
-    @Test("a window of no calls or of no time is refused, and the message says so")
+    @Test("a window of no calls or of no time is rejected, and the message says so")
     func nonsense() async {
         let calls = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThrottleLimit.slidingWindow(0, per: .seconds(1))

@@ -9,7 +9,7 @@ private struct RecordedReturns: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
         case ask(cost: Int)
-        /// A call that took its share was refused further in.
+        /// A call that took its share was rejected further in.
         case giveBack(Int)
         /// It went.
         case leave(Int)

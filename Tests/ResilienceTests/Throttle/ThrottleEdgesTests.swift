@@ -8,7 +8,7 @@ import Testing
 @Suite struct ThrottleEdgesTests {
     private let clock = ManualClock()
 
-    @Test("a call that costs nothing and is refused further in gives nothing back, whatever counts")
+    @Test("a call that costs nothing and is rejected further in gives nothing back, whatever counts")
     func nothingToGiveBack() throws {
         for throttle in [
             Throttle(limit: .perSecond(3, burst: 3), timeBase: clock),

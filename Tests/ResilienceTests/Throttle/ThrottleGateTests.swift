@@ -65,7 +65,7 @@ import Testing
         #expect(gate.heldUntil == clock.now + .seconds(1))
     }
 
-    @Test("after the hold one call probes, while the others are refused or wait for its end")
+    @Test("after the hold one call probes, while the others are rejected or wait for its end")
     func oneProbe() async throws {
         let gate = gate(maxWait: .seconds(30))
         await throttled(gate, after: .seconds(5))
@@ -151,8 +151,8 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a probe that a policy further in refuses decides nothing")
-    func refusedProbe() async throws {
+    @Test("a probe that a policy further in rejects decides nothing")
+    func rejectedProbe() async throws {
         let gate = gate()
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         await throttled(gate)
@@ -180,7 +180,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a waiting call is refused when the gate is still shut at the end of its patience")
+    @Test("a waiting call is rejected when the gate is still shut at the end of its patience")
     func patience() async throws {
         let gate = gate(maxWait: .seconds(30))
         gate.hold(for: .seconds(1))

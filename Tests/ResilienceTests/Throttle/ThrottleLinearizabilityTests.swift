@@ -19,7 +19,7 @@ extension Linearizability {
 
         private enum Answer: Equatable, Sendable {
             case proceed
-            case refused(retryAfter: Duration?)
+            case rejected(retryAfter: Duration?)
             case park(until: MonotonicInstant)
             case done
             case heldUntil(MonotonicInstant?)
@@ -78,12 +78,12 @@ extension Linearizability {
                     calls[thread] = .probe(generation: machine.value.generation)
                     return .proceed
                 case .never:
-                    return .refused(retryAfter: nil)
+                    return .rejected(retryAfter: nil)
                 case .notBefore, .held, .probing:
                     let isFull = waiting == nil && machine.value.line.count >= maxWaiting
                     guard mayWait(for: answer, at: now, latest), !isFull else {
                         if let waiting { _ = machine.value.leave(waiting) }
-                        return .refused(retryAfter: now.duration(to: max(now, answer.instant)))
+                        return .rejected(retryAfter: now.duration(to: max(now, answer.instant)))
                     }
                 }
                 let ticket = waiting ?? machine.value.join(cost: cost, at: now)
@@ -130,7 +130,7 @@ extension Linearizability {
         }
 
         @Test(
-            "calls that go, wait, are refused, probe or hold all others, all at once, do so in one order",
+            "calls that go, wait, are rejected, probe or hold all others, all at once, do so in one order",
             arguments: [
                 (rate: ThrottleRate(1, per: .seconds(3)), maxWait: 0, hold: nil as Int?),
                 (ThrottleRate(1, per: .seconds(3)), 12, nil),
@@ -199,9 +199,9 @@ extension Linearizability {
                     case .proceed:
                         (isInside, waits) = (true, false)
                         return .proceed
-                    case .refuse(let error):
+                    case .reject(let error):
                         (isInside, waits) = (false, false)
-                        return .refused(retryAfter: (error as? Throttled)?.retryAfter)
+                        return .rejected(retryAfter: (error as? Throttled)?.retryAfter)
                     case .sleep:
                         return .done
                     case .park(_, let instant):

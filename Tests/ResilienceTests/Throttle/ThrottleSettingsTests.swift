@@ -19,7 +19,7 @@ import Testing
         try await throttle.run(options: RunOptions(cost: 0)) {}
     }
 
-    @Test("a call that costs more than there ever is is refused for good, however long it may wait")
+    @Test("a call that costs more than there ever is is rejected for good, however long it may wait")
     func tooMuch() async {
         for throttle in [
             Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock),
@@ -86,14 +86,14 @@ import Testing
         #expect(throttle.description == "throttle: 1 per 1 s, burst 2, waits up to 600 s")
     }
 
-    @Test("after a change to a lower rate, those who wait go later, and are refused if that is too late (P24)")
+    @Test("after a change to a lower rate, those who wait go later, and are rejected if that is too late (P24)")
     func slower() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(10), timeBase: clock)
         let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(ThrottleRate(1, per: .seconds(8))) }
         #expect(turns == [.zero, .seconds(8), nil] && throttle.waiting == 0)
     }
 
-    @Test("one that waits and costs more than a changed burst is refused, and those behind it go on (P24)")
+    @Test("one that waits and costs more than a changed burst is rejected, and those behind it go on (P24)")
     func sentAway() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
         let turns = try turns(of: [5, 5, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 1) }
@@ -101,7 +101,7 @@ import Testing
     }
 
     /// Calls of these costs come one after the other at the same instant; then something changes.
-    /// - Returns: when each went; nil if refused.
+    /// - Returns: when each went; nil if rejected.
     private func turns(
         of costs: [Int], through throttle: Throttle, change: @escaping @Sendable () -> Void
     ) throws -> [Duration?] {

@@ -32,8 +32,8 @@ import Testing
         #expect(machine.ask(at: at(7)) == .notBefore(MonotonicInstant(nanoseconds: 7 * second + 333_333_334)))
     }
 
-    @Test("a refused call takes nothing")
-    func refusedTakesNothing() {
+    @Test("a rejected call takes nothing")
+    func rejectedTakesNothing() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         #expect(machine.ask(at: at(0)) == .go)
         for _ in 0..<50 { #expect(machine.ask(at: at(0)) == .notBefore(at(1))) }
@@ -70,7 +70,7 @@ import Testing
         #expect(machine.allowed(asks: 9, at: .distantPast) == 3)
     }
 
-    @Test("a huge burst neither overflows nor refuses", arguments: [Int64(0), .max / 2, .max])
+    @Test("a huge burst neither overflows nor rejects", arguments: [Int64(0), .max / 2, .max])
     func hugeBurst(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perMinute(1), burst: .max)
         #expect(machine.allowed(asks: 1000, at: MonotonicInstant(nanoseconds: reading)) == 1000)
@@ -390,7 +390,7 @@ import Testing
         var now = at(0)
         for _ in 0..<1_000_000 {
             guard machine.ask(at: now) == .go else {
-                Issue.record("refused at the instant it named")
+                Issue.record("rejected at the instant it named")
                 return
             }
             guard case .notBefore(let next) = machine.ask(at: now) else {

@@ -23,7 +23,7 @@ import Testing
         #expect(nobodyIsParked(throttle) && throttle.waiting == 0)
     }
 
-    @Test("one that was refused after its wait and comes again waits anew")
+    @Test("one that was rejected after its wait and comes again waits anew")
     func comesAgain() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         var slot = PolicySlot()
@@ -46,7 +46,7 @@ import Testing
         #expect(!throttle.status.isProbing && throttle.heldUntil == nil)
     }
 
-    @Test("a call whose deadline has come is refused while another probes, and told of no wait")
+    @Test("a call whose deadline has come is rejected while another probes, and told of no wait")
     func deadlineWhileProbing() throws {
         let throttle = Throttle("gate", limit: .unlimited, maxWait: .seconds(5), holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
@@ -112,14 +112,14 @@ import Testing
         for alike in [rates, windows, gates] {
             for one in alike {
                 #expect(one.canBeReconfigured(like: alike[0]) && one.description == alike[0].description)
-                #expect(one.description.hasSuffix(", refuses at once, held by 429"))
+                #expect(one.description.hasSuffix(", rejects at once, held by 429"))
             }
         }
         for plain in [Throttle(limit: .perSecond(1)), Throttle("throttle", limit: .perSecond(1))] {
-            #expect(plain.description == "throttle: \(ThrottleRate.perSecond(1)), burst 1, refuses at once")
+            #expect(plain.description == "throttle: \(ThrottleRate.perSecond(1)), burst 1, rejects at once")
         }
         for plain in [Throttle(limit: window), Throttle("throttle", limit: window)] {
-            #expect(plain.description == "throttle: \(window), refuses at once")
+            #expect(plain.description == "throttle: \(window), rejects at once")
         }
     }
 

@@ -9,8 +9,8 @@ import Testing
     let journal = Journal()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("what is too much is refused at once, with the time until the next turn")
-    func refuses() async throws {
+    @Test("what is too much is rejected at once, with the time until the next turn")
+    func rejects() async throws {
         let throttle = throttle(burst: 2)
         for number in 1...2 { try await throttle.run { try await operation(number) } }
         clock.advance(by: .milliseconds(400))
@@ -39,7 +39,7 @@ import Testing
         #expect(operation.inputs == [1, 2, 3, 4])
     }
 
-    @Test("a call whose turn comes later than it may wait is refused at once")
+    @Test("a call whose turn comes later than it may wait is rejected at once")
     func maxWait() async throws {
         let throttle = throttle(maxWait: .seconds(2))
         try await throttle.run {}
@@ -53,7 +53,7 @@ import Testing
         for task in waiting { try await task.value }
     }
 
-    @Test("no call waits for a turn that comes after its deadline: it is refused at once (P23)")
+    @Test("no call waits for a turn that comes after its deadline: it is rejected at once (P23)")
     func deadline() async throws {
         let throttle = throttle(maxWait: .seconds(60))
         let pipeline = Pipeline {
@@ -156,7 +156,7 @@ import Testing
         try await throttle.run {}
         await #expect(throws: Throttled.self) { try await throttle.run {} }
         #expect(journal.lines == ["0 wait, true"])
-        #expect(recorder.events(of: Throttle.Event.self) == [.refused(retryAfter: .seconds(1))])
+        #expect(recorder.events(of: Throttle.Event.self) == [.rejected(retryAfter: .seconds(1))])
     }
 
     @Test("on many threads at once no call gets more than burst and rate allow")

@@ -366,7 +366,7 @@ private final class OwnThreads: TimeBase {
         #expect("\(patience)" == "slow: 5 s, abandoning")
     }
 
-    @Test("a limit of zero or less is refused, and the message says so")
+    @Test("a limit of zero or less is rejected, and the message says so")
     func badConfiguration() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = AbandoningTimeout(limit: .zero)

@@ -243,7 +243,7 @@ import Testing
 
     @TaskLocal static var label = ""
 
-    @Test("a limit of zero or less is refused, and the message says so")
+    @Test("a limit of zero or less is rejected, and the message says so")
     func badConfiguration() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Timeout(limit: .zero)

@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test(
-        "a memory that makes no sense is refused, and changes nothing",
+        "a memory that makes no sense is rejected, and changes nothing",
         arguments: [
             [], [1, 0], [2, 2], [2, 0, 1, -1], [2, .min], [3, 0, 1], [3, -1, 0, 1], [3, 5, 2, 1], [3, 5, -1, 1],
             [3, 1, 0, 1, 2, 0, 1], [3, 0, 0, .max], [4, 2, 0],
@@ -237,7 +237,7 @@ import Testing
                 == "opens on 1.0 of the last 100 calls being transient+uncertain, of at least 10")
     }
 
-    @Test("settings that can't be are refused with a message that names them")
+    @Test("settings that can't be are rejected with a message that names them")
     func nonsense() async {
         var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = FailuresInWindow.failureRatio(0)

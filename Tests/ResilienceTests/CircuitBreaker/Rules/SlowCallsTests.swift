@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("a limit of zero is refused with a message that names it")
+    @Test("a limit of zero is rejected with a message that names it")
     func zero() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = SlowCalls.slowCalls(0.5, longerThan: .zero)
@@ -262,7 +262,7 @@ import Testing
         #expect(rule.counts(at: .second(0)) == TripCounts(failures: 1, calls: 4))
     }
 
-    @Test("what each rule counted goes on; a memory of other rules is refused, and changes nothing")
+    @Test("what each rule counted goes on; a memory of other rules is rejected, and changes nothing")
     func memory() {
         var rule = CombinedRule.allOf(.consecutiveFailures(5), .failures(3, over: .calls(9)))
         for verdict in [Verdict.success, .transient, .transient] { _ = rule.ended(verdict) }
@@ -281,7 +281,7 @@ import Testing
         #expect(next.counts(at: .second(0)).failures == 0)
     }
 
-    @Test("no rules at all are refused")
+    @Test("no rules at all are rejected")
     func none() async {
         await #expect(processExitsWith: .failure) { _ = CombinedRule(.any, of: []) }
     }

@@ -68,7 +68,7 @@ private struct ListedCalls: ExplorableMachine {
             for _ in 0..<count { calls.append((false, now)) }
         case .handOver:
             var next = fresh
-            try require(next.restore(rule.memory(at: instant), at: instant), "its own memory is refused")
+            try require(next.restore(rule.memory(at: instant), at: instant), "its own memory is rejected")
             rule = next
         }
         let then = MonotonicInstant(nanoseconds: now)

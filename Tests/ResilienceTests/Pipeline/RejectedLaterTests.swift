@@ -3,8 +3,8 @@ import Testing
 
 @testable import Resilience
 
-/// A call that a policy of ours refuses after an attempt of it has failed (P41).
-@Suite struct RefusedLaterTests {
+/// A call that a policy of ours rejects after an attempt of it has failed (P41).
+@Suite struct RejectedLaterTests {
     let clock = ManualClock()
     private let journal = Journal()
 
@@ -33,7 +33,7 @@ import Testing
         #expect(CallFailure(try #require(error)).reachedService == nil)
     }
 
-    @Test("a response that means failure is handed back, also when a further attempt is refused (P41)")
+    @Test("a response that means failure is handed back, also when a further attempt is rejected (P41)")
     func result() throws {
         for timeout in [nil, Timeout(limit: .seconds(60))] {
             let statuses = ScriptedOperation<Void, Int>([.success(500), .success(503)], fallback: .success(200))
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("a policy further out sees the failure, not the refusal: a breaker around counts it")
+    @Test("a policy further out sees the failure, not the rejection: a breaker around counts it")
     func furtherOut() throws {
         let outer = breaker(5)
         let pipeline = Pipeline(timeBase: clock) {
@@ -112,7 +112,7 @@ import Testing
         #expect(outer.status.failureCount == 1)
     }
 
-    @Test("a call that is refused before any attempt says so, also if the refusal was tried again")
+    @Test("a call that is rejected before any attempt says so, also if the rejection was tried again")
     func firstAttempt() throws {
         let breaker = breaker(1)
         breaker.trip(for: .seconds(600))
@@ -133,22 +133,22 @@ import Testing
         }
     }
 
-    /// A refusal, known by its number.
-    private struct Refused: Rejection, Equatable {
+    /// A rejection, known by its number.
+    private struct Rejected: Rejection, Equatable {
         let number: Int
         var retryAfter: Duration? { nil }
-        var description: String { "refused, \(number)" }
+        var description: String { "rejected, \(number)" }
     }
 
     @Test(
-        "a policy that asks for another round and then refuses it itself hides the attempt no more than others do (P41)"
+        "a policy that asks for another round and then rejects it itself hides the attempt no more than others do (P41)"
     )
     func bySamePolicy() async throws {
         for sleeps in [false, true] {
             let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
             let pausing: [ScriptedPolicy.Inward] = sleeps ? [.sleep(.seconds(1))] : []
             let asking = ScriptedPolicy(
-                "asking", in: [.proceed] + pausing + [.refuse(Refused(number: 1))], out: [.again(.seconds(1))])
+                "asking", in: [.proceed] + pausing + [.reject(Rejected(number: 1))], out: [.again(.seconds(1))])
             let outer = ScriptedPolicy("outer", journal)
             let pipeline = Pipeline(timeBase: RushingClock()) {
                 outer; asking
@@ -160,21 +160,21 @@ import Testing
             journal.lines == Array(repeating: ["outer in", "outer out transient round 1"], count: 2).flatMap { $0 })
     }
 
-    @Test("and a result before such a refusal is handed back")
+    @Test("and a result before such a rejection is handed back")
     func resultBySamePolicy() async throws {
-        let asking = ScriptedPolicy("asking", in: [.proceed, .refuse(Refused(number: 1))], out: [.again(.zero)])
+        let asking = ScriptedPolicy("asking", in: [.proceed, .reject(Rejected(number: 1))], out: [.again(.zero)])
         let pipeline = Pipeline(timeBase: RushingClock()) { asking }
         #expect(try await pipeline.run(judging: { _ in .transient }) { 503 } == 503)
     }
 
-    @Test("a call that was only ever refused ends with the latest refusal")
-    func latestRefusal() async {
+    @Test("a call that was only ever rejected ends with the latest rejection")
+    func latestRejection() async {
         let asking = ScriptedPolicy("asking", out: [.again(.zero)])
-        let refusing = ScriptedPolicy("refusing", in: [.refuse(Refused(number: 1)), .refuse(Refused(number: 2))])
+        let rejecting = ScriptedPolicy("rejecting", in: [.reject(Rejected(number: 1)), .reject(Rejected(number: 2))])
         let pipeline = Pipeline(timeBase: RushingClock()) {
-            asking; refusing
+            asking; rejecting
         }
-        await #expect(throws: Refused(number: 2)) { try await pipeline.run {} }
+        await #expect(throws: Rejected(number: 2)) { try await pipeline.run {} }
     }
 
     @Test("a result that is judged a rejection is handed back, though the attempt before it threw")
@@ -188,14 +188,14 @@ import Testing
     @Test("a rejection that a policy puts in the place of an error stays, for a policy around it that went no round")
     func replaced() async {
         let outer = ScriptedPolicy("outer")
-        let inner = ScriptedPolicy("inner", out: [.again(.zero), .replace(Refused(number: 1), .rejected)])
+        let inner = ScriptedPolicy("inner", out: [.again(.zero), .replace(Rejected(number: 1), .rejected)])
         let pipeline = Pipeline(timeBase: RushingClock()) {
             outer; inner
         }
-        await #expect(throws: Refused(number: 1)) { try await pipeline.run { throw Outage() } }
+        await #expect(throws: Rejected(number: 1)) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("a refusal of one call is not the failure of the next, though a policy around both goes round")
+    @Test("a rejection of one call is not the failure of the next, though a policy around both goes round")
     func anew() throws {
         // The inner retry's stay is over when the outer one goes round: what comes then is a first attempt for it.
         let recorder = EventRecorder()
@@ -210,11 +210,11 @@ import Testing
         #expect(
             recorder.events(of: Retry.Event.self) == [
                 .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 2, .attemptsExhausted),
-                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 1, .refused),
+                .retrying(attempt: 1, of: 2, after: .seconds(1), .transient), .gaveUp(attempt: 1, .rejected),
             ])
     }
 
-    @Test("the retry tells that it was refused, and its hook is given all that happened")
+    @Test("the retry tells that it was rejected, and its hook is given all that happened")
     func told() throws {
         let recorder = EventRecorder()
         let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
@@ -224,12 +224,12 @@ import Testing
             breaker(1)
         }
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }
-        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .refused))
-        #expect(journal.lines == ["[transient, rejected] a further attempt was refused"])
+        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .rejected))
+        #expect(journal.lines == ["[transient, rejected] a further attempt was rejected"])
         #expect(recorder.events(of: Pipeline.Event.self).last == .failed(.transient, took: .seconds(1), attempts: 1))
     }
 
-    @Test("asked for all errors, a call gives the last real one, its meaning, and the refusal with its wait")
+    @Test("asked for all errors, a call gives the last real one, its meaning, and the rejection with its wait")
     func wrapped() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(2), openFor: .seconds(30), timeBase: clock)
@@ -245,7 +245,7 @@ import Testing
                     try await pipeline.run(options: RunOptions(isIdempotent: true)) { try await operation() }
                 }
             })
-        #expect(error.reason == .refused && (error.lastError as? Outage)?.number == 2)
+        #expect(error.reason == .rejected && (error.lastError as? Outage)?.number == 2)
         #expect(error.verdict == .transient && error.history.count == 3 && error.rejection is CircuitOpen)
         let failure = CallFailure(error)
         #expect(failure.reachedService == nil && failure.retryAfter == .seconds(29))
@@ -253,12 +253,12 @@ import Testing
     }
 
     @Test(
-        "attempts that ran are counted, and refusals are not: in the error, in the event, and where refusals are tried again"
+        "attempts that ran are counted, and rejections are not: in the error, in the event, and where rejections are tried again"
     )
     func counted() throws {
-        // Round 1 fails and opens the circuit for good; round 2 is refused, and so are those after it.
+        // Round 1 fails and opens the circuit for good; round 2 is rejected, and so are those after it.
         for (verdicts, reason, word) in [
-            ([.transient], .refused, "a further attempt was refused"),
+            ([.transient], .rejected, "a further attempt was rejected"),
             ([.transient, .rejected], .attemptsExhausted, "no attempt is left"),
         ] as [(VerdictSet, Retry.GivingUp, String)] {
             let recorder = EventRecorder()
@@ -285,7 +285,7 @@ import Testing
             let recorder = EventRecorder()
             let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
                 Retry(maxRetries: retries, on: .rejected, wrapsLastError: true)
-                Refusing()
+                Rejecting()
             }
             let error = try #require(
                 #expect(throws: RetriesExhausted.self) { try clock.run { try await pipeline.run {} } })
@@ -295,7 +295,7 @@ import Testing
         }
     }
 
-    @Test("of a call with all its errors it is known whether any attempt was answered, or all were refused")
+    @Test("of a call with all its errors it is known whether any attempt was answered, or all were rejected")
     func history() {
         func exhausted(_ failures: [(Verdict, (any Error)?)]) -> CallFailure {
             var history = RetryHistory()
@@ -306,16 +306,17 @@ import Testing
                 RetriesExhausted(
                     reason: .attemptsExhausted, lastError: Outage(), verdict: .transient, history: history))
         }
-        let refusal = CircuitOpen(breaker: "b", retryAfter: nil)
+        let rejection = CircuitOpen(breaker: "b", retryAfter: nil)
         let answer = Judged(verdict: .permanent)
-        #expect(exhausted([(.rejected, refusal), (.rejected, refusal)]).reachedService == false)
-        #expect(exhausted([(.transient, Outage()), (.rejected, refusal)]).reachedService == nil)
-        #expect(exhausted([(.permanent, answer), (.rejected, refusal)]).reachedService == true)
-        #expect(exhausted([(.transient, nil), (.rejected, refusal)]).reachedService == true)
-        #expect(exhausted(Array(repeating: (.rejected, refusal), count: 17)).reachedService == nil)
+        #expect(exhausted([(.rejected, rejection), (.rejected, rejection)]).reachedService == false)
+        #expect(exhausted([(.transient, Outage()), (.rejected, rejection)]).reachedService == nil)
+        #expect(exhausted([(.permanent, answer), (.rejected, rejection)]).reachedService == true)
+        #expect(exhausted([(.transient, nil), (.rejected, rejection)]).reachedService == true)
+        #expect(exhausted(Array(repeating: (.rejected, rejection), count: 17)).reachedService == nil)
     }
 
-    @Test("cancelled between two attempts, after a refusal that is tried again, a call still carries its real failure")
+    @Test(
+        "cancelled between two attempts, after a rejection that is tried again, a call still carries its real failure")
     func cancelled() async throws {
         let breaker = breaker(1)
         let pipeline = Pipeline(timeBase: clock) {
@@ -335,7 +336,7 @@ import Testing
         let pipeline = Pipeline(timeBase: RushingClock()) {
             ScriptedPolicy("outer", out: [.again(.zero)], journal)
             ScriptedPolicy("inner", out: [.again(.zero), .replace(Outage(number: 2), .transient)])
-            ScriptedPolicy("gate", in: [.proceed, .proceed, .refuse(Outage(number: 3))])
+            ScriptedPolicy("gate", in: [.proceed, .proceed, .reject(Outage(number: 3))])
         }
         // The call as a whole ends as its last attempt did.
         await #expect(throws: Outage(number: 2)) { try await pipeline.run { throw Outage() } }
@@ -343,7 +344,7 @@ import Testing
     }
 }
 
-/// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for refusals.
+/// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for rejections.
 private struct OwnRetry: Policy {
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard outcome.verdict != .success, outcome.verdict != .cancelled, slot.first < 3 else { return .pass }
@@ -353,11 +354,11 @@ private struct OwnRetry: Policy {
 }
 
 /// Lets nobody in.
-private struct Refusing: Policy {
+private struct Rejecting: Policy {
     struct Closed: Rejection {
         var retryAfter: Duration? { nil }
         var description: String { "Closed." }
     }
 
-    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .refuse(Closed()) }
+    func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .reject(Closed()) }
 }
