@@ -13,7 +13,16 @@ struct Graph: Decodable {
     struct Parameter: Decodable {
         let name: String
         let internalName: String?
+        let declarationFragments: [Fragment]?
     }
+    struct Constraint: Decodable {
+        let kind: String
+        let lhs: String
+        let rhs: String
+
+        var text: String { "\(lhs) \(kind == "sameType" ? "==" : ":") \(rhs)" }
+    }
+    struct Extension: Decodable { let constraints: [Constraint]? }
     struct Signature: Decodable { let parameters: [Parameter]? }
     struct Position: Decodable { let line: Int }
     struct Location: Decodable {
@@ -28,6 +37,7 @@ struct Graph: Decodable {
         let docComment: Comment?
         let declarationFragments: [Fragment]?
         let functionSignature: Signature?
+        let swiftExtension: Extension?
         let location: Location?
 
         var name: String { pathComponents.last ?? "" }
@@ -35,7 +45,8 @@ struct Graph: Decodable {
 
         /// Written in the sources, rather than made by the compiler.
         var isWritten: Bool {
-            accessLevel == "public" && location != nil && !identifier.precise.contains("::SYNTHESIZED::")
+            ["public", "open"].contains(accessLevel) && location != nil
+                && !identifier.precise.contains("::SYNTHESIZED::")
         }
 
         var place: String {
@@ -46,7 +57,11 @@ struct Graph: Decodable {
         var line: String {
             let text = (declarationFragments ?? []).map(\.spelling).joined()
             let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            return "\(path): \(words)"
+            // Of such a parameter the compiler leaves out the type; the symbol's own name has it.
+            let isCut = (functionSignature?.parameters ?? []).contains {
+                $0.declarationFragments?.last?.spelling == "nonisolated(nonsending)"
+            }
+            return "\(path): \(words)\((swiftExtension?.constraints).text)\(isCut ? " \(identifier.precise)" : "")"
         }
     }
     struct Relationship: Decodable {
@@ -54,10 +69,18 @@ struct Graph: Decodable {
         let source: String
         let target: String
         let targetFallback: String?
+        let swiftConstraints: [Constraint]?
     }
 
     let symbols: [Symbol]
     let relationships: [Relationship]
+}
+
+extension [Graph.Constraint]? {
+    var text: String {
+        let texts = (self ?? []).map(\.text).sorted()
+        return texts.isEmpty ? "" : " [where \(texts.joined(separator: ", "))]"
+    }
 }
 
 /// Requirements of protocols of the standard library and of Foundation, which say all there is to say.
@@ -131,34 +154,49 @@ let known: Set<String> = [
             }
         }
 
+        let products = Set(graphs.map(\.product))
         try FileManager.default.createDirectory(at: baseline, withIntermediateDirectories: true)
-        for product in Set(graphs.map(\.product)).sorted() {
+        let known = try FileManager.default.contentsOfDirectory(atPath: baseline.path).map { $0.prefix { $0 != "." } }
+        for product in Set(known.map(String.init)).subtracting(products) {
+            complain("there is no symbol graph of \(product)")
+        }
+        if products.isEmpty { complain("there is no symbol graph") }
+
+        let defaults = Set(relationships.filter { $0.kind == "defaultImplementationOf" }.map(\.source))
+        let paths = Dictionary(
+            graphs.flatMap(\.graph.symbols).map { ($0.identifier.precise, $0.path) },
+            uniquingKeysWith: { first, _ in first })
+        for product in products.sorted() {
             let own = graphs.filter { $0.product == product }.map(\.graph)
-            let written = own.flatMap(\.symbols).filter(\.isWritten)
-            let names = Dictionary(
-                own.flatMap(\.symbols).map { ($0.identifier.precise, $0.path) }, uniquingKeysWith: { first, _ in first }
-            )
+            let declarations = own.flatMap(\.symbols).filter(\.isWritten).map { symbol in
+                let name = symbol.identifier.precise
+                let role = isRequirement.contains(name) ? " [required]" : defaults.contains(name) ? " [default]" : ""
+                return symbol.line + role
+            }
             let conformances = own.flatMap(\.relationships).filter { $0.kind == "conformsTo" }.compactMap {
                 relationship -> String? in
-                guard let source = names[relationship.source] else { return nil }
-                let target = relationship.targetFallback ?? names[relationship.target] ?? relationship.target
+                let target = relationship.targetFallback ?? paths[relationship.target] ?? relationship.target
                 // What the compiler derives is said by the protocol that was written.
                 guard !["Swift.SendableMetatype", "Swift.Copyable", "Swift.Escapable"].contains(target) else {
                     return nil
                 }
-                return "\(source): conforms to \(target)"
+                let source = paths[relationship.source] ?? relationship.source
+                return "\(source): conforms to \(target)\(relationship.swiftConstraints.text)"
             }
-            let lines = Set(written.map(\.line) + conformances).sorted()
-            let text = lines.joined(separator: "\n") + "\n"
+            // As often as they are there: two that read alike are two.
+            let lines = (declarations + Set(conformances)).sorted()
             let file = baseline.appending(path: product + ".txt")
             if updates {
-                try text.write(to: file, atomically: true, encoding: .utf8)
+                try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
                 continue
             }
-            let before = Set(
-                (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n").map(String.init) ?? [])
-            for line in before.subtracting(lines).sorted() { complain("\(product): no longer there: \(line)") }
-            for line in Set(lines).subtracting(before).sorted() { complain("\(product): new: \(line)") }
+            let before = try? String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
+            for change in lines.difference(from: before ?? []) {
+                switch change {
+                case .insert(_, let line, _): complain("\(product): new: \(line)")
+                case .remove(_, let line, _): complain("\(product): no longer there: \(line)")
+                }
+            }
         }
         if !isFine {
             print(

@@ -265,7 +265,7 @@ let long = "StoreContractTests|Exploration|SimulationTests|WalkTests|/walk\\(|/r
 
 /// Answers that a machine could mix up.
 let answers = [
-    "enter": "refuse", "refuse": "enter", "tooLate": "refuse", "go": "probe", "probe": "go", "never": "go",
+    "enter": "reject", "reject": "enter", "tooLate": "reject", "go": "probe", "probe": "go", "never": "go",
     "again": "rest", "rest": "again",
     "start": "join", "join": "start", "clearing": "start", "cancelInside": "nothing", "nothing": "cancelInside",
     "expired": "cancelled", "cancelled": "expired", "running": "ended", "ended": "running",
@@ -767,6 +767,8 @@ func support(_ sites: [Site]) throws -> String {
         let wanted = try ProcessInfo.processInfo.environment["ONLY"].map { path in
             Set(try String(contentsOf: URL(filePath: path), encoding: .utf8).split(separator: "\n").map(String.init))
         }
+        let unknown = (wanted ?? []).subtracting(sites.flatMap(\.mutants).map(\.key))
+        for key in unknown.sorted() { say("no such change: \(key)") }
         let deadline = minutes.map { Date() + $0 * 60 } ?? .distantFuture
         var untried: Set<String> = []
         var survivors: [Mutant] = []

@@ -47,7 +47,7 @@
         ///   trusted, a bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
         ///
         /// `URLError.cancelled` is permanent too. Whether the caller's own task is cancelled shows in the task, not in
-        /// the error; in a task that is not cancelled, the error means that the connection was rejected for good.
+        /// the error; in a task that is not cancelled, the error means that the connection was refused for good.
         ///
         /// - Parameter request: The request that failed.
         /// - Returns: The verdict.

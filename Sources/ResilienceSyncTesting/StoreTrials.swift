@@ -282,7 +282,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
             }
         ]
             + LaneRule.allCases.map { rule in
-                StoreTrial("a head set aside: \(rule)") { stage in
+                StoreTrial("a head dies: \(rule)") { stage in
                     try await stage.append(["a1", "b1", "a2", "a3"].map { .trial($0) })
                     try await stage.apply([.failed(try await stage.position(of: "a1"), error: "first")])
                     try await stage.apply([.parked(try await stage.position(of: "a1"), error: "why", rest: rule)])
@@ -337,7 +337,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     _ = try await stage.store.discard([positions[0]])
                     try await stage.requireHeads(["a3"], "the one that blocked is discarded")
                 },
-                StoreTrial("one behind the head is set aside") { stage in
+                StoreTrial("one behind the head dies") { stage in
                     try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
                     try await stage.apply([.parked(positions[1], error: "x", rest: .parkRest)])

@@ -41,7 +41,7 @@
 
         @Option(
             help: ArgumentHelp(
-                "Keep the queue in this file. If it has mutations, pending or set aside, they are drained and no others added.",
+                "Keep the queue in this file. If it has mutations, pending or dead, they are drained and no others added.",
                 valueName: "file"))
         var database: String?
 

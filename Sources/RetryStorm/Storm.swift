@@ -81,7 +81,7 @@
             guard dead == 0 else {
                 return Ending(
                     result: report,
-                    remark: "set aside in \(file.path), because the server refused them for good: \(dead)")
+                    remark: "dead in \(file.path), because the server refused them for good: \(dead)")
             }
             file.discard()
             return Ending(result: report)
@@ -106,9 +106,9 @@
                 let dead = (try? await store.totals().dead) ?? deadBefore
                 return ((try? await store.totals().pending) ?? count, dead - deadBefore)
             }.value
-            let setAside = dead == 0 ? "" : ", \(dead) set aside"
+            let died = dead == 0 ? "" : ", \(dead) dead"
             let kept =
-                "\(count - pending - dead) of \(count) delivered\(setAside), the rest is in \(file.path); "
+                "\(count - pending - dead) of \(count) delivered\(died), the rest is in \(file.path); "
                 + "to finish, run again with --database \(file.path)"
             switch error {
             case is CancellationError: return Failure("interrupted: \(kept)", exitCode: 130)

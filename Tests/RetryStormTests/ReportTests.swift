@@ -60,7 +60,7 @@
                     delivered         1,000
                     duplicates            0
                     lost                  0
-                    set aside             2
+                    dead                  2
                     drain time       40.1 s
                     """)
         }

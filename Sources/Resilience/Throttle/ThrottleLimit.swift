@@ -12,7 +12,8 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
 
     private init(_ kind: Kind) { self.kind = kind }
 
-    /// No limit: the throttle only holds calls, when the other side answers 429 or ``Throttle/hold(for:)`` is called.
+    /// No limit: the throttle only holds calls. With `holdOnThrottled` a 429 holds them, and ``Throttle/hold(for:)`` does in any
+    /// case.
     public static let unlimited = ThrottleLimit(.unlimited)
 
     /// Calls at an even rate, in a token bucket (GCRA) that allows a burst after a pause.

@@ -57,7 +57,7 @@ struct WidthSearch: Sendable, Hashable {
         if isTooWide, let limit, tried > 0 {
             (self.limit, patience) = (limit - tried, min(2 * patience, Self.mostPatience))
         } else if isTooWide {
-            limit = widest - 1
+            limit = min(limit ?? .max, widest - 1)
         } else {
             (limit, patience) = (nil, Self.leastPatience)
         }
@@ -65,7 +65,8 @@ struct WidthSearch: Sendable, Hashable {
         return isTooWide
     }
 
-    /// Whether the run ended at a width that is being tried, or beyond, as it may by a request that is sent by hand.
+    /// Whether the run ended at a width that is being tried, or beyond: by requests that
+    /// were sent by hand, or by a probe beside slow ones.
     private func isTold(at limit: Int) -> Bool { widest > limit - max(1, tried) }
 
     /// Called when a request that was alone in flight was rejected: the width is not to blame.

@@ -154,7 +154,9 @@ public final class SyncPass: Sendable {
             return true
         }
         guard waits else { return true }
-        return await waiter.wait(until: .distantFuture, on: queue.pipeline.timeBase) == .resumed
+        if await waiter.wait(until: .distantFuture, on: queue.pipeline.timeBase) == .resumed { return true }
+        state.withLock { $0.waiters.removeAll { $0 === waiter } }
+        return false
     }
 
     private func pass() async throws -> Report {

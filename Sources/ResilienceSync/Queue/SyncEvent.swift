@@ -62,7 +62,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .attempted(let id): "\(id) attempted"
         case .delivered(let id): "\(id) delivered"
         case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"
-        case .died(let id, let error): "\(id) set aside: \(error)"
+        case .died(let id, let error): "\(id) is dead: \(error)"
         case .paused(let length): "paused for \(length)"
         case .offline(let error): "offline: \(error)"
         case .lockedOut: "another queue sends what is in this store"

@@ -82,7 +82,7 @@ extension SyncQueue {
             return state.waker.take()
         }
         waker?.resume()
-        _ = await waitForChange(until: now + grace) { $0.flight != nil }
+        if grace > .zero { _ = await waitForChange(until: now + grace) { $0.flight != nil } }
         await cancelFlight()
         tellWatchers()
     }

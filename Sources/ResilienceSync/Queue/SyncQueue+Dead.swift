@@ -5,6 +5,7 @@ extension SyncQueue {
     /// - Returns: The number.
     /// - Throws: What the store throws.
     public func pendingCount() async throws -> Int { try await store.totals().pending }
+
     /// Returns the number of dead mutations.
     ///
     /// - Returns: The number.
@@ -37,6 +38,8 @@ extension SyncQueue {
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
         let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: wallClock())
         if count > 0 { tell(.revived(count)) }
+        // Before the trigger, which alone would have them wait for the end of the walk.
+        change { state, _ in state.machine.revived() }
         trigger()
         return count
     }
@@ -50,6 +53,7 @@ extension SyncQueue {
     public func discardDead(_ positions: [Int64]? = nil) async throws -> Int {
         let count = try await store.discard(positions)
         if count > 0 { tell(.discarded(count)) }
+        change { state, _ in state.machine.revived() }
         trigger()
         return count
     }

@@ -66,10 +66,12 @@ extension SyncQueue {
     /// - Parameter length: The length of the pause; nil for no pause.
     func keepPause(_ length: Duration?) async throws {
         let text = length.map { "\(wallClock().addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
+        // Before and after: what is read meanwhile may be the old one.
+        state.withLock { $0.pauseWrites += 1 }
+        defer { state.withLock { $0.pauseWrites += 1 } }
         try await uncancelled { try await self.store.set(Self.pauseName, to: text) }
         change { state, _ in
             state.knownPause = text
-            state.pauseWrites += 1
             state.machine.pauseKept(length != nil)
         }
     }

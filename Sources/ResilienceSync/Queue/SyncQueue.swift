@@ -33,7 +33,8 @@ public final class SyncQueue: Sendable {
         var alarm: TimeBaseAlarm?
         /// The stored pause, as this queue has stored or read it last.
         var knownPause: String?
-        /// How often this queue has stored a pause, or its end. What was read from the store before may be older.
+        /// How often this queue has begun to store a pause, or has finished: a pause that is read meanwhile may be
+        /// older.
         var pauseWrites = 0
         /// What the flight waits with.
         var waker: PolicyWaiter?

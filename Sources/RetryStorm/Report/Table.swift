@@ -13,7 +13,7 @@
             row("delivered") { Self.grouped($0.delivered) }
             row("duplicates") { Self.grouped($0.duplicates) }
             row("lost") { Self.grouped($0.lost) }
-            if columns.contains(where: { ($0.1.dead ?? 0) > 0 }) { row("set aside") { Self.grouped($0.dead ?? 0) } }
+            if columns.contains(where: { ($0.1.dead ?? 0) > 0 }) { row("dead") { Self.grouped($0.dead ?? 0) } }
             row("drain time") { Self.seconds($0.seconds) }
             if let best = report.bestSeconds {
                 row("best possible") { _ in Self.seconds(best) }

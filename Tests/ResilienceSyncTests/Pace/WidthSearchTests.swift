@@ -108,9 +108,9 @@ extension WidthSearch {
         search.expectMore(after: 1000, limit: 10)
     }
 
-    @Test("a run that ends at the limit, or beyond it by the one that was sent by hand, moves it to below that")
+    @Test("a run that ends at the limit moves it below that; one that ends beyond it moves nothing")
     func endsAtTheLimit() {
-        for (width, limit) in [(3, 2), (4, 3)] {
+        for (width, limit) in [(3, 2), (4, 3), (6, 3)] {
             var search = WidthSearch.limited(to: 3)
             let isTooWide = search.run(upTo: width)
             #expect(isTooWide && search.limit == limit)

@@ -141,6 +141,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
         clock.advance(by: .seconds(60))
         #expect(try await !queue.status.isFlushing)
+        #expect(server.callCount == 1)
     }
 
     @Test("a flush that waits for a clear goes on when the store has failed the clear (P53)")

@@ -171,6 +171,32 @@ import Testing
         #expect(server.ids.count == 5 + revived)
     }
 
+    @Test(
+        "what is retried, or no longer blocked, goes before what a long walk has yet to find (P51)",
+        arguments: [true, false])
+    func beforeTheEndOfTheWalk(byDiscarding: Bool) async throws {
+        let server = fixture.server
+        server.enqueue(.refused(.gone))
+        let queue = fixture.queue(
+            MemoryStore(), nil,
+            SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block, pageSize: 2))
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        try await queue.flush()
+        try await queue.enqueue(Mutation.many(30))
+        server.hold()
+        queue.trigger()
+        for calls in 2...10 {
+            await server.waitForCalls(calls)
+            server.release(1)
+        }
+        await server.waitForCalls(11)
+        if byDiscarding { try await queue.discardDead() } else { try await queue.retryDead() }
+        server.release()
+        #expect(try await queue.flush().end == .drained)
+        let place = try #require(server.ids.dropFirst(11).firstIndex { $0.hasPrefix("a") })
+        #expect(place <= 16, "it went as number \(place)")
+    }
+
     @Test("what is revived while its lane is in flight is sent, though nobody triggers again (P51)")
     func revivedInFlight() async throws {
         let (server, queue) = (fixture.server, queue(rule: .skip))

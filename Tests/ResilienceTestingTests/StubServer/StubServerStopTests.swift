@@ -61,7 +61,7 @@
             await second.stop()
         }
 
-        @Test("a stopped server rejects connections")
+        @Test("a stopped server refuses connections")
         func rejected() async throws {
             let server = try await StubServer.start()
             await server.stop()
