@@ -6,7 +6,6 @@ import Foundation
 
 struct Graph: Decodable {
     struct Identifier: Decodable { let precise: String }
-    struct Kind: Decodable { let identifier: String }
     struct Fragment: Decodable { let spelling: String }
     struct Line: Decodable { let text: String }
     struct Comment: Decodable { let lines: [Line] }
@@ -30,7 +29,6 @@ struct Graph: Decodable {
         let position: Position
     }
     struct Symbol: Decodable {
-        let kind: Kind
         let identifier: Identifier
         let pathComponents: [String]
         let accessLevel: String
@@ -91,55 +89,53 @@ let known: Set<String> = [
     "minimumResolution", "sleep(until:tolerance:)", "advanced(by:)", "duration(to:)",
 ]
 
-@main struct API {
-    static func main() throws {
-        let arguments = CommandLine.arguments
-        let (symbols, baseline) = (URL(filePath: arguments[1]), URL(filePath: arguments[2]))
-        let updates = arguments.dropFirst(3).contains("--update")
-        let files = try FileManager.default.contentsOfDirectory(atPath: symbols.path)
+/// The symbol graphs of all products, and what they tell of each other.
+struct API {
+    private let graphs: [(product: String, graph: Graph)]
+    private let relationships: [Graph.Relationship]
+    private let byName: [String: Graph.Symbol]
+    private let requirements: Set<String>
+    private let defaults: Set<String>
+    private(set) var complaints: [String] = []
+
+    init(symbols folder: URL) throws {
+        graphs = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .filter { $0.hasPrefix("Resilience") && $0.hasSuffix(".symbols.json") }.sorted()
-        var graphs: [(product: String, graph: Graph)] = []
-        for file in files {
-            let data = try Data(contentsOf: symbols.appending(path: file))
-            let product = file.prefix { $0 != "." && $0 != "@" }
-            graphs.append((String(product), try JSONDecoder().decode(Graph.self, from: data)))
-        }
+            .map { file in
+                let graph = try JSONDecoder().decode(Graph.self, from: Data(contentsOf: folder.appending(path: file)))
+                return (String(file.prefix { $0 != "." && $0 != "@" }), graph)
+            }
+        relationships = graphs.flatMap(\.graph.relationships)
+        byName = Dictionary(
+            graphs.flatMap(\.graph.symbols).map { ($0.identifier.precise, $0) }, uniquingKeysWith: { first, _ in first }
+        )
+        requirements = Set(relationships.filter { $0.kind == "requirementOf" }.map(\.source))
+        defaults = Set(relationships.filter { $0.kind == "defaultImplementationOf" }.map(\.source))
+    }
 
-        var isFine = true
-        func complain(_ text: String) {
-            isFine = false
-            print(text)
-        }
-
-        // A member needs no documentation if a protocol of ours that its type conforms to requires, and documents, it.
-        let relationships = graphs.flatMap(\.graph.relationships)
-        let names = Dictionary(
-            graphs.flatMap(\.graph.symbols).map { ($0.identifier.precise, $0.name) },
-            uniquingKeysWith: { first, _ in first })
-        let requirements = relationships.filter { $0.kind == "requirementOf" }
-        let isRequirement = Set(requirements.map(\.source))
-        let required = Dictionary(grouping: requirements, by: \.target).mapValues {
-            Set($0.compactMap { names[$0.source] })
-        }
+    /// A member needs no documentation if a protocol of ours that its type conforms to requires, and documents, it.
+    private func inherited() -> (Graph.Symbol) -> Bool {
+        let required = Dictionary(grouping: relationships.filter { $0.kind == "requirementOf" }, by: \.target)
+            .mapValues { Set($0.compactMap { byName[$0.source]?.name }) }
         let conformances = Dictionary(grouping: relationships.filter { $0.kind == "conformsTo" }, by: \.source)
         let owners = Dictionary(
-            relationships.filter { ["memberOf", "defaultImplementationOf"].contains($0.kind) }.map {
-                ($0.source, $0.target)
-            },
-            uniquingKeysWith: { first, _ in first })
-        func isInherited(_ symbol: Graph.Symbol) -> Bool {
+            relationships.filter { ["memberOf", "defaultImplementationOf"].contains($0.kind) }
+                .map { ($0.source, $0.target) }, uniquingKeysWith: { first, _ in first })
+        return { symbol in
             guard let owner = owners[symbol.identifier.precise] else { return false }
             // A default implementation may be related to the requirement itself.
-            if isRequirement.contains(owner) { return true }
+            if requirements.contains(owner) { return true }
             let protocols = [owner] + (conformances[owner] ?? []).map(\.target)
             return protocols.contains { required[$0]?.contains(symbol.name) ?? false }
         }
-        for symbol in graphs.flatMap(\.graph.symbols) where symbol.isWritten {
+    }
+
+    mutating func checkDocumentation() {
+        let isInherited = inherited()
+        for symbol in graphs.flatMap(\.graph.symbols) where symbol.isWritten && !known.contains(symbol.name) {
             guard let comment = symbol.docComment?.lines.map(\.text).joined(separator: "\n"), !comment.isEmpty else {
-                if !known.contains(symbol.name),
-                    isRequirement.contains(symbol.identifier.precise) || !isInherited(symbol)
-                {
-                    complain("\(symbol.place): \(symbol.path) has no documentation")
+                if requirements.contains(symbol.identifier.precise) || !isInherited(symbol) {
+                    complaints.append("\(symbol.place): \(symbol.path) has no documentation")
                 }
                 continue
             }
@@ -148,43 +144,22 @@ let known: Set<String> = [
                 let isThere = names.contains {
                     comment.contains("- Parameter \($0):") || comment.contains("  - \($0):")
                 }
-                if !isThere, !known.contains(symbol.name) {
-                    complain("\(symbol.place): \(symbol.path) says nothing of its parameter \(names[0])")
+                if !isThere {
+                    complaints.append("\(symbol.place): \(symbol.path) says nothing of its parameter \(names[0])")
                 }
             }
         }
+    }
 
+    mutating func compareInterface(with baseline: URL, updates: Bool) throws {
         let products = Set(graphs.map(\.product))
         try FileManager.default.createDirectory(at: baseline, withIntermediateDirectories: true)
-        let known = try FileManager.default.contentsOfDirectory(atPath: baseline.path).map { $0.prefix { $0 != "." } }
-        for product in Set(known.map(String.init)).subtracting(products) {
-            complain("there is no symbol graph of \(product)")
-        }
-        if products.isEmpty { complain("there is no symbol graph") }
-
-        let defaults = Set(relationships.filter { $0.kind == "defaultImplementationOf" }.map(\.source))
-        let paths = Dictionary(
-            graphs.flatMap(\.graph.symbols).map { ($0.identifier.precise, $0.path) },
-            uniquingKeysWith: { first, _ in first })
+        let before = try FileManager.default.contentsOfDirectory(atPath: baseline.path)
+            .map { String($0.prefix { $0 != "." }) }
+        for product in Set(before).subtracting(products) { complaints.append("there is no symbol graph of \(product)") }
+        if products.isEmpty { complaints.append("there is no symbol graph") }
         for product in products.sorted() {
-            let own = graphs.filter { $0.product == product }.map(\.graph)
-            let declarations = own.flatMap(\.symbols).filter(\.isWritten).map { symbol in
-                let name = symbol.identifier.precise
-                let role = isRequirement.contains(name) ? " [required]" : defaults.contains(name) ? " [default]" : ""
-                return symbol.line + role
-            }
-            let conformances = own.flatMap(\.relationships).filter { $0.kind == "conformsTo" }.compactMap {
-                relationship -> String? in
-                let target = relationship.targetFallback ?? paths[relationship.target] ?? relationship.target
-                // What the compiler derives is said by the protocol that was written.
-                guard !["Swift.SendableMetatype", "Swift.Copyable", "Swift.Escapable"].contains(target) else {
-                    return nil
-                }
-                let source = paths[relationship.source] ?? relationship.source
-                return "\(source): conforms to \(target)\(relationship.swiftConstraints.text)"
-            }
-            // As often as they are there: two that read alike are two.
-            let lines = (declarations + Set(conformances)).sorted()
+            let lines = interface(of: product)
             let file = baseline.appending(path: product + ".txt")
             if updates {
                 try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
@@ -193,16 +168,43 @@ let known: Set<String> = [
             let before = try? String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
             for change in lines.difference(from: before ?? []) {
                 switch change {
-                case .insert(_, let line, _): complain("\(product): new: \(line)")
-                case .remove(_, let line, _): complain("\(product): no longer there: \(line)")
+                case .insert(_, let line, _): complaints.append("\(product): new: \(line)")
+                case .remove(_, let line, _): complaints.append("\(product): no longer there: \(line)")
                 }
             }
         }
-        if !isFine {
-            print(
-                "The interface differs from the one in .ci/api, or lacks documentation. If it is meant: .ci/docs --update"
-            )
-            exit(1)
+    }
+
+    /// Each declaration as often as it is there: two that read alike are two.
+    private func interface(of product: String) -> [String] {
+        let own = graphs.filter { $0.product == product }.map(\.graph)
+        let declarations = own.flatMap(\.symbols).filter(\.isWritten).map { symbol in
+            let name = symbol.identifier.precise
+            return symbol.line
+                + (requirements.contains(name) ? " [required]" : defaults.contains(name) ? " [default]" : "")
         }
+        let conformances = own.flatMap(\.relationships).filter { $0.kind == "conformsTo" }.compactMap {
+            relationship -> String? in
+            let target = relationship.targetFallback ?? byName[relationship.target]?.path ?? relationship.target
+            // What the compiler derives is said by the protocol that was written.
+            guard !["Swift.SendableMetatype", "Swift.Copyable", "Swift.Escapable"].contains(target) else { return nil }
+            let source = byName[relationship.source]?.path ?? relationship.source
+            return "\(source): conforms to \(target)\(relationship.swiftConstraints.text)"
+        }
+        return (declarations + Set(conformances)).sorted()
+    }
+}
+
+@main struct Main {
+    static func main() throws {
+        let arguments = CommandLine.arguments
+        var api = try API(symbols: URL(filePath: arguments[1]))
+        api.checkDocumentation()
+        try api.compareInterface(
+            with: URL(filePath: arguments[2]), updates: arguments.dropFirst(3).contains("--update"))
+        guard !api.complaints.isEmpty else { return }
+        api.complaints.forEach { print($0) }
+        print("The interface differs from .ci/api, or lacks documentation. If it is meant: .ci/docs --update")
+        exit(1)
     }
 }

@@ -815,7 +815,7 @@ func support(_ sites: [Site]) throws -> String {
         say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
         for mutant in unanswered { say("survives: \(mutant.shown)") }
         for key in stale.sorted() { say("answers no survivor: \(key)") }
-        if !unanswered.isEmpty || !stale.isEmpty { exit(1) }
+        if !unanswered.isEmpty || !stale.isEmpty || !unknown.isEmpty { exit(1) }
     }
 
     static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

@@ -176,6 +176,29 @@ struct HookedStore: MutationStore {
         (self.inner, self.locks, self.hook) = (inner, locks, hook)
     }
 
+    /// A store that interferes once: the nth time that a step comes.
+    init(
+        inner: any MutationStore, at step: Step, number: Int = 1,
+        interfere: @escaping @Sendable () async throws -> Void
+    ) {
+        let count = Locked(0)
+        self.init(inner: inner) { found in
+            guard found == step else { return }
+            let isNow = count.withLock { count in
+                count += 1
+                return count == number
+            }
+            if isNow { try await interfere() }
+        }
+    }
+
+    /// A store in memory that fails before a step as long as the box says so.
+    static func failing(at step: String, while fails: Box<Bool>) -> HookedStore {
+        HookedStore(inner: MemoryStore()) {
+            if $0 == .before(step), fails.value == true { throw Refusal.unavailable }
+        }
+    }
+
     private func hooked<R>(_ name: String, _ body: () async throws -> R) async throws -> R {
         try await hook(.before(name))
         let result = try await body()

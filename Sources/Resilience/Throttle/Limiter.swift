@@ -16,13 +16,14 @@ struct Limiter: Sendable, Equatable {
             bucket = .unlimited
         case .rate(let rate, let burst):
             bucket = TokenBucket(rate, burst: burst)
-        case .slidingWindow(let calls, let period):
+        case .window(let calls, let period, let kind):
             bucket = .unlimited
-            window = .sliding(SlidingWindow(limit: calls, period: period.saturatedNanoseconds))
-        case .fixedWindow(let calls, let period, let anchor):
-            bucket = .unlimited
-            window = .fixed(
-                FixedWindow(limit: calls, period: period.saturatedNanoseconds, anchor: anchor?.nanoseconds))
+            let period = period.saturatedNanoseconds
+            switch kind {
+            case .sliding: window = .sliding(SlidingWindow(limit: calls, period: period))
+            case .fixed(let anchor):
+                window = .fixed(FixedWindow(limit: calls, period: period, anchor: anchor?.nanoseconds))
+            }
         }
     }
 

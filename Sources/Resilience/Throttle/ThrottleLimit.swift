@@ -3,14 +3,23 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case unlimited
         case rate(ThrottleRate, burst: Int)
-        case slidingWindow(Int, per: Duration)
+        case window(Int, per: Duration, Window)
+    }
+
+    enum Window: Sendable, Hashable {
+        case sliding
         /// `anchor`: when one of the windows begins; nil for the first call's own time.
-        case fixedWindow(Int, per: Duration, anchor: MonotonicInstant?)
+        case fixed(anchor: MonotonicInstant?)
     }
 
     let kind: Kind
 
     private init(_ kind: Kind) { self.kind = kind }
+
+    private init(_ calls: Int, per period: Duration, _ window: Window) {
+        let checks = Throttle.checks
+        kind = .window(checks.atLeast(1, calls, "calls"), per: checks.aboveZero(period, "period"), window)
+    }
 
     /// No limit: the throttle only holds calls. With `holdOnThrottled` a 429 holds them, and ``Throttle/hold(for:)`` does in any
     /// case.
@@ -48,9 +57,7 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - calls: The most calls in any interval; 1 or more.
     ///   - period: The interval's length; above zero.
     public static func slidingWindow(_ calls: Int, per period: Duration) -> ThrottleLimit {
-        ThrottleLimit(
-            .slidingWindow(
-                Throttle.checks.atLeast(1, calls, "calls"), per: Throttle.checks.aboveZero(period, "period")))
+        ThrottleLimit(calls, per: period, .sliding)
     }
 
     /// Calls in each of successive windows, for a server that counts in this way.
@@ -66,18 +73,15 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: MonotonicInstant? = nil)
         -> ThrottleLimit
     {
-        ThrottleLimit(
-            .fixedWindow(
-                Throttle.checks.atLeast(1, calls, "calls"), per: Throttle.checks.aboveZero(period, "period"),
-                anchor: anchor))
+        ThrottleLimit(calls, per: period, .fixed(anchor: anchor))
     }
 
     public var description: String {
         switch kind {
         case .unlimited: "no rate of its own"
         case .rate(let rate, let burst): "\(rate), burst \(burst)"
-        case .slidingWindow(let calls, let period): "\(calls) in any \(period.text)"
-        case .fixedWindow(let calls, let period, _): "\(calls) in each \(period.text)"
+        case .window(let calls, let period, .sliding): "\(calls) in any \(period.text)"
+        case .window(let calls, let period, .fixed): "\(calls) in each \(period.text)"
         }
     }
 }

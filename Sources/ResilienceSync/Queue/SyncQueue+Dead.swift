@@ -2,13 +2,11 @@
 extension SyncQueue {
     /// Returns the number of pending mutations.
     ///
-    /// - Returns: The number.
     /// - Throws: What the store throws.
     public func pendingCount() async throws -> Int { try await store.totals().pending }
 
     /// Returns the number of dead mutations.
     ///
-    /// - Returns: The number.
     /// - Throws: What the store throws.
     public func deadCount() async throws -> Int { try await store.totals().dead }
 

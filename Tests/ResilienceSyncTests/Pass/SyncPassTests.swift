@@ -125,15 +125,7 @@ import Testing
     @Test("a reset while a pass stores its cursor holds")
     func resetWhileItStores() async throws {
         let box = Box<SyncPass>()
-        let sets = Locked(0)
-        let hooked = HookedStore(inner: store) { step in
-            guard step == .before("set") else { return }
-            let isFirst = sets.withLock { sets in
-                sets += 1
-                return sets == 1
-            }
-            if isFirst { try await box.value?.reset() }
-        }
+        let hooked = HookedStore(inner: store, at: .before("set")) { try await box.value?.reset() }
         let (_, pass) = make(hooked)
         box.value = pass
         #expect(try await pass.run().end == .pulled(cursor: 0))
@@ -144,15 +136,7 @@ import Testing
     @Test("a reset holds that is stored, and not yet over, when a pass under way ends")
     func resetStored() async throws {
         let resets = ScriptedOperation<Void, Void>(fallback: .success(()))
-        let sets = Locked(0)
-        let hooked = HookedStore(inner: store) { step in
-            guard step == .after("set") else { return }
-            let isFirst = sets.withLock { sets in
-                sets += 1
-                return sets == 1
-            }
-            if isFirst { try await resets() }
-        }
+        let hooked = HookedStore(inner: store, at: .after("set")) { try await resets() }
         let (_, pass) = make(hooked)
         resets.hold()
         applying.value = { [resetting] _ in
@@ -324,15 +308,7 @@ import Testing
     @Test("a reset that is under way when a pass begins holds, too")
     func resetBefore() async throws {
         let resets = ScriptedOperation<Void, Void>(fallback: .success(()))
-        let sets = Locked(0)
-        let hooked = HookedStore(inner: store) { step in
-            guard step == .before("set") else { return }
-            let isFirst = sets.withLock { sets in
-                sets += 1
-                return sets == 2
-            }
-            if isFirst { try await resets() }
-        }
+        let hooked = HookedStore(inner: store, at: .before("set"), number: 2) { try await resets() }
         let queue = SyncQueue(store: hooked, pipeline: Pipeline(timeBase: fixture.clock) {}) { _ in }
         let pass = SyncPass(queue) {
             SyncPage("", cursor: 100)

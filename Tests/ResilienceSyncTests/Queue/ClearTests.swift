@@ -104,9 +104,7 @@ import Testing
         arguments: ["seal", "removePending"])
     func storeFails(step: String) async throws {
         let (server, fails) = (fixture.server, Box<Bool>())
-        let store = HookedStore(inner: MemoryStore()) {
-            if $0 == .before(step), fails.value == true { throw Refusal.unavailable }
-        }
+        let store = HookedStore.failing(at: step, while: fails)
         let queue = fixture.queue(store)
         server.hold()
         try await queue.enqueue([Mutation("a1"), Mutation("b1")])
@@ -129,9 +127,7 @@ import Testing
     @Test("after a clear that the store failed the end of a pause sends nothing of what should have gone (P53)")
     func storeFailsInAPause() async throws {
         let (server, clock, fails) = (fixture.server, fixture.clock, Box<Bool>())
-        let store = HookedStore(inner: MemoryStore()) {
-            if $0 == .before("removePending"), fails.value == true { throw Refusal.unavailable }
-        }
+        let store = HookedStore.failing(at: "removePending", while: fails)
         let queue = fixture.queue(store)
         server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
         try await queue.enqueue(Mutation("a1"))
@@ -167,9 +163,7 @@ import Testing
     )
     func unsettled() async throws {
         let fails = Box<Bool>()
-        let store = HookedStore(inner: MemoryStore()) {
-            if $0 == .before("remove"), fails.value == true { throw Refusal.unavailable }
-        }
+        let store = HookedStore.failing(at: "remove", while: fails)
         let queue = fixture.queue(store)
         try await queue.enqueue(Mutation("a1"))
         fails.value = true
@@ -184,9 +178,7 @@ import Testing
     @Test("what was removed is told also if the end of the pause can't be stored (B9)")
     func pauseIsNotStored() async throws {
         let fails = Box<Bool>()
-        let store = HookedStore(inner: MemoryStore()) {
-            if $0 == .before("set"), fails.value == true { throw Refusal.unavailable }
-        }
+        let store = HookedStore.failing(at: "set", while: fails)
         let queue = fixture.queue(store)
         try await queue.enqueue(Mutation("a1"))
         fails.value = true

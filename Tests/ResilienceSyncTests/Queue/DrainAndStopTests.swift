@@ -82,9 +82,7 @@ import Testing
     @Test("a drain throws the error of a store that fails while the drain waits", arguments: ["heads", "lock"])
     func storeFails(step: String) async throws {
         let fails = Box<Bool>()
-        let store = HookedStore(inner: MemoryStore()) {
-            if $0 == .before(step), fails.value == true { throw Refusal.unavailable }
-        }
+        let store = HookedStore.failing(at: step, while: fails)
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
         let queue = fixture.queue(store)
         try await queue.enqueue(Mutation("a1"))

@@ -42,7 +42,7 @@ private struct RecordedWindow: ExplorableMachine {
 
     var identity: [Int64]? {
         var phase: Int64 = 0
-        if case .fixedWindow(_, _, let anchor?) = window.kind { phase = (now - anchor.nanoseconds) % period }
+        if let anchor = window.anchor { phase = (now - anchor.nanoseconds) % period }
         return [phase, Int64(line.count), Int64(machine.available(at: instant))]
             + counted(at: now).map { $0 - now } + (start.map { [-100, max(-period, $0 - now)] } ?? [])
     }
@@ -55,7 +55,7 @@ private struct RecordedWindow: ExplorableMachine {
 
     private func windowStart(at now: Int64) -> Int64 {
         if let start, now < start + period { return start }
-        guard case .fixedWindow(_, _, let anchor?) = window.kind else { return now }
+        guard let anchor = window.anchor else { return now }
         return (-200...200).map { anchor.nanoseconds + $0 * period }.last { $0 <= now } ?? now
     }
 

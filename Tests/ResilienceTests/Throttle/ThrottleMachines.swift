@@ -16,21 +16,10 @@ extension Throttle {
 
 extension ThrottleLimit {
     /// Of a window.
-    var calls: Int {
-        switch kind {
-        case .slidingWindow(let calls, _), .fixedWindow(let calls, _, _): calls
-        case .unlimited, .rate: .max
-        }
-    }
-
-    var isSliding: Bool { if case .slidingWindow = kind { true } else { false } }
-
-    var period: Duration {
-        switch kind {
-        case .slidingWindow(_, let period), .fixedWindow(_, let period, _): period
-        case .unlimited, .rate: .zero
-        }
-    }
+    var calls: Int { if case .window(let calls, _, _) = kind { calls } else { .max } }
+    var period: Duration { if case .window(_, let period, _) = kind { period } else { .zero } }
+    var isSliding: Bool { if case .window(_, _, .sliding) = kind { true } else { false } }
+    var anchor: MonotonicInstant? { if case .window(_, _, .fixed(let anchor)) = kind { anchor } else { nil } }
 }
 
 extension ThrottleStateMachine {
