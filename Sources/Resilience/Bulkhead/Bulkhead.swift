@@ -7,7 +7,7 @@
 /// A freed permit goes to the first call in the queue; no other call overtakes it. A waiting call leaves the queue as
 /// soon as its deadline comes or it is cancelled. A call whose turn is likely to come too late is rejected instead of
 /// queued.
-public final class Bulkhead: Policy {
+public final class Bulkhead: StatusReporting {
     /// The order in which waiting calls get a permit.
     ///
     /// When the queue is full, the call whose turn would come last is rejected, whether it is the new call or a waiting

@@ -1,5 +1,5 @@
 /// The state of a ``Bulkhead`` at one moment.
-public struct BulkheadStatus: Sendable, Hashable {
+public struct BulkheadStatus: PolicyStatusDetail {
     /// How many calls may run at the same time.
     public let limit: Int
     /// The number of calls inside. It may exceed ``limit`` for a while after that was lowered.
@@ -29,4 +29,11 @@ public struct BulkheadStatus: Sendable, Hashable {
 
     /// Whether a call would get in now without a wait.
     public var isAllowed: Bool { inUse < limit }
+
+    public static var kind: String { "bulkhead" }
+
+    private enum CodingKeys: String, CodingKey {
+        case limit, inUse, queueLimit, queued
+        case estimatedWait = "estimatedWaitSeconds"
+    }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A change of a circuit's state.
-public struct CircuitTransition: Sendable, Hashable {
+public struct CircuitTransition: Sendable, Hashable, Codable {
     /// The state before.
     public let from: CircuitState
     /// The state after.
@@ -19,6 +19,11 @@ public struct CircuitTransition: Sendable, Hashable {
         self.from = from
         self.to = to
         self.time = time
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case from, to
+        case time = "timeNanoseconds"
     }
 }
 

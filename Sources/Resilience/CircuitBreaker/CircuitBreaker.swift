@@ -13,7 +13,7 @@ import Synchronization
 /// By default, transient and uncertain failures count as failures; successes and permanent failures (a 404) show that
 /// the endpoint is well; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
 /// once, after all its attempts; inside, every attempt counts.
-public final class CircuitBreaker: Policy {
+public final class CircuitBreaker: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
     /// The observers that are told what this breaker does, in whichever pipeline it is.

@@ -1,5 +1,5 @@
 /// The state of a circuit at one moment.
-public struct CircuitBreakerStatus: Sendable, Hashable {
+public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// The circuit's state.
     public let state: CircuitState
     /// The failures that count: those of the rule, or, while half-open, those of the probes of this round.
@@ -55,6 +55,15 @@ public struct CircuitBreakerStatus: Sendable, Hashable {
         self.init(
             state: state, failureCount: counts.failures, failureLimit: counts.failureLimit, callCount: counts.calls,
             timeRemaining: timeRemaining, isAllowed: isAllowed)
+    }
+
+    public static var kind: String { "circuitBreaker" }
+
+    private enum CodingKeys: String, CodingKey {
+        case state, failureCount, failureLimit, callCount, isAllowed, mode
+        case timeRemaining = "timeRemainingSeconds"
+        case since = "sinceNanoseconds"
+        case lastClosed = "lastClosedNanoseconds"
     }
 }
 

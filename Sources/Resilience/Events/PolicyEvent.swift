@@ -15,7 +15,10 @@ extension PolicyEventDetail {
 }
 
 /// An event, and where and when it happened.
-public struct PolicyEvent: Sendable, CustomStringConvertible {
+///
+/// It is written as an object of `timeNanoseconds`, `pipeline` if there is one, `policy`, `kind` and `message`,
+/// which is the detail's description.
+public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
     /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand.
@@ -39,6 +42,20 @@ public struct PolicyEvent: Sendable, CustomStringConvertible {
     }
 
     public var description: String { "[\(pipeline.map { "\($0)/" } ?? "")\(policy)] \(detail)" }
+
+    private enum CodingKeys: String, CodingKey {
+        case pipeline, policy, kind, message
+        case time = "timeNanoseconds"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(time, forKey: .time)
+        try container.encodeIfPresent(pipeline, forKey: .pipeline)
+        try container.encode(policy, forKey: .policy)
+        try container.encode(detail.kind, forKey: .kind)
+        try container.encode("\(detail)", forKey: .message)
+    }
 }
 
 /// Receives events, in the task or on the thread that caused them, outside of every lock. It must not block.

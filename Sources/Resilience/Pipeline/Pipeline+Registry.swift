@@ -53,7 +53,9 @@ extension Pipeline: RegistryEntry {
     }
 
     /// The circuit breakers of the pipeline, outermost first.
-    public var circuitBreakers: [CircuitBreaker] { policies.compactMap { $0 as? CircuitBreaker } }
+    public var circuitBreakers: [CircuitBreaker] {
+        policies.flatMap { ($0 as? any RegistryEntry)?.circuitBreakers ?? [] }
+    }
 
     var policies: [any Policy] {
         elements.compactMap { element in

@@ -15,6 +15,9 @@ public struct KeyedTransition<Key: Hashable & Sendable>: Sendable, Hashable {
     }
 }
 
+extension KeyedTransition: Encodable where Key: Encodable {}
+extension KeyedTransition: Decodable where Key: Decodable {}
+
 extension PolicyRegistry {
     /// Returns the changes of state of all keys' circuits from now on, in order for each circuit. Keys that are made
     /// later are included.

@@ -1,5 +1,5 @@
 /// The state of a ``Throttle`` at one moment: for display. To decide whether a call may go, run it.
-public struct ThrottleStatus: Sendable, Hashable {
+public struct ThrottleStatus: PolicyStatusDetail {
     /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate.
     public let available: Int
     /// How long until a new call of cost 1 could go; zero if at once. While a probe is in flight, this is the latest
@@ -14,6 +14,14 @@ public struct ThrottleStatus: Sendable, Hashable {
 
     /// Whether a call of cost 1 would go now without a wait.
     public var isAllowed: Bool { timeUntilNext <= .zero }
+
+    public static var kind: String { "throttle" }
+
+    private enum CodingKeys: String, CodingKey {
+        case available, isProbing, waiting
+        case timeUntilNext = "timeUntilNextSeconds"
+        case heldUntil = "heldUntilNanoseconds"
+    }
 }
 
 extension ThrottleStateMachine {

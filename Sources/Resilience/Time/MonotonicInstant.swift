@@ -2,7 +2,7 @@
 ///
 /// Arithmetic saturates: an instant plus an infinite wait is ``distantFuture``, never a trap. Instants of two time
 /// bases must not be compared; a ``Pipeline`` does not accept policies of different time bases.
-@frozen public struct MonotonicInstant: InstantProtocol {
+@frozen public struct MonotonicInstant: InstantProtocol, Codable {
     /// Nanoseconds since the start of the time base.
     public let nanoseconds: Int64
 
@@ -16,6 +16,22 @@
     @inlinable public static var distantFuture: MonotonicInstant { MonotonicInstant(nanoseconds: .max) }
     /// Earlier than every real reading.
     @inlinable public static var distantPast: MonotonicInstant { MonotonicInstant(nanoseconds: .min) }
+
+    /// Reads what ``encode(to:)`` writes: a whole number of nanoseconds.
+    /// - Parameter decoder: The decoder.
+    /// - Throws: The decoder's error, if there is no such number.
+    public init(from decoder: any Decoder) throws {
+        nanoseconds = try decoder.singleValueContainer().decode(Int64.self)
+    }
+
+    /// Writes the nanoseconds since the start of the time base. Only the same process can read them: another one has
+    /// another start.
+    /// - Parameter encoder: The encoder.
+    /// - Throws: The encoder's error.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(nanoseconds)
+    }
 
     /// Returns this instant moved by a duration, saturating at ``distantFuture`` and ``distantPast``.
     /// - Parameter duration: How far to move; negative to go back. Fractions of a nanosecond are rounded up.

@@ -7,7 +7,9 @@ public import Resilience
 #endif
 
 /// The state of a ``SyncQueue``, for a user interface.
-public struct SyncStatus: Sendable, Hashable {
+///
+/// It is written with durations in seconds, and the end of a pause in nanoseconds on the queue's time base.
+public struct SyncStatus: Sendable, Hashable, Codable {
     /// The number of mutations that are not yet acknowledged.
     public let pending: Int
     /// The bytes of their payloads.
@@ -30,6 +32,13 @@ public struct SyncStatus: Sendable, Hashable {
     /// The estimated time until nothing is pending, by the rate, or else by what this flush has delivered so far; nil
     /// if neither is known.
     public let estimatedTimeLeft: Duration?
+
+    private enum CodingKeys: String, CodingKey {
+        case pending, bytes, dead, deadBytes, inFlight, isFlushing, rate
+        case pausedUntil = "pausedUntilNanoseconds"
+        case oldestAge = "oldestAgeSeconds"
+        case estimatedTimeLeft = "estimatedTimeLeftSeconds"
+    }
 }
 
 extension SyncQueue {

@@ -52,7 +52,7 @@
             try state.withLock { state in
                 var sender = state.sender
                 let answer = sender.lock(for: queue)
-                guard answer != .denied, state.sender.holder == nil else { return answer }
+                guard state.sender.holder == nil else { return answer }
                 if let shared {
                     let answer = shared.sender.withLock { $0.lock(for: queue) }
                     if answer != .denied { state.sender = sender }
@@ -122,7 +122,10 @@
             }
             // Without the permission to do this, the file stays as it was made.
             _ = fchmod(descriptor, mode)
-            if let database, geteuid() == 0 { _ = fchown(descriptor, database.st_uid, database.st_gid) }
+            if let database, fchown(descriptor, database.st_uid, database.st_gid) != 0 {
+                // Whoever is not root can't give it away, but can share it with a group of their own.
+                _ = fchown(descriptor, uid_t.max, database.st_gid)
+            }
             return descriptor
         }
 
@@ -132,7 +135,7 @@
         }
 
         private static func flock(_ descriptor: CInt, path: String) throws -> Bool {
-            if retrying({ systemLock(descriptor, LOCK_EX | LOCK_NB) }) == 0 { return true }
+            if systemLock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             guard errno == EWOULDBLOCK else { throw failure(path) }
             return false
         }
@@ -147,7 +150,9 @@
         private static func note(_ queue: UUID, in descriptor: CInt, _ path: String) -> Bool {
             let ours = Array(queue.uuidString.utf8)
             var found = [UInt8](repeating: 0, count: ours.count)
-            let isNoted = pread(descriptor, &found, found.count, 0) == ours.count && found == ours
+            // What can't be read stays zero, and no queue is noted as that.
+            _ = pread(descriptor, &found, found.count, 0)
+            let isNoted = found == ours
             if !isNoted { _ = pwrite(descriptor, ours, ours.count, 0) }
             return !isNoted || !allMayWrite(to: descriptor, path)
         }
@@ -161,13 +166,6 @@
                 && database.st_mode & ~status.st_mode & 0o222 == 0
         }
 
-        private static func retrying(_ call: () -> CInt) -> CInt {
-            while true {
-                let result = call()
-                if result >= 0 || errno != EINTR { return result }
-            }
-        }
-
         private static func failure(_ path: String) -> SyncQueueError {
             .storeFailed(path: path, reason: "\(String(cString: strerror(errno))).")
         }
@@ -175,10 +173,11 @@
 
     // Named differently from the methods above.
 
-    /// Follows no link, because root could be made to open what somebody else has put there.
+    /// Follows no link, because root could be made to open what somebody else has put there, and waits for no other end
+    /// of a pipe.
     private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {
         while true {
-            let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode)
+            let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
             if descriptor >= 0 || errno != EINTR { return descriptor }
         }
     }

@@ -120,6 +120,21 @@ import Testing
         #expect(left.told > left.real * 0.8 && left.told < left.real * 1.2, "\(left)")
     }
 
+    @Test("a status is written with durations in seconds, and can be read again")
+    func written() throws {
+        let written: [String: Double] = [
+            "pending": 3, "bytes": 30, "dead": 1, "deadBytes": 10, "inFlight": 2, "isFlushing": 1,
+            "pausedUntilNanoseconds": 5, "rate": 1.5, "oldestAgeSeconds": 90.5, "estimatedTimeLeftSeconds": 2,
+        ]
+        let text = written.map { $0.key == "isFlushing" ? "\"isFlushing\":true" : "\"\($0.key)\":\($0.value)" }
+        let status = try JSONDecoder().decode(
+            SyncStatus.self, from: Data("{\(text.joined(separator: ","))}".utf8))
+        #expect(status.oldestAge == .milliseconds(90_500) && status.estimatedTimeLeft == .seconds(2))
+        #expect(status.pausedUntil == MonotonicInstant(nanoseconds: 5) && status.rate == 1.5 && status.isFlushing)
+        let again = try JSONSerialization.jsonObject(with: JSONEncoder().encode(status))
+        #expect(again as? [String: Double] == written)
+    }
+
     @Test("the stream of states shows the present one, then later ones, and at last an empty queue")
     func statuses() async throws {
         let queue = queue()

@@ -1,6 +1,7 @@
 #if SQLite
     import Foundation
     import GRDB
+    import Resilience
     import Testing
 
     @testable import ResilienceSync
@@ -56,6 +57,117 @@
             #expect(try stores[0].lock(for: one) == .taken)
             #expect(try stores[1].lock(for: other) == .denied)
         }
+
+        #if os(Linux)
+            /// How often this process has the lock's file open, or one that was removed from there.
+            private func openFiles() throws -> [String] {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+                    .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+                    .filter { $0.hasPrefix(lockFile) }
+            }
+
+            @Test("one file is open, however often the lock is taken, and a file that was removed is closed")
+            func descriptors() throws {
+                let store = try SQLiteStore(path: path)
+                for _ in 0..<3 {
+                    for _ in 0..<3 {
+                        #expect(try store.lock(for: one) != .denied)
+                        store.unlock(for: one)
+                    }
+                    #expect(try openFiles() == [lockFile])
+                    try FileManager.default.removeItem(atPath: lockFile)
+                }
+            }
+        #endif
+
+        @Test("several who make the lock's file at the same moment: one has the lock, and nobody gets an error")
+        func madeAtOnce() throws {
+            for round in 0..<1000 {
+                let files = (0..<4).map { _ in SenderFile(database: .file(folder.path("queue-\(round)"))) }
+                let locks = Locked<[SendingLock?]>([])
+                DispatchQueue.concurrentPerform(iterations: files.count) { index in
+                    let lock = try? files[index].lock(for: UUID())
+                    locks.withLock { $0.append(lock) }
+                }
+                #expect(locks.withLock { $0.count { $0 == .taken } } == 1)
+                #expect(locks.withLock { $0.count { $0 == .denied } } == 3)
+            }
+        }
+
+        @Test("a lock's file that may not be opened, or not be made, is an error that says why")
+        func denied() throws {
+            let store = try SQLiteStore(path: path)
+            let error = SyncQueueError.storeFailed(path: lockFile, reason: "Permission denied.")
+            try FileManager.default.setAttributes([.posixPermissions: 0o555], ofItemAtPath: folder.url.path)
+            #expect(throws: error) { try withoutPrivileges { try store.lock(for: one) } }
+            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.url.path)
+            try Data().write(to: URL(fileURLWithPath: lockFile))
+            try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: lockFile)
+            #expect(throws: error) { try withoutPrivileges { try store.lock(for: one) } }
+        }
+
+        @Test("a pipe in the place of the lock's file stops nobody")
+        func pipe() throws {
+            let store = try SQLiteStore(path: path)
+            #expect(mkfifo(lockFile, 0o444) == 0)
+            try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: lockFile)
+            #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
+        }
+
+        @Test("a lock that a queue has is its own, however often it asks")
+        func askedAgain() throws {
+            let store = try SQLiteStore(path: path)
+            try Data().write(to: URL(fileURLWithPath: lockFile))
+            try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: lockFile)
+            let locks = try withoutPrivileges { try [one, one, other].map { try store.lock(for: $0) } }
+            #expect(locks == [.taken, .takenAgain, .denied])
+        }
+
+        @Test("a lock's file can't be trusted if there is no database")
+        func noDatabase() throws {
+            let file = SenderFile(database: .file(path))
+            for _ in 0..<2 {
+                #expect(try file.lock(for: one) == .taken)
+                file.unlock(for: one)
+            }
+        }
+
+        @Test(
+            "a lock's file is trusted if it has the database's owner, group and mode",
+            .enabled(if: geteuid() == 0),
+            arguments: [
+                (0, 0, 0o644, true), (65_534, 0, 0o644, false), (0, 65_533, 0o644, false),
+                (65_534, 65_533, 0o644, false),
+                (0, 0, 0o664, false), (0, 0, 0o600, true),
+            ])
+        func trusted(owner: Int, group: Int, mode: Int, isTrusted: Bool) throws {
+            let store = try SQLiteStore(path: path)
+            try FileManager.default.setAttributes(
+                [.ownerAccountID: 0, .groupOwnerAccountID: 0, .posixPermissions: 0o644], ofItemAtPath: path)
+            #expect(try store.lock(for: one) == .taken)
+            store.unlock(for: one)
+            try FileManager.default.setAttributes(
+                [.ownerAccountID: owner, .groupOwnerAccountID: group, .posixPermissions: mode], ofItemAtPath: path)
+            #expect(try store.lock(for: one) == (isTrusted ? .takenAgain : .taken))
+        }
+
+        #if os(Linux)
+            @Test(
+                "whoever shares the database with a group shares the lock's file with it",
+                .enabled(if: geteuid() == 0))
+            func group() throws {
+                let store = try SQLiteStore(path: path)
+                try FileManager.default.setAttributes(
+                    [.groupOwnerAccountID: 0, .posixPermissions: 0o660], ofItemAtPath: path)
+                // What is made in this folder has its group.
+                try FileManager.default.setAttributes(
+                    [.groupOwnerAccountID: 65_533, .posixPermissions: 0o2777], ofItemAtPath: folder.url.path)
+                let lock = try withoutPrivileges { try store.lock(for: one) }
+                let found = try FileManager.default.attributesOfItem(atPath: lockFile)
+                #expect(lock == .taken && found[.ownerAccountID] as? Int == 65_534)
+                #expect(found[.groupOwnerAccountID] as? Int == 0 && found[.posixPermissions] as? Int == 0o660)
+            }
+        #endif
 
         @Test("a lock's file that can't be made is an error, and one with nonsense in it is none")
         func unusable() throws {

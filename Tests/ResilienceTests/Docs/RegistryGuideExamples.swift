@@ -113,5 +113,8 @@ import Testing
         }
         try await pipelines["api.example.com"].run { try await client.upload() }
         #expect(pipelines.count == 1 && pipelines["api.example.com"].warnings.isEmpty)
+        let health = try JSONEncoder().encode(pipelines.statuses)
+        let told = try JSONSerialization.jsonObject(with: health) as? [String: [[String: Any]]]
+        #expect(told?["api.example.com"]?.map { $0["kind"] as? String } == ["circuitBreaker", "throttle"])
     }
 }

@@ -58,10 +58,10 @@ import Testing
         #expect(!pipelines.isAllowed("/a") && pipelines.isAllowed("/b"))
         let statuses = try #require(pipelines.statuses["/a"])
         #expect(statuses.count == 3 && pipelines.statuses.count == 2)
-        guard case .circuitBreaker("/a", let circuit) = statuses[0],
-            case .throttle("throttle", let throttle) = statuses[1],
-            case .bulkhead("bulkhead", let bulkhead) = statuses[2]
-        else { return #expect(Bool(false), "\(statuses)") }
+        #expect(statuses.map(\.policy) == ["/a", "throttle", "bulkhead"])
+        let circuit = try #require(statuses[0].detail as? CircuitBreakerStatus)
+        let throttle = try #require(statuses[1].detail as? ThrottleStatus)
+        let bulkhead = try #require(statuses[2].detail as? BulkheadStatus)
         #expect(circuit.state == .open && throttle.available == 1 && bulkhead.inUse == 0)
         #expect(statuses.map(\.isAllowed) == [false, true, true])
     }

@@ -1,0 +1,31 @@
+// A status writes its durations as seconds. Code that the compiler writes for `Codable` uses these, as it does any
+// overload that fits better than the standard library's.
+
+extension KeyedEncodingContainer {
+    package mutating func encode(_ duration: Duration, forKey key: Key) throws {
+        try encode(duration.inSeconds, forKey: key)
+    }
+
+    package mutating func encodeIfPresent(_ duration: Duration?, forKey key: Key) throws {
+        try encodeIfPresent(duration?.inSeconds, forKey: key)
+    }
+}
+
+extension KeyedDecodingContainer {
+    package func decode(_: Duration.Type, forKey key: Key) throws -> Duration {
+        try duration(decode(Double.self, forKey: key), key)
+    }
+
+    package func decodeIfPresent(_: Duration.Type, forKey key: Key) throws -> Duration? {
+        try decodeIfPresent(Double.self, forKey: key).map { try duration($0, key) }
+    }
+
+    /// To the nearest nanosecond, saturating at ±292 years.
+    private func duration(_ seconds: Double, _ key: Key) throws -> Duration {
+        guard !seconds.isNaN else {
+            throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "not a number of seconds")
+        }
+        let nanoseconds = (seconds * 1e9).rounded()
+        return .nanoseconds(Int64(exactly: nanoseconds) ?? (seconds < 0 ? .min : .max))
+    }
+}
