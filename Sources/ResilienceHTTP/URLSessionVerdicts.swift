@@ -16,12 +16,14 @@
         }
     }
 
-    extension HTTPURLResponse {
-        /// What this response means: see `Verdict.init(httpStatus:for:remark:now:header:)`.
+    extension URLResponse {
+        /// What this response means: see `Verdict.init(httpStatus:for:remark:now:header:)`. One that is not of HTTP, such
+        /// as a file's, is a success.
         ///
         /// ```swift
-        /// let (data, response) = try await session.data(for: request)
-        /// let verdict = (response as? HTTPURLResponse)?.verdict(for: RequestSemantics(request)) ?? .success
+        /// let (data, response) = try await pipeline.run(judging: { $0.1.verdict(for: get) }) {
+        ///     try await session.data(for: request)
+        /// }
         /// ```
         ///
         /// - Parameters:
@@ -30,8 +32,9 @@
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         /// - Returns: The verdict.
         public func verdict(for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil) -> Verdict {
-            Verdict(httpStatus: statusCode, for: request, remark: remark, now: now) {
-                value(forHTTPHeaderField: $0)
+            guard let response = self as? HTTPURLResponse else { return .success }
+            return Verdict(httpStatus: response.statusCode, for: request, remark: remark, now: now) {
+                response.value(forHTTPHeaderField: $0)
             }
         }
     }

@@ -2,6 +2,7 @@
     import Foundation
     import Resilience
     import ResilienceHTTP
+    import ResilienceTesting
     import Testing
 
     #if canImport(FoundationNetworking)
@@ -90,6 +91,21 @@
             #expect(Classifier.urlSession(for: post).verdict(for: Other()) == .transient)
             let error = HTTPStatusError(status: 404, verdict: .permanent)
             #expect(Classifier.urlSession(for: get).verdict(for: error) == .permanent)
+        }
+
+        @Test("what URLSession returns is judged without a cast; a response that is not of HTTP is a success")
+        func pairs() async throws {
+            let url = try #require(URL(string: "https://example.com"))
+            let file = URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
+            let answers = ScriptedOperation<Void, URLResponse>([
+                .success(try makeResponse(503, [:])), .success(try makeResponse(200, [:])), .success(file),
+            ])
+            let session: @Sendable () async throws -> (Data, URLResponse) = { (Data(), try await answers()) }
+            let retry = Retry(maxRetries: 3, backoff: .none)
+            let (_, response) = try await retry.run(judging: { $0.1.verdict(for: get) }) { try await session() }
+            #expect((response as? HTTPURLResponse)?.statusCode == 200 && answers.callCount == 2)
+            _ = try await retry.run(judging: { $0.1.verdict(for: get) }) { try await session() }
+            #expect(answers.callCount == 3)
         }
 
         private func makeResponse(_ status: Int, _ fields: [String: String]) throws -> HTTPURLResponse {

@@ -110,7 +110,7 @@ do {
     let draining = try await seconds { _ = try await queue.drain() }
     line("flushed, 100 a request, 8 at once", "\(format(Double(count) / draining)) a second")
     line("memory", "\(format(before, 1)) MB before the flush, \(format(peak.megabytes, 1)) MB at most during it")
-    let pending = try await queue.pendingCount()
+    let pending = try await queue.status.pending
     precondition(pending == 0)
 }
 

@@ -86,3 +86,19 @@ public enum CallFailure: Sendable, CustomStringConvertible {
     /// A text for people, as far as the error has one.
     public var description: String { error is CancellationError ? "Cancelled." : "\(error)" }
 }
+
+extension CallFailure {
+    /// Runs a call, and throws an error of your own type in place of whatever it throws: for a function that
+    /// `throws(MyError)`.
+    ///
+    /// - Parameters:
+    ///   - makeError: Returns the error to throw.
+    ///   - call: The call: for example, runs a pipeline.
+    /// - Returns: What the call returned.
+    /// - Throws: What `makeError` returned.
+    public nonisolated(nonsending) static func rethrow<R, E: Error>(
+        as makeError: (CallFailure) -> E, _ call: nonisolated(nonsending) () async throws -> R
+    ) async throws(E) -> R {
+        do { return try await call() } catch { throw makeError(CallFailure(error)) }
+    }
+}

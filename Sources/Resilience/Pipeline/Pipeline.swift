@@ -171,6 +171,38 @@ extension Policy {
         try await run(on: PipelineCore.bare(on: timeBase), options, judging: { _ in .success }, operation)
     }
 
+    /// Runs the operation guarded by this policy alone, and tells it the number and the deadline of each attempt.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
+    ///   <doc:ErrorsGuide>.
+    public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
+    ) async throws -> R {
+        try await run(options: options, judging: { _ in .success }, operation)
+    }
+
+    /// Runs an operation whose result may mean failure guarded by this policy alone, and tells it the number and the
+    /// deadline of each attempt.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
+    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
+    ///   <doc:ErrorsGuide>.
+    public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
+    ) async throws -> R {
+        let core = PipelineCore.bare(on: timeBase).of(self)
+        return try await core.run(options, judging: judge, { try await operation(CallAttempt($0)) })
+    }
+
     /// Runs an operation whose result may mean failure, such as a response with status 503, guarded by this policy
     /// alone.
     ///
@@ -235,6 +267,36 @@ extension AroundPolicy {
     public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await Pipeline(name) { self }.run(options: options, judging: judge, operation)
+    }
+
+    /// Runs the operation guarded by this policy alone, on the system's time base, and tells it the number and the
+    /// deadline of its attempt.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - operation: The operation, which is given its attempt.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
+    public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
+    ) async throws -> R {
+        try await Pipeline(name) { self }.run(options: options, operation)
+    }
+
+    /// Runs an operation whose result may mean failure guarded by this policy alone, on the system's time base, and
+    /// tells it the number and the deadline of its attempt.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means.
+    ///   - operation: The operation, which is given its attempt.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
+    public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, judging: judge, operation)
     }

@@ -206,7 +206,7 @@ public final class Throttle: StatusReporting {
         else { return }
         change { state, now in
             guard case .rate(_, let present) = state.limit.kind else { return }
-            state.limit = .rate(rate, burst: burst ?? present)
+            state.limit = .rate(rate.calls, per: rate.period, burst: burst ?? present)
             state.machine.setRate(rate, burst: burst ?? present, at: now)
         }
     }

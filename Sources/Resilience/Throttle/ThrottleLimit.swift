@@ -27,26 +27,27 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
 
     /// Calls at an even rate, in a token bucket (GCRA) that allows a burst after a pause.
     /// - Parameters:
-    ///   - rate: The number of calls allowed in the long run.
+    ///   - calls: The number of calls allowed per period in the long run; 1 or more.
+    ///   - period: The time in which they may go; above zero.
     ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
-    public static func rate(_ rate: ThrottleRate, burst: Int = 1) -> ThrottleLimit {
-        ThrottleLimit(.rate(rate, burst: Throttle.checks.atLeast(1, burst, "burst")))
+    public static func rate(_ calls: Int, per period: Duration, burst: Int = 1) -> ThrottleLimit {
+        ThrottleLimit(.rate(ThrottleRate(calls, per: period), burst: Throttle.checks.atLeast(1, burst, "burst")))
     }
 
-    /// Calls per second; see ``rate(_:burst:)``.
+    /// Calls per second; see ``rate(_:per:burst:)``.
     /// - Parameters:
     ///   - calls: The number of calls allowed per second in the long run; 1 or more.
     ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
     public static func perSecond(_ calls: Int, burst: Int = 1) -> ThrottleLimit {
-        rate(.perSecond(calls), burst: burst)
+        rate(calls, per: .seconds(1), burst: burst)
     }
 
-    /// Calls per minute; see ``rate(_:burst:)``.
+    /// Calls per minute; see ``rate(_:per:burst:)``.
     /// - Parameters:
     ///   - calls: The number of calls allowed per minute in the long run; 1 or more.
     ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
     public static func perMinute(_ calls: Int, burst: Int = 1) -> ThrottleLimit {
-        rate(.perMinute(calls), burst: burst)
+        rate(calls, per: .seconds(60), burst: burst)
     }
 
     /// Calls in **any** interval of this length, wherever it begins. One call may exceed it: the probe after a hold, which

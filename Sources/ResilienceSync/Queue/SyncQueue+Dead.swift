@@ -1,15 +1,5 @@
-/// Counts, and dead mutations.
+/// Dead mutations.
 extension SyncQueue {
-    /// Returns the number of pending mutations.
-    ///
-    /// - Throws: What the store throws.
-    public func pendingCount() async throws -> Int { try await store.totals().pending }
-
-    /// Returns the number of dead mutations.
-    ///
-    /// - Throws: What the store throws.
-    public func deadCount() async throws -> Int { try await store.totals().dead }
-
     /// Returns dead mutations, in the order of their positions.
     ///
     /// - Parameters:

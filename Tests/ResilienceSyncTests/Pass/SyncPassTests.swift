@@ -568,7 +568,7 @@ import Testing
         #expect(questions == ["check", "send"])
         fixture.server.release()
         #expect(try await pass.run().end == .pulled(cursor: 100))
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
     }
 
     @Test("one of two callers cancelled: the other has a pass made of its own, after the first is over")

@@ -17,7 +17,7 @@ import Testing
         #expect(try await queue.clear() == 250)
         #expect(fixture.breaker.state == .closed && fixture.breaker.status.failureCount == 0)
         #expect(queue.pausedUntil == nil && store.pause() == nil)
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
         #expect(fixture.events.contains(.cleared(250)))
         try await queue.enqueue(Mutation("a1"))
         _ = try await queue.flush()
@@ -31,7 +31,7 @@ import Testing
         try await queue.enqueue(Mutation("a1"))
         _ = try await queue.flush()
         #expect(try await queue.clear() == 0)
-        #expect(try await queue.deadCount() == 1)
+        #expect(try await queue.status.dead == 1)
     }
 
     @Test("clearing cancels what is in flight; it counts as cleared and is not sent again (B9)")
@@ -66,9 +66,9 @@ import Testing
         queue.trigger()
         await server.waitForCalls(1)
         #expect(try await queue.clear() == 2)
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
         try await queue.enqueue([Mutation("a1", key: "new"), Mutation("a2", key: "new too")])
-        #expect(try await queue.pendingCount() == 2)
+        #expect(try await queue.status.pending == 2)
         _ = try await queue.flush()
         #expect(server.inputs.map(\.idempotencyKey) == ["key-a1", "new", "new too"])
     }
@@ -205,7 +205,7 @@ import Testing
         var pending: [Int] = []
         let count = try await queue.clear { page in
             pages.append(page.map(\.id))
-            pending.append(try await queue.pendingCount())
+            pending.append(try await queue.status.pending)
         }
         #expect(count == 5 && pages == [["0", "1"], ["2", "3"], ["4"]] && pending == [5, 5, 5])
     }
@@ -240,7 +240,7 @@ import Testing
             queue.trigger()
             flushes.withLock { $0.append(Task { try await queue.flush() }) }
             // Time for a flush to begin, if one could.
-            for _ in 0..<100 { _ = try await Task { try await queue.pendingCount() }.value }
+            for _ in 0..<100 { _ = try await Task { try await queue.status.pending }.value }
         }
         #expect(count == 20)
         for flush in flushes.withLock({ $0 }) { #expect(try await flush.value.delivered == 0) }

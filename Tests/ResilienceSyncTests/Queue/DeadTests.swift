@@ -116,7 +116,7 @@ import Testing
             wallClock.set(wallClock.now.addingTimeInterval(seconds))
             try await queue.enqueue(Mutation("b\(left)"))
             _ = try await queue.flush()
-            #expect(try await queue.deadCount() == left)
+            #expect(try await queue.status.dead == left)
         }
     }
 

@@ -45,7 +45,7 @@ import Testing
             return [try await queue.drain().end, try await other.end]
         }
         #expect(ends == [.drained, .drained])
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
         #expect(fixture.server.callCount == 5)
     }
 
@@ -57,7 +57,7 @@ import Testing
         let report = try await queue.drain()
         #expect(report.delivered == 1 && report.end == .offline(retryAt: fixture.clock.now + .seconds(1)))
         #expect(report.lastError is Refusal)
-        #expect(try await queue.pendingCount() == 2)
+        #expect(try await queue.status.pending == 2)
     }
 
     @Test("draining an empty queue returns at once")
@@ -123,7 +123,7 @@ import Testing
         await #expect(throws: SyncQueueError.stopped) { try await queue.flush() }
         await #expect(throws: SyncQueueError.stopped) { try await queue.drain() }
         queue.trigger()
-        #expect(try await queue.pendingCount() == 3)
+        #expect(try await queue.status.pending == 3)
         #expect(server.callCount == 1 && fixture.clock.sleepers.isEmpty)
     }
 
@@ -174,7 +174,7 @@ import Testing
         let (queue, server) = (fixture.queue(), fixture.server)
         try await stop(queue) { server.release() }
         #expect(server.callCount == 1 && fixture.clock.sleepers.isEmpty)
-        #expect(try await queue.pendingCount() == 2)
+        #expect(try await queue.status.pending == 2)
         #expect(fixture.events.contains(.delivered(id: "0")))
     }
 
@@ -183,7 +183,7 @@ import Testing
         let (queue, server) = (fixture.queue(), fixture.server)
         try await stop(queue) { fixture.clock.advance(by: .seconds(10)) }
         #expect(server.running == 0 && server.callCount == 1)
-        #expect(try await queue.pendingCount() == 3)
+        #expect(try await queue.status.pending == 3)
     }
 
     @Test("a queue that does nothing stops at once, however long the grace period", arguments: [1, 2])

@@ -11,7 +11,7 @@ import Testing
     func storesOnly() async throws {
         let queue = fixture.queue()
         try await queue.enqueue(Mutation("a1"))
-        #expect(try await queue.pendingCount() == 1)
+        #expect(try await queue.status.pending == 1)
         #expect(fixture.server.callCount == 0 && fixture.events == [.enqueued(1)])
     }
 
@@ -20,7 +20,7 @@ import Testing
         let queue = fixture.queue(
             HookedStore(inner: MemoryStore()) { if $0 == .before("append") { throw Refusal.gone } })
         try await queue.enqueue([])
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
         #expect(fixture.events.isEmpty)
     }
 
@@ -32,7 +32,7 @@ import Testing
             try await queue.enqueue([Mutation("a1"), nameless])
         }
         #expect(error?.description.contains("its id is empty") == true)
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
     }
 
     @Test("an idempotency key has 1 to 255 characters", arguments: [(0, false), (1, true), (255, true), (256, false)])
@@ -45,7 +45,7 @@ import Testing
             let error = await #expect(throws: SyncQueueError.self) { try await queue.enqueue(mutation) }
             #expect(error?.description.contains("has \(length) characters, not 1 to 255") == true)
         }
-        #expect(try await queue.pendingCount() == (isFine ? 1 : 0))
+        #expect(try await queue.status.pending == (isFine ? 1 : 0))
     }
 
     @Test("an id that is pending, set aside or twice in the list is refused, and nothing of the list is stored")
@@ -54,13 +54,13 @@ import Testing
         let queue = fixture.queue()
         try await queue.enqueue([Mutation("dead1"), Mutation("pending1")])
         _ = try await queue.flush()
-        #expect(try await queue.deadCount() == 1)
+        #expect(try await queue.status.dead == 1)
         for list in [["x1", "dead1"], ["x1", "pending1"], ["x1", "x2", "x1"]] {
             await #expect(throws: SyncQueueError.duplicate(id: list.last!)) {
                 try await queue.enqueue(list.map { Mutation($0) })
             }
         }
-        #expect(try await queue.pendingCount() == 1)
+        #expect(try await queue.status.pending == 1)
         #expect(fixture.events.count { if case .enqueued = $0 { true } else { false } } == 1)
     }
 

@@ -117,7 +117,7 @@ import Testing
                 _ = await PolicyWaiter().wait(until: start + .seconds(seconds), on: clock)
             }
             await queue.stop()
-            return (try await queue.dead().map(\.mutation.id), try await queue.pendingCount())
+            return (try await queue.dead().map(\.mutation.id), try await queue.status.pending)
         }
     }
 

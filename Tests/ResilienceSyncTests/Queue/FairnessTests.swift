@@ -161,7 +161,7 @@ import Testing
                 queue.trigger()
             }
             await queue.stop()
-            return (try await queue.deadCount(), try await queue.pendingCount())
+            return (try await queue.status.dead, try await queue.status.pending)
         }
         #expect(dead == 10 && pending < 100, "\(dead) set aside, \(pending) pending")
     }

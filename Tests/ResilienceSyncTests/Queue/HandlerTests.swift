@@ -225,7 +225,7 @@ import Testing
         let report = try await queue.flush()
         #expect(report.end == .paused(until: fixture.clock.now + .seconds(9)))
         #expect(report.delivered == 2 && report.failed == 0 && report.throttled == 1)
-        #expect(try await queue.pendingCount() == 1)
+        #expect(try await queue.status.pending == 1)
     }
 
     @Test(
@@ -239,6 +239,6 @@ import Testing
         #expect(
             report.lastError as? BatchResultsMismatch
                 == BatchResultsMismatch(kind: "create", mutations: 3, results: count))
-        #expect(try await queue.pendingCount() == 3)
+        #expect(try await queue.status.pending == 3)
     }
 }

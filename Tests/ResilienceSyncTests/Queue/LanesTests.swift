@@ -143,6 +143,6 @@ import Testing
         #expect(report.end == .paused(until: fixture.clock.now + .seconds(5)))
         #expect(report.throttled == 1 && report.delivered == 2 && report.requests == 3)
         #expect(server.callCount == 33)
-        #expect(try await queue.pendingCount() == 7)
+        #expect(try await queue.status.pending == 7)
     }
 }

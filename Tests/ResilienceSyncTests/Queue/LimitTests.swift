@@ -25,7 +25,7 @@ import Testing
         await #expect(throws: SyncQueueError.full(count: 4, bytes: 0)) {
             try await queue.enqueue([Mutation("a1"), Mutation("b1")])
         }
-        #expect(try await queue.pendingCount() == 2)
+        #expect(try await queue.status.pending == 2)
         try await queue.enqueue(Mutation("a1"))
     }
 

@@ -48,7 +48,7 @@
                 }
             }
             #expect(try notes() == 0)
-            #expect(try await queue.pendingCount() == 0)
+            #expect(try await queue.status.pending == 0)
             #expect(try await queue.flush().end == .drained)
             #expect(fixture.events == [.drained] && fixture.server.callCount == 0)
         }
@@ -66,7 +66,7 @@
                 }
             }
             #expect(try notes() == 1)
-            #expect(try await queue.pendingCount() == 1)
+            #expect(try await queue.status.pending == 1)
         }
 
         @Test("another database, or a store that is none, is told so, and nothing is written")
@@ -78,8 +78,8 @@
                 #expect(throws: SyncQueueError.self) { try inMemory.enqueue([Mutation("a1")], in: db) }
                 #expect(try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM sqlite_master") == 0)
             }
-            #expect(try await queue.pendingCount() == 0)
-            #expect(try await inMemory.pendingCount() == 0)
+            #expect(try await queue.status.pending == 0)
+            #expect(try await inMemory.status.pending == 0)
         }
 
         @Test("what is unsent is asked within the app's own transaction; a store elsewhere is told so (P48)")

@@ -43,7 +43,7 @@ import Testing
         _ = try await queue.flush()
         while server.callCount < 5 { try await fixture.passOneWait() }
         #expect(!fixture.breaker.status.isTripped && fixture.breaker.status.failureCount == 2)
-        #expect(try await queue.pendingCount() == 2)
+        #expect(try await queue.status.pending == 2)
     }
 
     @Test("a 429 costs a mutation none of its attempts, however many there are (B7)")

@@ -19,7 +19,7 @@ import Testing
             _ = try await (queues[1].flush(), report)
         }
         _ = try await queues[1].flush()
-        #expect(try await queues[0].pendingCount() == 0)
+        #expect(try await queues[0].status.pending == 0)
         #expect((one.server.ids + other.server.ids).sorted() == mutations.map(\.id).sorted())
     }
 

@@ -32,13 +32,13 @@ import Testing
         clock.advance(to: MonotonicInstant(nanoseconds: breakEnds.nanoseconds - 1))
         #expect(try await queue.flush().end == .paused(until: breakEnds))
         #expect(server.callCount == 3)
-        #expect(try await queue.pendingCount() == 1000)
+        #expect(try await queue.status.pending == 1000)
 
         clock.advance(to: breakEnds)
         await server.waitForCalls(4)
         await clock.waitForSleepers(1)
         #expect(breaker.status.timeRemaining == .seconds(60))
-        #expect(try await queue.deadCount() == 0)
+        #expect(try await queue.status.dead == 0)
     }
 
     @Test("an hour of the storm costs 17 requests: the breaks grow to 300 s, and each ends with one (B13)")

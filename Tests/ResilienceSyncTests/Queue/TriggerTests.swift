@@ -41,7 +41,7 @@ import Testing
         await server.waitForCalls(50)
         _ = try await queue.flush()
         #expect(server.callCount == 50 && server.mostRunning == 1)
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
     }
 
     @Test("a trigger while the head is in flight does not send it again (B12)")
@@ -175,7 +175,7 @@ import Testing
         #expect(try await first.value.end == .cancelled)
         server.release()
         #expect(try await second.value.end == .drained)
-        #expect(try await queue.pendingCount() == 0)
+        #expect(try await queue.status.pending == 0)
     }
 
     @Test("a flush that is cancelled after the store has failed leaves the queue's own next attempt where it was")
@@ -227,7 +227,7 @@ import Testing
         await clock.waitForSleepers(1)
         flush.cancel()
         #expect(try await flush.value.end == .cancelled)
-        #expect(try await queue.pendingCount() > 0)
+        #expect(try await queue.status.pending > 0)
     }
 
     @Test(

@@ -28,7 +28,7 @@
             let (queue, server) = (fixture.queue(), fixture.server)
             try await shutDown(queue) { server.release() }
             #expect(server.callCount == 1)
-            #expect(try await queue.pendingCount() == 2)
+            #expect(try await queue.status.pending == 2)
             await #expect(throws: SyncQueueError.stopped) { try await queue.flush() }
         }
 
@@ -36,7 +36,7 @@
         func graceIsOver() async throws {
             let (queue, server) = (fixture.queue(), fixture.server)
             try await shutDown(queue) { fixture.clock.advance(by: .seconds(10)) }
-            #expect(try await queue.pendingCount() == 3 && server.running == 0)
+            #expect(try await queue.status.pending == 3 && server.running == 0)
         }
 
         @Test("a service that is cancelled stops the queue at once")
@@ -48,7 +48,7 @@
             await server.waitForCalls(1)
             service.cancel()
             await #expect(throws: CancellationError.self) { try await service.value }
-            #expect(try await queue.pendingCount() == 1 && server.running == 0)
+            #expect(try await queue.status.pending == 1 && server.running == 0)
         }
     }
 #endif

@@ -47,6 +47,28 @@ import Testing
         #expect(await lines(of: Pipeline {}, CancellationError()) == [])
     }
 
+    enum PageError: Error, Equatable {
+        case notFound, signedOut, unavailable(retryAfter: Duration?)
+
+        init(_ failure: CallFailure) {
+            self = (failure.lastError as? PageError) ?? .unavailable(retryAfter: failure.retryAfter)
+        }
+    }
+
+    @Test("the guide's function throws one type: the operation's own errors, and what a rejection is there")
+    func oneType() async throws {
+        let pipeline = Pipeline { CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: ManualClock()) }
+        let client = Client(pages: ScriptedOperation([.success(["a"]), .failure(PageError.signedOut)]))
+        func page() async throws(PageError) -> [String] {
+            try await CallFailure.rethrow(as: PageError.init) {
+                try await pipeline.run { try await client.activities() }
+            }
+        }
+        #expect(try await page() == ["a"])
+        await #expect(throws: PageError.signedOut) { try await page() }
+        await #expect(throws: PageError.unavailable(retryAfter: .seconds(60))) { try await page() }
+    }
+
     @Test("every case and text of CallFailure is in the guide's tables")
     func complete() throws {
         let guide = try Guide("ErrorsGuide")

@@ -155,7 +155,7 @@ import Testing
     func throttles() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(
-                limit: .rate(ThrottleRate(1, per: .seconds(86_400))), holdOnThrottled: true,
+                limit: .rate(1, per: .seconds(86_400)), holdOnThrottled: true,
                 holdBackoff: .constant(.seconds(60)),
                 timeBase: clock)
         }
@@ -171,7 +171,7 @@ import Testing
 
     @Test("a throttle and a bulkhead that all keys share, and that are always in use, keep no key (P39)")
     func shared() throws {
-        let throttle = Throttle(limit: .rate(ThrottleRate(1, per: .seconds(3600)), burst: 100), timeBase: clock)
+        let throttle = Throttle(limit: .rate(1, per: .seconds(3600), burst: 100), timeBase: clock)
         let bulkhead = Bulkhead(limit: 100, timeBase: clock)
         let pipelines = PipelineRegistry<Int>(capacity: 10, timeBase: clock) { _ in
             Pipeline {

@@ -24,8 +24,8 @@ import Testing
         ({ _ = Bulkhead(limit: 0) }, "Bulkhead: limit is 0, and must be at least 1"),
         ({ _ = Bulkhead(limit: 1, queue: -1) }, "Bulkhead: queue is -1, and must not be negative"),
         ({ _ = Bulkhead(limit: 1, maxWait: .seconds(-1)) }, "Bulkhead: maxWait is -1 s, and must not be negative"),
-        ({ _ = Throttle(limit: .rate(ThrottleRate(0, per: .seconds(1)))) }, "Rate: calls is 0, and must be at least 1"),
-        ({ _ = Throttle(limit: .rate(ThrottleRate(1, per: .zero))) }, "Rate: period is 0 s, and must be above zero"),
+        ({ _ = Throttle(limit: .rate(0, per: .seconds(1))) }, "Rate: calls is 0, and must be at least 1"),
+        ({ _ = Throttle(limit: .rate(1, per: .zero)) }, "Rate: period is 0 s, and must be above zero"),
         ({ _ = Throttle(limit: .perSecond(1, burst: 0)) }, "Throttle: burst is 0, and must be at least 1"),
         (
             { _ = Throttle(limit: .perSecond(1), maxWait: .seconds(-2)) },

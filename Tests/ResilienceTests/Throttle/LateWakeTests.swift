@@ -63,7 +63,8 @@ private final class Departures: Sendable {
         var random = SeededNumbers(seed: seed)
         let (calls, burst) = (1 + random.below(5), 1 + random.below(4))
         let rate = ThrottleRate(calls, per: .milliseconds(1 + random.below(999)))
-        let throttle = Throttle(limit: .rate(rate, burst: burst), maxWait: .seconds(30), timeBase: clock)
+        let throttle = Throttle(
+            limit: .rate(rate.calls, per: rate.period, burst: burst), maxWait: .seconds(30), timeBase: clock)
         let breaker = CircuitBreaker("inner", timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
             throttle

@@ -69,7 +69,7 @@ import Testing
             (.perSecond(1), 1_000_000_000_000), (ThrottleRate(1, per: .seconds(Int64.max)), 7),
         ] as [(ThrottleRate, Int)])
     func hugeBurst(rate: ThrottleRate, burst: Int) throws {
-        let throttle = Throttle(limit: .rate(rate, burst: burst), timeBase: clock)
+        let throttle = Throttle(limit: .rate(rate.calls, per: rate.period, burst: burst), timeBase: clock)
         #expect(throttle.status.available == burst)
         try throttle.acquire(options: RunOptions(cost: burst)).complete(.success)
         #expect(throttle.status.available == 0)

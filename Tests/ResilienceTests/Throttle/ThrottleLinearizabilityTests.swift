@@ -142,7 +142,7 @@ extension Linearizability {
                 hold: hold.map { .seconds($0) })
             await expectLinearizable(model, seed: UInt64(maxWait)) {
                 Throttle(
-                    limit: .rate(rate, burst: 2), maxWait: .seconds(maxWait), maxWaiting: 2,
+                    limit: .rate(rate.calls, per: rate.period, burst: 2), maxWait: .seconds(maxWait), maxWaiting: 2,
                     holdOnThrottled: hold != nil,
                     holdBackoff: .constant(.seconds(hold ?? 0)), timeBase: ToldTime())
             } play: { throttle, thread, random, history in

@@ -25,7 +25,7 @@ extension ThrottleLimit {
 extension ThrottleStateMachine {
     /// nil for a gate without a rate.
     init(rate: ThrottleRate?, burst: Int, ramp: Duration = .zero) {
-        self.init(Limiter(rate.map { .rate($0, burst: burst) } ?? .unlimited), ramp: ramp)
+        self.init(Limiter(rate.map { .rate($0.calls, per: $0.period, burst: burst) } ?? .unlimited), ramp: ramp)
     }
 
     init(_ window: ThrottleLimit, ramp: Duration = .zero) { self.init(Limiter(window), ramp: ramp) }

@@ -165,7 +165,7 @@ import Testing
     func extremes() {
         for ramp in [Duration.nanoseconds(1), .seconds(Int64.max)] {
             for limiter in [
-                Limiter(.perSecond(1_000_000_000, burst: 1)), Limiter(.rate(ThrottleRate(1, per: .infinite), burst: 3)),
+                Limiter(.perSecond(1_000_000_000, burst: 1)), Limiter(.rate(1, per: .infinite, burst: 3)),
             ] {
                 var machine = recovered(limiter, ramp: ramp)
                 for now in [100, 101, 1 << 32] as [Int64] { _ = machine.ask(at: at(now)) }
