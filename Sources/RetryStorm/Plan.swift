@@ -45,7 +45,11 @@
                 if input != nil, mutations != nil {
                     throw ValidationError("--input and --mutations exclude each other.")
                 }
-                for (name, path) in [("--input", input), ("--database", database)] where path == "" {
+                if picture != nil, url != nil {
+                    throw ValidationError("--picture shows what our own server saw: it excludes --url.")
+                }
+                for (name, path) in [("--input", input), ("--database", database), ("--picture", picture)]
+                where path == "" {
                     throw ValidationError("\(name) is empty, and must be a file.")
                 }
                 return Plan(

@@ -55,6 +55,12 @@
         @Option(help: "Run only one of the two. The naive one works on a copy and leaves the database as it is.")
         var only: Plan.Run?
 
+        @Option(
+            help: ArgumentHelp(
+                "Write the requests of each second as an SVG to this file, and a version for dark pages beside it.",
+                valueName: "file"))
+        var picture: String?
+
         @Flag(help: "Print the result as one JSON object; everything else goes to standard error.")
         var json = false
 
@@ -72,6 +78,13 @@
                 } else {
                     let table = Table(report: report.result)
                     Console.result("\n\(table)\n\n\(table.conclusion)")
+                }
+                if let picture {
+                    do {
+                        try Picture.write(report.result, to: picture)
+                    } catch {
+                        throw Storm.Failure("cannot write \(picture): \(error.localizedDescription)")
+                    }
                 }
                 if let remark = report.remark { throw Storm.Failure(remark) }
             } catch let failure as Storm.Failure {

@@ -120,7 +120,7 @@
         // MARK: The two runs
 
         private func naive(_ mutations: [Mutation]) async throws -> RunResult {
-            try await serve { url, serverCounts in
+            try await serve { url, server in
                 let client = MutationClient(url: url, connections: 64)
                 defer { client.close() }
                 let run = NaiveRun(client: client, timeScale: plan.timeScale)
@@ -128,13 +128,16 @@
                 let lost = try await console.following(progress("naive", mutations.count, client.tally)) {
                     try await run.drain(mutations)
                 }
-                return RunResult(serverCounts(client.tally), lost: lost, took: start.elapsed)
+                let elapsed = start.elapsed
+                var result = RunResult(server?.counts ?? Ledger.Counts(client.tally.counts), lost: lost, took: elapsed)
+                result.perSecond = server?.perSecond ?? []
+                return result
             }
         }
 
         private func toolkit(_ count: Int, _ store: SQLiteStore) async throws -> RunResult {
             let deadBefore = try await store.totals().dead
-            return try await serve { url, serverCounts in
+            return try await serve { url, server in
                 let client = MutationClient(url: url, connections: ToolkitRun.requests)
                 defer { client.close() }
                 let run = ToolkitRun(client: client, store: store)
@@ -151,25 +154,24 @@
                 }
                 let elapsed = start.elapsed
                 let dead = try await store.totals().dead - deadBefore
-                let counts = serverCounts(client.tally)
+                let counts = server?.counts ?? Ledger.Counts(client.tally.counts)
                 let kept = try await store.totals().pending + dead
-                return RunResult(
+                var result = RunResult(
                     counts, lost: max(0, count - counts.delivered - kept), dead: dead, took: elapsed)
+                result.perSecond = server?.perSecond ?? []
+                return result
             }
         }
 
-        /// Serves one run: with a server of its own, or the one at `--url`. The body receives the address, and a
-        /// function that returns the counts of requests.
-        private func serve<R>(
-            _ body: (URL, (Tally) -> Ledger.Counts) async throws -> R
-        ) async throws -> R {
+        /// Serves one run. The body receives the address, and our own server, or nil if it is the one at `--url`.
+        private func serve<R>(_ body: (URL, StormServer?) async throws -> R) async throws -> R {
             switch plan.server {
             case .ours(let limit):
                 try await StormServer.serve(TokenBucket(rate: limit.rate, burst: limit.burst)) { server in
-                    try await body(server.url) { _ in server.counts }
+                    try await body(server.url, server)
                 }
             case .at(let url, _):
-                try await body(url) { Ledger.Counts($0.counts) }
+                try await body(url, nil)
             }
         }
 

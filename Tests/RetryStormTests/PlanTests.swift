@@ -52,6 +52,8 @@
                 (["--input", "f", "--mutations", "3"], "--input and --mutations exclude each other."),
                 (["--input", ""], "--input is empty, and must be a file."),
                 (["--database", ""], "--database is empty, and must be a file."),
+                (["--picture", ""], "--picture is empty, and must be a file."),
+                (["--picture", "f", "--url", "http://host/"], "--picture shows what our own server saw"),
                 (["--url", "ftp://host/"], "--url is \"ftp://host/\", and must be like"),
                 (["--url", "http://"], "--url is \"http://\", and must be like"),
                 (["--url", "host"], "--url is \"host\", and must be like"),

@@ -2,6 +2,10 @@
     import Foundation
     import Testing
 
+    #if canImport(FoundationXML)
+        import FoundationXML
+    #endif
+
     @testable import RetryStorm
 
     @Suite struct ReportTests {
@@ -43,6 +47,50 @@
                     As the app did it: 12.35 requests a mutation, 100 of 1,000 lost.
                     Through the toolkit: 1.04 requests a mutation, 0 of 1,000 lost.
                     """)
+        }
+
+        @Test("the picture has a bar for what was admitted and one for what was not, on one scale for both runs")
+        func picture() throws {
+            var report = report()
+            report.naive?.perSecond = [.init(admitted: 25, throttled: 75), .init(), .init(admitted: 50)]
+            report.toolkit?.perSecond = [.init(admitted: 50)]
+            let svg = Picture(report: report).svg
+            #expect(svg.matches(of: /<rect [^>]*width="190\.9"/).count == 4)
+            #expect(svg.contains(##"y="112.5" width="190.9" height="27.5" fill="#2563eb"/>"##))
+            #expect(svg.contains(##"y="30.0" width="190.9" height="82.5" fill="#ea580c"/>"##))
+            #expect(svg.contains(##"y="251.0" width="190.9" height="55.0" fill="#2563eb"/>"##))
+            #expect(svg.contains("12,345 requests, 900 delivered, 100 lost"))
+            #expect(svg.contains("1,039 requests, 1,000 delivered, 0 lost"))
+            report.naive = nil
+            report.toolkit?.perSecond = []
+            #expect(!Picture(report: report).svg.contains("NaN"))
+        }
+
+        @Test("the picture is two files, one for dark pages; both are well-formed")
+        func pictureFiles() throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            var report = report()
+            report.naive?.perSecond = [.init(admitted: 25, throttled: 75)]
+            try Picture.write(report, to: folder.appendingPathComponent("storm.svg").path)
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names.sorted() == ["storm.svg", "storm~dark.svg"])
+            for name in names {
+                let parser = XMLParser(data: try Data(contentsOf: folder.appendingPathComponent(name)))
+                #expect(parser.parse(), "\(name)")
+            }
+            #expect(throws: (any Error).self) { try Picture.write(report, to: folder.path + "/none/storm.svg") }
+        }
+
+        @Test("the ledger counts each second from the first request on")
+        func perSecond() {
+            var ledger = Ledger(TokenBucket(rate: 1, burst: 2))
+            for (key, now) in [("a", 5), ("b", 6), ("c", 1_000_000_004), ("d", 2_500_000_005)] {
+                _ = ledger.received(key: key, at: Int64(now))
+            }
+            #expect(
+                ledger.perSecond == [.init(admitted: 2, throttled: 1), .init(), .init(admitted: 1)])
         }
 
         @Test("a run alone and an unknown limit leave out what is not known")

@@ -13,6 +13,12 @@
         var seconds: Double
         /// Mutations that became dead, and are in the database; nil if the run has no such thing.
         var dead: Int?
+        /// The requests of each second; empty if the server does not tell.
+        var perSecond: [Ledger.Second] = []
+
+        private enum CodingKeys: String, CodingKey {
+            case requests, throttled, delivered, duplicates, lost, seconds, dead
+        }
 
         init(_ counts: Ledger.Counts, lost: Int, dead: Int? = nil, took elapsed: Duration) {
             requests = counts.requests

@@ -13,6 +13,7 @@
         private let onThrottled: (@Sendable () -> Void)?
 
         var counts: Ledger.Counts { ledger.withLock { $0.counts } }
+        var perSecond: [Ledger.Second] { ledger.withLock { $0.perSecond } }
 
         private init(_ ledger: Ledger, port: UInt16, base: any TimeBase, _ onThrottled: (@Sendable () -> Void)?) throws
         {
