@@ -125,7 +125,7 @@ extension StoreTrial {
 
     static var limits: [StoreTrial] {
         [
-            StoreTrial("a full queue refuses") { stage in
+            StoreTrial("a full queue rejects") { stage in
                 let rules = AppendRules(maxCount: 3, maxBytes: 10, coalescing: .lastWriteWins)
                 try await stage.append([.trial("a1", .update, payload: "12"), .trial("b1", payload: "34")], rules)
                 await stage.requireError(.full(count: 4, bytes: 4), "too many") {
@@ -137,9 +137,9 @@ extension StoreTrial {
                 await stage.requireError(.full(count: 2, bytes: 11), "too large after a merge") {
                     try await stage.append([.trial("a2", .update, payload: "123456789")], rules)
                 }
-                try await stage.requirePending(["a1", "b1"], "after refusals")
+                try await stage.requirePending(["a1", "b1"], "after rejections")
                 let payload = try await stage.pending().first?.mutation.payload
-                stage.require(payload == Data("12".utf8), "what was refused was merged")
+                stage.require(payload == Data("12".utf8), "what was rejected was merged")
                 try await stage.append([.trial("c1", payload: "567890")], rules)
                 try await stage.requirePending(["a1", "b1", "c1"], "just as much as there may be")
                 // Appends that make the store no fuller.
@@ -159,7 +159,7 @@ extension StoreTrial {
                 await stage.requireError(.full(count: 6, bytes: 0), "a batch that there is no room for") {
                     try await stage.append([.trial("d1"), .trial("e1"), .trial("f1")], rules)
                 }
-                try await stage.requirePending(["a1", "a2", "c1"], "nothing is dropped for what is refused")
+                try await stage.requirePending(["a1", "a2", "c1"], "nothing is dropped for what is rejected")
             },
             StoreTrial("dropping the oldest for bytes") { stage in
                 try await stage.append([.trial("a1", .update, payload: "123"), .trial("b1", payload: "456")])

@@ -134,7 +134,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     await stage.requireError(.duplicate(id: twice), "\(ids)") {
                         try await stage.append(ids.map { .trial($0) })
                     }
-                    try await stage.requirePending(["a1"], "after \(ids) were refused")
+                    try await stage.requirePending(["a1"], "after \(ids) were rejected")
                 }
                 // Even if coalescing would leave only one of them.
                 await stage.requireError(.duplicate(id: "b1"), "twice the same update") {

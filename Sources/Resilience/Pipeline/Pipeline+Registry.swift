@@ -52,9 +52,12 @@ extension Pipeline: RegistryEntry {
         return Pipeline(like: other, elements: merged)
     }
 
-    /// The circuit breakers of the pipeline, outermost first.
+    /// The circuit breakers of the pipeline, outermost first, each once. A policy of your own that is a ``RegistryEntry``
+    /// names its own.
     public var circuitBreakers: [CircuitBreaker] {
-        policies.flatMap { ($0 as? any RegistryEntry)?.circuitBreakers ?? [] }
+        policies.flatMap { ($0 as? any RegistryEntry)?.circuitBreakers ?? [] }.reduce(into: []) { all, breaker in
+            if !all.contains(where: { $0 === breaker }) { all.append(breaker) }
+        }
     }
 
     var policies: [any Policy] {

@@ -16,15 +16,11 @@ public protocol StatusReporting: Policy {
 /// The types of this package are written with durations in seconds, which are exact to the nanosecond up to 48 days,
 /// and instants in nanoseconds on their time base, which only the same process can read.
 public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
-    /// A short, stable name for the kind of policy, such as "circuitBreaker". By default the name of the type.
+    /// A short, stable name for the kind of policy, such as "circuitBreaker".
     static var kind: String { get }
 
     /// Whether a call of cost 1 would be let through now, without a wait.
     var isAllowed: Bool { get }
-}
-
-extension PolicyStatusDetail {
-    public static var kind: String { "\(Self.self)" }
 }
 
 /// The status of one policy of a pipeline: what a call would find there now.
@@ -73,7 +69,7 @@ extension PolicyStatus: Hashable {
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(policy)
-        hasher.combine(detail)
+        hasher.combine(AnyHashable(detail))
     }
 }
 

@@ -3,11 +3,11 @@
 
 extension KeyedEncodingContainer {
     package mutating func encode(_ duration: Duration, forKey key: Key) throws {
-        try encode(duration.inSeconds, forKey: key)
+        try encode(duration.writtenSeconds, forKey: key)
     }
 
     package mutating func encodeIfPresent(_ duration: Duration?, forKey key: Key) throws {
-        try encodeIfPresent(duration?.inSeconds, forKey: key)
+        try encodeIfPresent(duration?.writtenSeconds, forKey: key)
     }
 }
 
@@ -27,5 +27,13 @@ extension KeyedDecodingContainer {
         }
         let nanoseconds = (seconds * 1e9).rounded()
         return .nanoseconds(Int64(exactly: nanoseconds) ?? (seconds < 0 ? .min : .max))
+    }
+}
+
+extension Duration {
+    /// By way of whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not 2363.0000000000005.
+    fileprivate var writtenSeconds: Double {
+        let half: Int128 = attoseconds < 0 ? -500_000_000 : 500_000_000
+        return Double((attoseconds + half) / 1_000_000_000) / 1e9
     }
 }

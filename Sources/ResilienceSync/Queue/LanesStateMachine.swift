@@ -43,7 +43,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private var appeared: Int64?
     /// The first head that a policy of the pipeline rejected since the flush began, so that it was not tried. And the
     /// head that this flush began with for that reason.
-    private var refused: Int64?
+    private var rejected: Int64?
     private var first: Int64?
     /// Lanes with a mutation in flight.
     private(set) var busy: Set<String> = []
@@ -250,7 +250,7 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// Called when a policy of the pipeline rejected the head.
-    mutating func refused(_ head: LaneHead) { refused = min(refused ?? .max, head.position) }
+    mutating func rejected(_ head: LaneHead) { rejected = min(rejected ?? .max, head.position) }
 
     /// Holds the head's lane back until this instant.
     mutating func hold(_ head: LaneHead, until instant: MonotonicInstant) {
@@ -278,7 +278,7 @@ struct LanesStateMachine: Sendable, Hashable {
             walks[index].isAtEnd = false
             walks[index].heads = []
         }
-        first = refused == first ? nil : refused
+        first = rejected == first ? nil : rejected
         if let first, first <= walks[0].cursor {
             walks = [walks[0], Walk(end: walks[0].cursor)]
             walks[1].cursor = Walk.before(first)
@@ -286,7 +286,7 @@ struct LanesStateMachine: Sendable, Hashable {
         } else if walks.count == 1, walks[0].isAtEnd {
             walks = [Walk()]
         }
-        (asked, refused, mustLookAgain) = (0, nil, false)
+        (asked, rejected, mustLookAgain) = (0, nil, false)
         appeared = walks.count > 1 || walks[0].cursor > .min ? .min : nil
     }
 

@@ -39,7 +39,7 @@ extension SyncQueue {
         } catch {
             let failure = failure(error)
             guard failure.isRefusal else { throw error }
-            change { $0.machine.refused(failure, sentAt: sentAt, at: $1) }
+            change { $0.machine.rejected(failure, sentAt: sentAt, at: $1) }
             // A flight makes a pause of it. The pause may be over when the flight ends.
             _ = try await flush()
             try Task.checkCancellation()
@@ -117,6 +117,6 @@ extension SyncQueue {
         SyncStateMachine.Failure(
             verdict: pipeline.verdict(for: error), error: StoredMutation.bounded("\(error)"),
             isOffline: configuration.isOffline(error),
-            refusedFor: (error as? any Rejection)?.retryAfter)
+            rejectedFor: (error as? any Rejection)?.retryAfter)
     }
 }

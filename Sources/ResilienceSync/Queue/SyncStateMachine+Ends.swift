@@ -9,7 +9,7 @@ extension SyncStateMachine {
         /// Whether the other side could not be reached at all.
         var isOffline = false
         /// How long a policy of the pipeline that rejected the request wants silence; nil if it doesn't say.
-        var refusedFor: Duration?
+        var rejectedFor: Duration?
     }
 
     enum Outcome: Sendable, Hashable {
@@ -57,7 +57,7 @@ extension SyncStateMachine {
 
     /// Called when a request that carried no mutation was throttled or rejected, or a health check failed. A flight
     /// processes it.
-    mutating func refused(_ failure: Failure, sentAt: MonotonicInstant, at now: MonotonicInstant) {
+    mutating func rejected(_ failure: Failure, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         notes.append(
             Note(
                 failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
@@ -70,7 +70,7 @@ extension SyncStateMachine {
     /// - Parameter failure: nil if the other side is healthy.
     mutating func checked(_ failure: Failure?, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         isWell = failure == nil
-        if let failure { refused(failure, sentAt: sentAt, at: now) } else { answered() }
+        if let failure { rejected(failure, sentAt: sentAt, at: now) } else { answered() }
     }
 
     /// Processes ends in order, each with all that follows from it.
@@ -145,8 +145,8 @@ extension SyncStateMachine {
         if failure.verdict != .rejected, failure.verdict != .cancelled { outages = 0 }
         switch failure.verdict {
         case .rejected:
-            for mutation in note.mutations { lanes.refused(mutation) }
-            pause(for: failure.refusedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
+            for mutation in note.mutations { lanes.rejected(mutation) }
+            pause(for: failure.rejectedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
         case .cancelled:
             // Cancelled from elsewhere, which is not the mutation's fault.
             for mutation in note.mutations { hold(mutation) }

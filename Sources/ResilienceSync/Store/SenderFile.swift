@@ -95,7 +95,7 @@
         private static func open(_ path: String) throws -> CInt {
             while true {
                 let descriptor = systemOpen(path, O_RDWR)
-                if descriptor >= 0 { return descriptor }
+                if descriptor >= 0 { return try plainFile(descriptor, path) }
                 switch errno {
                 case ENOENT:
                     if let new = try make(path) { return new }
@@ -103,30 +103,49 @@
                     // Locking does not need write access.
                     let readOnly = systemOpen(path, O_RDONLY)
                     guard readOnly >= 0 else { throw failure(path) }
-                    return readOnly
+                    return try plainFile(readOnly, path)
                 default: throw failure(path)
                 }
             }
         }
 
-        /// Makes the file accessible to everybody who may access the database, even if root or a process with a
-        /// restrictive umask makes it.
-        /// - Returns: The file's descriptor; nil if another process has made it meanwhile.
+        /// - Returns: The descriptor, if what it opened is a file. Whoever made the file shares it again: the process may
+        ///   have ended before it did.
+        private static func plainFile(_ descriptor: CInt, _ path: String) throws -> CInt {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                _ = close(descriptor)
+                throw SyncQueueError.storeFailed(path: path, reason: "It is not a file.")
+            }
+            // Root shares only what it has just made: somebody else may have put this here.
+            if geteuid() != 0, status.st_uid == geteuid() { share(descriptor, path) }
+            return descriptor
+        }
+
+        /// - Returns: The new file's descriptor; nil if another process has made it meanwhile.
         private static func make(_ path: String) throws -> CInt? {
-            let database = status(ofDatabaseOf: path)
-            let mode = database.map { $0.st_mode & 0o666 } ?? 0o600
-            let descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL, mode)
+            let descriptor = systemOpen(path, O_RDWR | O_CREAT | O_EXCL, 0o600)
             guard descriptor >= 0 else {
                 if errno == EEXIST { return nil }
                 throw failure(path)
             }
-            // Without the permission to do this, the file stays as it was made.
-            _ = fchmod(descriptor, mode)
-            if let database, fchown(descriptor, database.st_uid, database.st_gid) != 0 {
-                // Whoever is not root can't give it away, but can share it with a group of their own.
-                _ = fchown(descriptor, uid_t.max, database.st_gid)
-            }
+            share(descriptor, path)
             return descriptor
+        }
+
+        /// Makes the file accessible to everybody who may access the database, even if root or a process with a
+        /// restrictive umask made it. Without the permission to do this, the file stays as it is.
+        private static func share(_ descriptor: CInt, _ path: String) {
+            guard let database = status(ofDatabaseOf: path) else { return }
+            var mode = database.st_mode & 0o666
+            // Whoever is not root can't give it away, but can share it with a group of their own.
+            if fchown(descriptor, database.st_uid, database.st_gid) != 0,
+                fchown(descriptor, uid_t.max, database.st_gid) != 0
+            {
+                mode &= ~0o060
+            }
+            // After the group, or another group might open it.
+            _ = fchmod(descriptor, mode)
         }
 
         private static func status(ofDatabaseOf path: String) -> stat? {
@@ -135,7 +154,7 @@
         }
 
         private static func flock(_ descriptor: CInt, path: String) throws -> Bool {
-            if systemLock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            if retrying({ systemLock(descriptor, LOCK_EX | LOCK_NB) }) == 0 { return true }
             guard errno == EWOULDBLOCK else { throw failure(path) }
             return false
         }
@@ -146,24 +165,33 @@
             return ours.st_ino == found.st_ino && ours.st_dev == found.st_dev
         }
 
-        /// - Returns: Whether another queue may have had the lock since. If the disk is full, no queue is noted.
+        /// - Returns: Whether another queue may have had the lock since. If the disk is full, no queue is noted; nor is
+        ///   one in a file that has another name, too.
         private static func note(_ queue: UUID, in descriptor: CInt, _ path: String) -> Bool {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0, status.st_nlink <= 1 else { return true }
             let ours = Array(queue.uuidString.utf8)
             var found = [UInt8](repeating: 0, count: ours.count)
             // What can't be read stays zero, and no queue is noted as that.
             _ = pread(descriptor, &found, found.count, 0)
             let isNoted = found == ours
             if !isNoted { _ = pwrite(descriptor, ours, ours.count, 0) }
-            return !isNoted || !allMayWrite(to: descriptor, path)
+            return !isNoted || !allMayWrite(to: status, path)
         }
 
         /// Whether everybody who may write to the database may write to the lock's file, too. A process that may not
         /// takes the lock and notes nothing.
-        private static func allMayWrite(to descriptor: CInt, _ path: String) -> Bool {
-            var status = stat()
-            guard fstat(descriptor, &status) == 0, let database = Self.status(ofDatabaseOf: path) else { return false }
+        private static func allMayWrite(to status: stat, _ path: String) -> Bool {
+            guard let database = Self.status(ofDatabaseOf: path) else { return false }
             return status.st_uid == database.st_uid && status.st_gid == database.st_gid
                 && database.st_mode & ~status.st_mode & 0o222 == 0
+        }
+
+        private static func retrying(_ call: () -> CInt) -> CInt {
+            while true {
+                let result = call()
+                if result >= 0 || errno != EINTR { return result }
+            }
         }
 
         private static func failure(_ path: String) -> SyncQueueError {

@@ -161,7 +161,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
                 machine.hold(item.head, until: MonotonicInstant(nanoseconds: now + 2))
             case .refused:
                 for index in items.indices where items[index].position == item.position { items[index].refusals += 1 }
-                machine.refused(item.head)
+                machine.rejected(item.head)
             case .acknowledged, .parked:
                 if outcome == .parked { parked.append(item) }
                 items.removeAll { $0.position == item.position }

@@ -27,7 +27,7 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     enum Answer: Hashable, CaseIterable {
-        case delivered, failed, gone, abandoned, throttled, throttledFor, refused, refusedFor, offline
+        case delivered, failed, gone, abandoned, throttled, throttledFor, refused, rejectedFor, offline
         /// Of a batch, all but the first: failed or throttled.
         case firstOnly, firstOnlyThrottled
 
@@ -41,7 +41,7 @@ private struct QueueInAWorld: ExplorableMachine {
             case .throttledFor, .firstOnlyThrottled:
                 Machine.Failure(verdict: .throttled(retryAfter: .seconds(2)), error: "429")
             case .refused: Machine.Failure(verdict: .rejected, error: "open")
-            case .refusedFor: Machine.Failure(verdict: .rejected, error: "open", refusedFor: .seconds(9))
+            case .rejectedFor: Machine.Failure(verdict: .rejected, error: "open", rejectedFor: .seconds(9))
             case .offline: Machine.Failure(verdict: .transient, error: "no network", isOffline: true)
             }
         }
@@ -52,7 +52,7 @@ private struct QueueInAWorld: ExplorableMachine {
         var silence: Int64 {
             switch self {
             case .throttledFor, .firstOnlyThrottled: 2_000_000_000
-            case .refusedFor: QueueInAWorld.maxPause
+            case .rejectedFor: QueueInAWorld.maxPause
             default: 0
             }
         }
@@ -231,7 +231,7 @@ private struct QueueInAWorld: ExplorableMachine {
         }
     }
 
-    private var refusals: [Answer] { [.throttled, .throttledFor, .refusedFor] }
+    private var refusals: [Answer] { [.throttled, .throttledFor, .rejectedFor] }
 
     private var asksTheStore: Bool {
         switch world.action {
@@ -312,7 +312,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .elsewhere(let answer):
             guard let failure = answer.failure else { break }
             expectSilence(after: answer)
-            machine.refused(failure, sentAt: now, at: now)
+            machine.rejected(failure, sentAt: now, at: now)
             try trigger()
         default:
             break
@@ -421,7 +421,7 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     private mutating func expectSilence(after answer: Answer) {
-        if answer == .refusedFor {
+        if answer == .rejectedFor {
             world.nextOwnSilence = max(world.nextOwnSilence, world.now + answer.silence)
         } else if answer.silence > 0 {
             world.nextSilence = max(world.nextSilence, world.now + answer.silence)

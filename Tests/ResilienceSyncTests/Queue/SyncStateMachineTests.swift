@@ -78,9 +78,9 @@ import Testing
             paused("or for as long as the backoff says", .throttled, draws: true, for: .seconds(1)),
             paused(
                 "a refusal of ours, too",
-                Failure(verdict: .rejected, error: "no", refusedFor: .seconds(7)), for: .seconds(7)),
+                Failure(verdict: .rejected, error: "no", rejectedFor: .seconds(7)), for: .seconds(7)),
             paused(
-                "which is no more for no time", Failure(verdict: .rejected, error: "no", refusedFor: .zero),
+                "which is no more for no time", Failure(verdict: .rejected, error: "no", rejectedFor: .zero),
                 for: .milliseconds(1)),
             paused("or by the backoff", Failure(verdict: .rejected, error: "no"), draws: true, for: .seconds(1)),
             offline("offline nobody is to blame", .transient),
@@ -445,7 +445,7 @@ import Testing
         #expect(talk.next() == .keepPause(.seconds(length)))
         talk = SyncConversation(lateness: 0.1)
         talk.end(
-            talk.send(a)[0], SyncStateMachine.Failure(verdict: .rejected, error: "open", refusedFor: .seconds(10)))
+            talk.send(a)[0], SyncStateMachine.Failure(verdict: .rejected, error: "open", rejectedFor: .seconds(10)))
         #expect(talk.next() == .keepPause(.seconds(10)))
     }
 
@@ -494,7 +494,7 @@ import Testing
     mutating func latestPause() {
         talk.begin(pauseLeft: .seconds(40))
         #expect(talk.machine.next(at: talk.now) == .unlock)
-        talk.machine.refused(
+        talk.machine.rejected(
             SyncStateMachine.Failure(verdict: .throttled(retryAfter: .seconds(90)), error: "429"), sentAt: talk.now,
             at: talk.now)
         talk.machine.unlocked()
@@ -638,7 +638,7 @@ import Testing
 
     @Test("of a server's limit 429s tell, and refusals of ours do not", arguments: [true, false])
     mutating func rate(isOurOwn: Bool) {
-        let refused = SyncStateMachine.Failure(verdict: .rejected, error: "open", refusedFor: .seconds(9))
+        let refused = SyncStateMachine.Failure(verdict: .rejected, error: "open", rejectedFor: .seconds(9))
         for _ in 1...2 {
             talk.end(talk.send(a)[0], nil)
             _ = talk.finish()

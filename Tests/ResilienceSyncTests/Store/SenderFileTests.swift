@@ -106,12 +106,30 @@
             #expect(throws: error) { try withoutPrivileges { try store.lock(for: one) } }
         }
 
-        @Test("a pipe in the place of the lock's file stops nobody")
-        func pipe() throws {
+        @Test(
+            "a pipe in the place of the lock's file stops nobody: it is an error",
+            arguments: [0o444, 0o666] as [mode_t])
+        func pipe(mode: mode_t) throws {
             let store = try SQLiteStore(path: path)
-            #expect(mkfifo(lockFile, 0o444) == 0)
-            try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: lockFile)
-            #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
+            #expect(mkfifo(lockFile, mode) == 0)
+            #expect(throws: SyncQueueError.storeFailed(path: lockFile, reason: "It is not a file.")) {
+                try withoutPrivileges { try store.lock(for: one) }
+            }
+        }
+
+        @Test("a file that has another name, too, is a lock, and nothing is written to it")
+        func otherName() throws {
+            let target = folder.path("target")
+            try Data("precious".utf8).write(to: URL(fileURLWithPath: target))
+            #expect(Foundation.link(target, lockFile) == 0)
+            let stores = [try SQLiteStore(path: path), try SQLiteStore(path: path)]
+            #expect(try stores[0].lock(for: one) == .taken)
+            #expect(try stores[1].lock(for: other) == .denied)
+            stores[0].unlock(for: one)
+            // Nobody knows who had it last.
+            let again = SenderFile(database: .file(path))
+            #expect(try again.lock(for: one) == .taken)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == Data("precious".utf8))
         }
 
         @Test("a lock that a queue has is its own, however often it asks")
@@ -152,20 +170,60 @@
         }
 
         #if os(Linux)
+            /// A database of root's group in a folder whose files get another one.
+            private func groupFolder() throws -> SQLiteStore {
+                let store = try SQLiteStore(path: path)
+                try FileManager.default.setAttributes(
+                    [.groupOwnerAccountID: 0, .posixPermissions: 0o660], ofItemAtPath: path)
+                try FileManager.default.setAttributes(
+                    [.groupOwnerAccountID: 65_533, .posixPermissions: 0o2777], ofItemAtPath: folder.url.path)
+                return store
+            }
+
+            private func found() throws -> [Int?] {
+                let found = try FileManager.default.attributesOfItem(atPath: lockFile)
+                return [.ownerAccountID, .groupOwnerAccountID, .posixPermissions].map { found[$0] as? Int }
+            }
+
             @Test(
                 "whoever shares the database with a group shares the lock's file with it",
                 .enabled(if: geteuid() == 0))
             func group() throws {
-                let store = try SQLiteStore(path: path)
+                let store = try groupFolder()
+                #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
+                #expect(try found() == [65_534, 0, 0o660])
+            }
+
+            @Test(
+                "a lock's file that was not shared when its maker ended is shared by the maker's next process",
+                .enabled(if: geteuid() == 0))
+            func sharedLater() throws {
+                let store = try groupFolder()
+                try Data().write(to: URL(fileURLWithPath: lockFile))
                 try FileManager.default.setAttributes(
-                    [.groupOwnerAccountID: 0, .posixPermissions: 0o660], ofItemAtPath: path)
-                // What is made in this folder has its group.
+                    [.ownerAccountID: 65_534, .posixPermissions: 0o600], ofItemAtPath: lockFile)
+                #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
+                #expect(try found() == [65_534, 0, 0o660])
+            }
+
+            @Test(
+                "the lock's file is not for a group that the database is not for",
+                .enabled(if: geteuid() == 0))
+            func otherGroup() throws {
+                let store = try groupFolder()
+                try FileManager.default.setAttributes([.groupOwnerAccountID: 65_532], ofItemAtPath: path)
+                #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
+                #expect(try found() == [65_534, 65_533, 0o600])
+            }
+
+            @Test("root shares no file that somebody else may have put there", .enabled(if: geteuid() == 0))
+            func planted() throws {
+                let store = try groupFolder()
+                try Data().write(to: URL(fileURLWithPath: lockFile))
                 try FileManager.default.setAttributes(
-                    [.groupOwnerAccountID: 65_533, .posixPermissions: 0o2777], ofItemAtPath: folder.url.path)
-                let lock = try withoutPrivileges { try store.lock(for: one) }
-                let found = try FileManager.default.attributesOfItem(atPath: lockFile)
-                #expect(lock == .taken && found[.ownerAccountID] as? Int == 65_534)
-                #expect(found[.groupOwnerAccountID] as? Int == 0 && found[.posixPermissions] as? Int == 0o660)
+                    [.ownerAccountID: 65_531, .posixPermissions: 0o600], ofItemAtPath: lockFile)
+                #expect(try store.lock(for: one) == .taken)
+                #expect(try found() == [65_531, 65_533, 0o600])
             }
         #endif
 
@@ -236,10 +294,17 @@
         private func withoutPrivileges<R>(_ body: () throws -> R) throws -> R {
             guard geteuid() == 0 else { return try body() }
             #if os(Linux)
-                let function = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "setfsuid"))
-                let setFileUser = unsafeBitCast(function, to: (@convention(c) (UInt32) -> CInt).self)
-                _ = setFileUser(65_534)
-                defer { _ = setFileUser(0) }
+                // The function of the library does it for all threads, the system call for this one.
+                #if arch(x86_64)
+                    let number = 117
+                #else
+                    let number = 147
+                #endif
+                let function = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "syscall"))
+                let call = unsafeBitCast(function, to: (@convention(c) (Int, Int, Int, Int) -> Int).self)
+                let result = call(number, -1, 65_534, -1)
+                defer { _ = call(number, -1, 0, -1) }
+                try #require(result == 0)
                 return try body()
             #else
                 return try body()

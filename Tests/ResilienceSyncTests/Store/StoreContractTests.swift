@@ -61,7 +61,7 @@ import Testing
             case .forgetsTheDeadsIDs: "all or none, and no id twice"
             case .ignoresBlocks: "a head dies: block"
             case .ignoresRest, .countsParking: "a head dies: parkRest"
-            case .ignoresLimits: "a full queue refuses"
+            case .ignoresLimits: "a full queue rejects"
             case .neverDrops, .dropsTheNewest: "a full queue that drops the oldest"
             case .claimsStale: "a claim gives what was coalesced into a mutation since it was found"
             case .claimsSilently: "claims"

@@ -48,10 +48,14 @@ import Testing
     }
 
     enum PageError: Error, Equatable {
-        case notFound, signedOut, unavailable(retryAfter: Duration?)
+        case notFound, signedOut, cancelled, unavailable(retryAfter: Duration?)
 
         init(_ failure: CallFailure) {
-            self = (failure.lastError as? PageError) ?? .unavailable(retryAfter: failure.retryAfter)
+            self =
+                switch failure {
+                case .cancelled: .cancelled
+                default: (failure.lastError as? PageError) ?? .unavailable(retryAfter: failure.retryAfter)
+                }
         }
     }
 
@@ -67,6 +71,8 @@ import Testing
         #expect(try await page() == ["a"])
         await #expect(throws: PageError.signedOut) { try await page() }
         await #expect(throws: PageError.unavailable(retryAfter: .seconds(60))) { try await page() }
+        withUnsafeCurrentTask { $0?.cancel() }
+        await #expect(throws: PageError.cancelled) { try await page() }
     }
 
     @Test("every case and text of CallFailure is in the guide's tables")

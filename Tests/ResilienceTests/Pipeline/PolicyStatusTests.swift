@@ -72,7 +72,9 @@ import Testing
         arguments: [
             (Duration.zero, Duration.zero), (.nanoseconds(1), .nanoseconds(1)), (.nanoseconds(-1), .nanoseconds(-1)),
             (.nanoseconds(4_194_303_999_999_999), .nanoseconds(4_194_303_999_999_999)),
-            (.nanoseconds(Int64.max), .nanoseconds(Int64.max)), (.seconds(Int64.max), .nanoseconds(Int64.max)),
+            (.nanoseconds(2_251_813_279_624_677), .nanoseconds(2_251_813_279_624_677)),
+            (.seconds(2_417_859), .seconds(2_417_859)), (.nanoseconds(Int64.max), .nanoseconds(Int64.max)),
+            (.seconds(Int64.max), .nanoseconds(Int64.max)),
             (.seconds(Int64.min), .nanoseconds(Int64.min)), (.nanoseconds(1.4), .nanoseconds(1)),
         ])
     func durations(written: Duration, read: Duration) throws {
@@ -83,6 +85,50 @@ import Testing
         let throttle = ThrottleStatus(
             available: 1, timeUntilNext: written, heldUntil: .distantFuture, isProbing: false, waiting: 0)
         #expect(try roundTrip(throttle).timeUntilNext == read)
+    }
+
+    @Test(
+        "a duration is written as people write it", arguments: [(2363.0, "2363"), (295.149, "295.149"), (-0.5, "-0.5")])
+    func asWritten(seconds: Double, text: String) throws {
+        let status = BulkheadStatus(
+            limit: 1, inUse: 0, queueLimit: 0, queued: 0,
+            estimatedWait: .milliseconds(Int64((seconds * 1000).rounded())))
+        #expect(try json(status).contains(#""estimatedWaitSeconds":\#(text),"#))
+    }
+
+    private struct Number: PolicyStatusDetail {
+        static let kind = "number"
+        let value: Int
+        var isAllowed: Bool { true }
+    }
+
+    @Test("statuses that are equal have one hash, and those of two types are not equal")
+    func hashes() {
+        let one = PolicyStatus(policy: "a", detail: Number(value: 1))
+        let same = PolicyStatus(policy: "a", detail: Number(value: 1))
+        #expect(one == same && one.hashValue == same.hashValue)
+        #expect(one != PolicyStatus(policy: "a", detail: Maintenance.Status(isAllowed: true)))
+    }
+
+    private struct Guarding: Policy, RegistryEntry {
+        let breaker: CircuitBreaker
+        static func isUniquelyHeld(_ entry: inout Guarding) -> Bool { false }
+        func canBeReconfigured(like other: Guarding) -> Bool { false }
+        func reconfigured(like other: Guarding) -> Guarding? { nil }
+        var circuitBreakers: [CircuitBreaker] { [breaker] }
+    }
+
+    @Test("a pipeline names each breaker once, also one that a policy of one's own brings")
+    func breakersOnce() {
+        let (one, other) = (CircuitBreaker("one", timeBase: clock), CircuitBreaker("other", timeBase: clock))
+        let pipeline = Pipeline(timeBase: clock) {
+            Guarding(breaker: one)
+            other
+            one
+        }
+        #expect(pipeline.circuitBreakers.map(\.name) == ["one", "other"])
+        let alone = Pipeline(timeBase: clock) { Guarding(breaker: one) }
+        #expect(alone.circuitBreakers.map(\.name) == ["one"])
     }
 
     @Test("what is no number of seconds is an error of the decoder", arguments: ["\"NaN\"", "\"7\"", "[]"])
@@ -96,6 +142,7 @@ import Testing
 
     private struct Maintenance: StatusReporting {
         struct Status: PolicyStatusDetail {
+            static let kind = "maintenance"
             var isAllowed: Bool
         }
         let status: Status
@@ -108,7 +155,7 @@ import Testing
             Maintenance(status: .init(isAllowed: isAllowed))
         }
         #expect(pipeline.statuses.map(\.policy) == ["api", "Maintenance"])
-        #expect(pipeline.statuses.map(\.kind) == ["circuitBreaker", "Status"])
+        #expect(pipeline.statuses.map(\.kind) == ["circuitBreaker", "maintenance"])
         #expect(pipeline.isAllowed == isAllowed)
         let expected = PolicyStatus(policy: "Maintenance", detail: Maintenance.Status(isAllowed: isAllowed))
         #expect(Set(pipeline.statuses).contains(expected))
