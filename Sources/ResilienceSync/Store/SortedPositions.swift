@@ -21,7 +21,7 @@ struct SortedPositions: Equatable {
 
     /// The positions above another, in order, up to the limit.
     func page(after position: Int64, limit: Int) -> [Int64] {
-        guard position < .max, limit > 0 else { return [] }
+        guard position < .max else { return [] }
         var page: [Int64] = []
         var chunk = chunk(for: position + 1)
         while chunk < chunks.count, page.count < limit {
