@@ -104,7 +104,7 @@ public struct Backoff: Sendable, Hashable {
     ) -> Backoff {
         let delays = checks.require(
             !delays.isEmpty && delays.allSatisfy { $0 >= .zero }, delays, "sequence",
-            "must have one delay at least, and none that is negative", else: [.zero])
+            "must have at least one delay, and no negative one", else: [.zero])
         return Backoff(
             base: delays[0], cap: delays.max() ?? .zero,
             growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter)
@@ -121,7 +121,7 @@ public struct Backoff: Sendable, Hashable {
         _ delay: @escaping @Sendable (_ retry: Int, _ previous: Duration) -> Duration
     ) -> Backoff {
         let jitter = checks.require(
-            jitter != .decorrelated, jitter, "jitter", "must not be, since it would replace the custom delay",
+            jitter != .decorrelated, jitter, "jitter", "must be another one, since this would replace the custom delay",
             else: .none)
         return Backoff(base: .zero, cap: cap, growth: .custom(CustomDelay(delay)), jitter: jitter)
     }

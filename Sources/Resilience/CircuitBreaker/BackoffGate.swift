@@ -34,7 +34,8 @@ public struct BackoffGate: CircuitStateMachine {
     ) {
         self.rule = SettingChecks("BackoffGate").require(
             !rule.needs.contains(.calls), rule as any TripRule, "rule",
-            "must not watch calls, of which a gate tells none", else: ConsecutiveFailures.consecutiveThrottles(3))
+            "must not watch calls in flight: a gate does not tell it of them",
+            else: ConsecutiveFailures.consecutiveThrottles(3))
         self.openFor = openFor
     }
 

@@ -17,7 +17,7 @@ public struct CircuitHealthCheck: Sendable {
     ///   - timeout: How long a check may take; above 0.
     ///   - body: The check: returns if the endpoint is well, throws if it is not.
     public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
-        self.timeout = SettingChecks("HealthCheck").aboveZero(timeout, "timeout")
+        self.timeout = SettingChecks("CircuitHealthCheck").aboveZero(timeout, "timeout")
         self.body = body
     }
 }

@@ -43,7 +43,7 @@ extension Pipeline {
     ) -> Fallback<Value> {
         precondition(
             lastGood.timeBase === timeBase,
-            "Fallback: lastGood lives in another time base than the pipeline \"\(self.name)\"")
+            "Fallback: lastGood has another time base than the pipeline \"\(self.name)\"")
         return Fallback(name, around: self, on: verdicts, keep: { lastGood.keep($0) }) { failure in
             if let value = lastGood.value { return value }
             return try await substitute(failure)

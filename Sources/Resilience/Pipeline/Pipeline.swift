@@ -42,7 +42,7 @@ public struct Pipeline: Sendable {
             guard let other = policy.timeBase else { continue }
             precondition(
                 base == nil || base === other,
-                "Pipeline \"\(name)\": \"\(policy.name)\" lives in another time base than \(owner)")
+                "Pipeline \"\(name)\": \"\(policy.name)\" has another time base than \(owner)")
             if base == nil { owner = "\"\(policy.name)\"" }
             base = other
         }
@@ -58,7 +58,8 @@ public struct Pipeline: Sendable {
             guard let object = element.object, !seen.insert(ObjectIdentifier(object)).inserted else { continue }
             precondition(
                 element.traits.canNestInItself,
-                "Pipeline \"\(name)\": \"\(element.name)\" is in it twice: a call would wait for what it holds itself")
+                "Pipeline \"\(name)\": \"\(element.name)\" is in it twice: a call would wait for something that it holds itself"
+            )
         }
     }
 

@@ -37,7 +37,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         capacity: Int = 10_000, evictingAfter: Duration = .seconds(600), timeBase: any TimeBase = .system,
         make: @escaping Make
     ) {
-        let checks = SettingChecks("Registry")
+        let checks = SettingChecks("PolicyRegistry")
         self.capacity = checks.atLeast(1, capacity, "capacity")
         self.evictingAfter = checks.notNegative(evictingAfter, "evictingAfter")
         self.timeBase = timeBase

@@ -200,7 +200,7 @@ public final class Throttle: StatusReporting {
     ///   - burst: How many calls may go at once after a pause; 1 or more. nil keeps the present one.
     public func setRate(_ rate: ThrottleRate, burst: Int? = nil) {
         let hasRate = state.withLock { if case .rate = $0.limit.kind { true } else { false } }
-        guard Self.checks.allows(hasRate, rate, "rate", "can be set only where there is one: \(name) counts no rate"),
+        guard Self.checks.allows(hasRate, rate, "rate", "can be set only if there is one: \"\(name)\" has none"),
             burst.map({ Self.checks.isAtLeast(1, $0, "burst") }) ?? true,
             SettingChecks.mayChange
         else { return }

@@ -10,7 +10,7 @@ public struct ThrottleRate: Sendable, Hashable, CustomStringConvertible {
     ///   - calls: The number of calls; 1 or more.
     ///   - period: The time in which they may go; above 0.
     public init(_ calls: Int, per period: Duration) {
-        let checks = SettingChecks("Rate")
+        let checks = SettingChecks("ThrottleRate")
         self.calls = checks.atLeast(1, calls, "calls")
         self.period = checks.aboveZero(period, "period")
     }

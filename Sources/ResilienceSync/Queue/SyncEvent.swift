@@ -58,7 +58,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .enqueued(let count): "\(count) enqueued"
         case .coalesced(let id, let into, let cancelsOut):
             cancelsOut ? "\(id) and \(into) cancel out" : "\(id) coalesced into \(into)"
-        case .dropped(let id): "\(id) dropped to make room"
+        case .dropped(let id): "\(id) dropped by a limit"
         case .attempted(let id): "\(id) attempted"
         case .delivered(let id): "\(id) delivered"
         case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"

@@ -151,7 +151,9 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         for watcher in watchers { watcher.resume() }
         if let result = result ?? otherwise().map({ .success($0) }) { return (result, held) }
         let error = ScriptEnded(call: number)
-        guard let failure = error as? Failure else { preconditionFailure("\(error) It can't throw this.") }
+        guard let failure = error as? Failure else {
+            preconditionFailure("\(error) A call that throws \(Failure.self) can't throw this error.")
+        }
         return (.failure(failure), held)
     }
 

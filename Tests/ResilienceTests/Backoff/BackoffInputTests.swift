@@ -41,7 +41,7 @@ import Testing
         }
         #expect(
             errorText(result).contains(
-                "sequence is [1 s, -1 s], and must have one delay at least, and none that is negative"))
+                "sequence is [1 s, -1 s], and must have at least one delay, and no negative one"))
     }
 
     @Test("an infinite factor is rejected with a message that names it")
@@ -67,7 +67,7 @@ import Testing
         }
         #expect(
             errorText(result).contains(
-                "jitter is decorrelated, and must not be, since it would replace the custom delay"))
+                "jitter is decorrelated, and must be another one, since this would replace the custom delay"))
     }
 
     @Test("a custom backoff is rejected where it would be asked under a lock")
@@ -83,7 +83,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.sequence([])
         }
-        #expect(errorText(result).contains("sequence is [], and must have one delay at least"))
+        #expect(errorText(result).contains("sequence is [], and must have at least one delay"))
     }
 }
 

@@ -212,7 +212,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("activities") {}.withFallback(toLastGood: LastGood<Int>(timeBase: ManualClock()))
         }
-        #expect(text(result).contains("lastGood lives in another time base than the pipeline \"activities\""))
+        #expect(text(result).contains("lastGood has another time base than the pipeline \"activities\""))
     }
 }
 

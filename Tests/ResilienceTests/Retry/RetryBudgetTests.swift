@@ -165,7 +165,7 @@ import Testing
                 CircuitBreaker()
             }
         }
-        #expect(errorText(result).contains("\"breaker\" lives in another time base than \"retry\""))
+        #expect(errorText(result).contains("\"breaker\" has another time base than \"retry\""))
     }
 
     @Test("a budget and a retry with one say what they allow")

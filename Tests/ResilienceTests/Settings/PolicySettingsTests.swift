@@ -24,8 +24,8 @@ import Testing
         ({ _ = Bulkhead(limit: 0) }, "Bulkhead: limit is 0, and must be at least 1"),
         ({ _ = Bulkhead(limit: 1, queue: -1) }, "Bulkhead: queue is -1, and must not be negative"),
         ({ _ = Bulkhead(limit: 1, maxWait: .seconds(-1)) }, "Bulkhead: maxWait is -1 s, and must not be negative"),
-        ({ _ = Throttle(limit: .rate(0, per: .seconds(1))) }, "Rate: calls is 0, and must be at least 1"),
-        ({ _ = Throttle(limit: .rate(1, per: .zero)) }, "Rate: period is 0 s, and must be above zero"),
+        ({ _ = Throttle(limit: .rate(0, per: .seconds(1))) }, "ThrottleRate: calls is 0, and must be at least 1"),
+        ({ _ = Throttle(limit: .rate(1, per: .zero)) }, "ThrottleRate: period is 0 s, and must be above zero"),
         ({ _ = Throttle(limit: .perSecond(1, burst: 0)) }, "Throttle: burst is 0, and must be at least 1"),
         (
             { _ = Throttle(limit: .perSecond(1), maxWait: .seconds(-2)) },
@@ -60,7 +60,7 @@ import Testing
         ({ _ = Backoff.linear(.seconds(-1)) }, "Backoff: base is -1 s, and must not be negative"),
         (
             { _ = Backoff.sequence([]) },
-            "Backoff: sequence is [], and must have one delay at least, and none that is negative"
+            "Backoff: sequence is [], and must have at least one delay, and no negative one"
         ),
         ({ _ = RetryBudget.tokens(capacity: -1) }, "RetryBudget: capacity is -1, and must not be negative"),
         ({ _ = RetryBudget.ratio(.infinity) }, "RetryBudget: share is inf, and must lie in 0...1000"),
@@ -83,21 +83,21 @@ import Testing
         ),
         (
             { _ = CircuitBreaker(tripping: CombinedRule(.any, of: [])) },
-            "CombinedRule: rules is [], and must be at least 1"
+            "CombinedRule: rules is [], and must have at least one rule"
         ),
         (
             { _ = CircuitBreaker(openFor: .constant(.seconds(-1))) },
             "BreakDuration: length is -1 s, and must not be negative"
         ),
         ({ _ = ThreeStateCircuit(probes: 2) }, "ThreeStateCircuit: probes is 2, and must lie in 1...1"),
-        ({ _ = CircuitHealthCheck(timeout: .zero) {} }, "HealthCheck: timeout is 0 s, and must be above zero"),
+        ({ _ = CircuitHealthCheck(timeout: .zero) {} }, "CircuitHealthCheck: timeout is 0 s, and must be above zero"),
         ({ _ = RunOptions(cost: -1) }, "RunOptions: cost is -1, and must not be negative"),
         ({ _ = RunOptions(firstAttempt: 0) }, "RunOptions: firstAttempt is 0, and must be at least 1"),
         ({ _ = LastGood<Int>(maxAge: .zero) }, "LastGood: maxAge is 0 s, and must be above zero"),
         ({ _ = EventCounter(limit: -1) }, "EventCounter: limit is -1, and must not be negative"),
         (
             { _ = BulkheadRegistry<String>(capacity: 0) { _ in Bulkhead(limit: 1) } },
-            "Registry: capacity is 0, and must be at least 1"
+            "PolicyRegistry: capacity is 0, and must be at least 1"
         ),
     ]
 
@@ -133,7 +133,7 @@ import Testing
         let before = "\(breaker)"
         #expect(problems { bulkhead.setLimit(0) } == ["Bulkhead: limit is 0, and must be at least 1"])
         #expect(problems { bulkhead.setQueue(-1) }.count == 1)
-        #expect(problems { throttle.setRate(.perSecond(0)) } == ["Rate: calls is 0, and must be at least 1"])
+        #expect(problems { throttle.setRate(.perSecond(0)) } == ["ThrottleRate: calls is 0, and must be at least 1"])
         #expect(
             problems { throttle.setRate(.perSecond(1), burst: 0) } == ["Throttle: burst is 0, and must be at least 1"])
         #expect(problems { breaker.reconfigure(tripping: .consecutiveFailures(0)) }.count == 1)

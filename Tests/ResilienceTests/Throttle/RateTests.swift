@@ -50,7 +50,7 @@ import Testing
         let rate = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             Throttle("still", limit: .unlimited, holdOnThrottled: true).setRate(.perSecond(1))
         }
-        #expect(text(rate).contains("still counts no rate"))
+        #expect(text(rate).contains("\"still\" has none"))
     }
 
     @Test("a window of no calls or of no time is rejected, and the message says so")

@@ -58,7 +58,7 @@ import Testing
         }
         #expect(
             error?.problems.map(\.description) == [
-                "Throttle: rate is 1 per 1 s, and can be set only where there is one: window counts no rate"
+                "Throttle: rate is 1 per 1 s, and can be set only if there is one: \"window\" has none"
             ])
     }
 

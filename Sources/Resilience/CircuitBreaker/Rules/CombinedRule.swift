@@ -20,7 +20,7 @@ public struct CombinedRule: TripRule {
     public init(_ quorum: Quorum, of rules: [any TripRule]) {
         self.quorum = quorum
         self.rules = SettingChecks("CombinedRule").require(
-            !rules.isEmpty, rules, "rules", "must be at least 1", else: [ConsecutiveFailures.standard])
+            !rules.isEmpty, rules, "rules", "must have at least one rule", else: [ConsecutiveFailures.standard])
     }
 
     /// Failing if any rule says so, whatever the quorum; else healthy if any rule says so.
