@@ -212,6 +212,20 @@ extension StoreTrial {
                     stored.map(\.isAttempted) == [true, false, false, false], "what was attempted is not as it was")
                 try await stage.requireDead([], "all are revived")
             },
+            StoreTrial("one is revived before others of its lane") { stage in
+                try await stage.append(["a1", "a2", "a3", "a4"].map { .trial($0) })
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply(positions[...1].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.requireHeads(["a3"], "the first two are dead")
+                _ = try await stage.store.revive([positions[0]], at: stage.now)
+                try await stage.requireHeads(["a1"], "the first is revived")
+                try await stage.apply(claiming: [positions[0]])
+                let overtaken = try await stage.dead().map(\.isOvertaken)
+                stage.require(overtaken == [false], "an earlier one that was attempted overtakes a later one")
+                let rest = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
+                stage.require(rest == 1, "\(rest) are revived behind one that was attempted")
+                try await stage.requireHeads(["a1"], "the second is revived")
+            },
             StoreTrial("what is overtaken is told, and passed over") { stage in
                 try await stage.append(["a1", "a2", "b1", "b2", "a3"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
@@ -293,10 +307,11 @@ extension StoreTrial {
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 20), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(60)), after: 81), ["e1", "f1"])
                 // The same order for those that block their lanes.
-                try await stage.append([.trial("g1"), .trial("h1")])
-                require(try await die(["h1"], DeadLimits(), after: 90, rest: .block), [])
-                require(try await die(["g1"], DeadLimits(), after: 90, rest: .block), [])
-                require(try await die([], DeadLimits(maxCount: 1), after: 90), ["h1"])
+                try await stage.append([.trial("g1"), .trial("h1"), .trial("i1")])
+                for id in ["h1", "i1", "g1"] {
+                    require(try await die([id], DeadLimits(), after: 90, rest: .block), [])
+                }
+                require(try await die([], DeadLimits(maxCount: 1), after: 90), ["h1", "i1"])
             },
             StoreTrial("limits of what is dead") { stage in
                 func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)

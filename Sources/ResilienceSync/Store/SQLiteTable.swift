@@ -74,7 +74,7 @@
                 """
             case parkRest = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane
-                SET state = 1, head = 0, last_error = ?, died_at = ?, death = ?
+                SET state = 1, last_error = ?, died_at = ?, death = ?
                 WHERE entity = ? AND state = 0 AND position > ?
                 """
             case revive = """

@@ -154,7 +154,7 @@
         }
 
         private static func flock(_ descriptor: CInt, path: String) throws -> Bool {
-            if retrying({ systemLock(descriptor, LOCK_EX | LOCK_NB) }) == 0 { return true }
+            if systemLock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             guard errno == EWOULDBLOCK else { throw failure(path) }
             return false
         }
@@ -187,13 +187,6 @@
                 && database.st_mode & ~status.st_mode & 0o222 == 0
         }
 
-        private static func retrying(_ call: () -> CInt) -> CInt {
-            while true {
-                let result = call()
-                if result >= 0 || errno != EINTR { return result }
-            }
-        }
-
         private static func failure(_ path: String) -> SyncQueueError {
             .storeFailed(path: path, reason: "\(String(cString: strerror(errno))).")
         }
@@ -204,13 +197,20 @@
     /// Follows no link, because root could be made to open what somebody else has put there, and waits for no other end
     /// of a pipe.
     private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {
-        while true {
-            let descriptor = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
-            if descriptor >= 0 || errno != EINTR { return descriptor }
-        }
+        unlessInterrupted { open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode) }
     }
 
-    private func systemLock(_ descriptor: CInt, _ operation: CInt) -> CInt { flock(descriptor, operation) }
+    private func systemLock(_ descriptor: CInt, _ operation: CInt) -> CInt {
+        unlessInterrupted { flock(descriptor, operation) }
+    }
+
+    /// Calls the system again if a signal has interrupted it.
+    private func unlessInterrupted(_ call: () -> CInt) -> CInt {
+        while true {
+            let result = call()
+            if result >= 0 || errno != EINTR { return result }
+        }
+    }
 
     /// The sender of what is in a database in memory, for all stores on that database.
     private final class SharedSender: Sendable {
