@@ -133,7 +133,9 @@ for target in package.targets where target.type != .system {
 
 // For .ci/fuzz: an executable for each folder of Tests/Fuzzing that holds a fuzzer.
 if Context.environment["FUZZING"] != nil {
-    for reader in ["CircuitSnapshot", "HTTPVerdict", "MutationReader", "QueueFile", "RetryAfter", "StoredRow"] {
+    for reader in [
+        "CircuitSnapshot", "Configuration", "HTTPVerdict", "MutationReader", "QueueFile", "RetryAfter", "StoredRow",
+    ] {
         package.targets.append(
             .executableTarget(
                 name: "Fuzz\(reader)", dependencies: ["FuzzOracles"], path: "Tests/Fuzzing/\(reader)"))

@@ -22,7 +22,7 @@ public struct Backoff: Sendable, Hashable {
     }
 
     /// What follows the last delay of a sequence.
-    public enum SequenceEnd: Sendable, Hashable {
+    public enum SequenceEnd: String, Sendable, Hashable, Codable, CaseIterable {
         /// The last delay again, for each further retry.
         case repeatLast
         /// No retry: a ``Retry`` gives up.
@@ -64,7 +64,7 @@ public struct Backoff: Sendable, Hashable {
     ///   - delay: The delay; 0 or more. It is also the cap.
     ///   - jitter: How chance changes the delay.
     public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
-        Backoff(base: delay, cap: delay, growth: .constant, jitter: jitter)
+        Backoff(base: delay, cap: max(delay, .zero), growth: .constant, jitter: jitter)
     }
 
     /// No delay.

@@ -12,7 +12,7 @@ public final class Bulkhead: StatusReporting {
     ///
     /// When the queue is full, the call whose turn would come last is rejected, whether it is the new call or a waiting
     /// one.
-    public enum Order: Sendable, Hashable {
+    public enum Order: String, Sendable, Hashable, Codable, CaseIterable {
         /// The oldest call first. A full queue rejects the new call.
         case firstInFirstOut
         /// The newest call first: under overload, its caller is the likeliest to be still waiting (Maurer, "Fail at

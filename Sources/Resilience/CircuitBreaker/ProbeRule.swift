@@ -58,3 +58,17 @@ public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
         return "closing on \(count) success\(probes == 1 ? "" : "es")"
     }
 }
+
+/// `{"successes": 3, "probes": 5}`; without `probes`, each probe must succeed.
+extension ProbeRule: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case successes, probes
+    }
+
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "ProbeRule", by: CodingKeys.self) { reader in
+            let successes: Int = try reader.require(try reader.value(.successes), .successes)
+            return try reader.value(.probes).map { .successes(successes, of: $0) } ?? .successes(successes)
+        }
+    }
+}

@@ -52,12 +52,12 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     private(set) var rule: any TripRule
-    private let openFor: any BreakDuration
-    private let maxProbes: Int
-    private let closing: ProbeRule
-    private let probeLease: Duration
-    private let excess: Excess
-    private let ramp: Int64
+    let openFor: any BreakDuration
+    let maxProbes: Int
+    let closing: ProbeRule
+    let probeLease: Duration
+    let excess: Excess
+    let ramp: Int64
     private(set) var phase = Phase.closed
     private(set) var trips = 0
     private var lastTicket: UInt64 = 0

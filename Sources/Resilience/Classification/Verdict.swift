@@ -87,11 +87,32 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
         return isSuperset(of: kind)
     }
 
-    public var description: String {
-        let names: [(VerdictSet, String)] = [
-            (.success, "success"), (.transient, "transient"), (.uncertain, "uncertain"), (.throttled, "throttled"),
-            (.permanent, "permanent"), (.rejected, "rejected"), (.cancelled, "cancelled"),
-        ]
-        return names.filter { isSuperset(of: $0.0) }.map(\.1).joined(separator: "+")
+    private static let names: [(set: VerdictSet, name: String)] = [
+        (.success, "success"), (.transient, "transient"), (.uncertain, "uncertain"), (.throttled, "throttled"),
+        (.permanent, "permanent"), (.rejected, "rejected"), (.cancelled, "cancelled"),
+    ]
+
+    private var names: [String] { Self.names.filter { isSuperset(of: $0.set) }.map(\.name) }
+
+    public var description: String { names.joined(separator: "+") }
+}
+
+/// A list of names: `["transient", "throttled"]`.
+extension VerdictSet: Codable {
+    public init(from decoder: any Decoder) throws {
+        self = []
+        for name in try decoder.singleValueContainer().decode([String].self) {
+            guard let known = Self.names.first(where: { $0.name == name }) else {
+                throw InvalidSettings(
+                    "VerdictSet", at: decoder.codingPath, name.debugDescription,
+                    "must be one of \(Self.names.map(\.name).joined(separator: ", "))")
+            }
+            formUnion(known.set)
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(names)
     }
 }

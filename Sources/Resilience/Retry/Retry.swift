@@ -34,14 +34,14 @@ public struct Retry: Policy {
     public typealias OnGiveUp = @Sendable (RetryHistory, GivingUp) -> Void
 
     public let name: String
-    let configuration: RetryConfiguration
+    let settings: RetrySettings
 
     /// The time base of the budget; nil without a budget, or if it does not measure time.
-    public var timeBase: (any TimeBase)? { configuration.budget?.timeBase }
+    public var timeBase: (any TimeBase)? { settings.budget?.timeBase }
 
     public var traits: PolicyTraits {
         PolicyTraits(
-            maxAttempts: configuration.maxAttempts, retriesRejections: configuration.verdicts.contains(.rejected))
+            maxAttempts: settings.maxAttempts, retriesRejections: settings.verdicts.contains(.rejected))
     }
 
     /// Always true: a retry keeps nothing between calls. Its budget is an object of its own.
@@ -81,7 +81,7 @@ public struct Retry: Policy {
         onGiveUp: OnGiveUp? = nil
     ) {
         self.name = name
-        configuration = RetryConfiguration(
+        settings = RetrySettings(
             maxRetries: maxRetries, maxElapsed: maxElapsed, backoff: backoff, throttledBackoff: throttledBackoff,
             verdicts: verdicts, retryAfterCeiling: retryAfterCeiling, budget: budget, wrapsLastError: wrapsLastError,
             generator: generator, rules: rules, beforeRetry: beforeRetry, onGiveUp: onGiveUp)
@@ -98,7 +98,7 @@ public struct Retry: Policy {
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         RetrySlot.beginRound(&slot)
         call.attempt = call.options.firstAttempt
-        if !RetrySlot.isFirstRound(slot) || configuration.hasMaxElapsed { note(&call, &slot) }
+        if !RetrySlot.isFirstRound(slot) || settings.hasMaxElapsed { note(&call, &slot) }
         return .proceed
     }
 
@@ -110,14 +110,14 @@ public struct Retry: Policy {
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
-        if !RetrySlot.isFirstRound(slot) || configuration.budget != nil { succeeded(&call, &slot) }
+        if !RetrySlot.isFirstRound(slot) || settings.budget != nil { succeeded(&call, &slot) }
         slot = PolicySlot()
         return .pass
     }
 
     @inline(never) private func succeeded(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
-        if configuration.keepsHistory { _ = slot.retry.takeNotes() }
-        configuration.budget?.succeeded(after: slot.retry.withdrawal, &call)
+        if settings.keepsHistory { _ = slot.retry.takeNotes() }
+        settings.budget?.succeeded(after: slot.retry.withdrawal, &call)
     }
 
     @inline(never) private func failed(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)
@@ -128,10 +128,10 @@ public struct Retry: Policy {
         let attempt = own.attempt(call.options)
         let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
         // The notes are in the slot only during a wait for another round.
-        let notes = configuration.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
+        let notes = settings.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
         if failure.isRejection { own.noteRejection() }
-        if outcome.verdict == .rejected, let budget = configuration.budget {
+        if outcome.verdict == .rejected, let budget = settings.budget {
             // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)
             own.withdrawal = .none
@@ -139,7 +139,7 @@ public struct Retry: Policy {
         var machine = RetryStateMachine(
             attempts: attempt, previousDelay: notes?.previousDelay ?? own.previousDelay)
         let decision = decide(&machine, failure, &call, own)
-        let budget = configuration.budget
+        let budget = settings.budget
         if !outcome.verdict.saysNothing {
             budget?.failed(after: own.withdrawal, mayPass: decision != .notMine, &call)
         }
@@ -151,9 +151,9 @@ public struct Retry: Policy {
             }
             own.withdrawal = withdrawal
             let wait = call.now.duration(to: instant)
-            configuration.beforeRetry?(failure, wait)
+            settings.beforeRetry?(failure, wait)
             call.emit(
-                Event.retrying(attempt: attempt, of: configuration.maxAttempts, after: wait, outcome.verdict),
+                Event.retrying(attempt: attempt, of: settings.maxAttempts, after: wait, outcome.verdict),
                 from: name)
             if let notes {
                 notes.previousDelay = machine.previousDelay
@@ -177,14 +177,14 @@ public struct Retry: Policy {
     private func decide(
         _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout PolicyCall, _ own: RetrySlot
     ) -> RetryStateMachine.Decision {
-        let rule = failure.verdict == .cancelled ? nil : configuration.rules?(failure)
+        let rule = failure.verdict == .cancelled ? nil : settings.rules?(failure)
         let rejectedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
-        let start = configuration.hasMaxElapsed ? own.began : .distantFuture
-        var generator = configuration.generator
+        let start = settings.hasMaxElapsed ? own.began : .distantFuture
+        var generator = settings.generator
         return machine.failed(
             failure.verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: call.options.isIdempotent,
             at: call.now,
-            since: start, deadline: call.deadline, configuration, using: &generator)
+            since: start, deadline: call.deadline, settings, using: &generator)
     }
 
     private func giveUp(
@@ -195,21 +195,21 @@ public struct Retry: Policy {
         own = RetrySlot(PolicySlot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }
-        configuration.onGiveUp?(history, reason)
+        settings.onGiveUp?(history, reason)
         // A rejection does not hide how the attempt before it ended.
         let last = history.failures.last { !$0.verdict.saysNothing } ?? failure
-        guard configuration.wrapsLastError, let error = last.error else { return .pass }
+        guard settings.wrapsLastError, let error = last.error else { return .pass }
         let wrapped = RetriesExhausted(reason: reason, lastError: error, verdict: last.verdict, history: history)
         return .replace(wrapped, as: last.verdict)
     }
 
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
-        if configuration.keepsHistory { _ = slot.retry.takeNotes() }
-        configuration.budget?.giveBack(slot.retry.withdrawal)
+        if settings.keepsHistory { _ = slot.retry.takeNotes() }
+        settings.budget?.giveBack(slot.retry.withdrawal)
         slot = PolicySlot()
     }
 
-    public var description: String { "\(name): \(configuration)" }
+    public var description: String { "\(name): \(settings)" }
 }
 
 extension Retry {

@@ -1,51 +1,107 @@
-/// A class, so that a ``Retry`` is three words and cheap to move.
-final class RetryConfiguration: Sendable, CustomStringConvertible {
-    let maxRetries: Int
-    let maxElapsed: Duration?
-    /// Whether `maxElapsed` is set: one byte, since every call reads it.
-    let hasMaxElapsed: Bool
-    let backoff: Backoff
-    let throttledBackoff: Backoff
-    let verdicts: VerdictSet
-    let retryAfterCeiling: Int64
-    let budget: RetryBudget?
-    let wrapsLastError: Bool
-    let generator: SplitMix64
-    let rules: Retry.Rules?
-    let beforeRetry: Retry.BeforeRetry?
-    let onGiveUp: Retry.OnGiveUp?
+/// The settings of a ``Retry`` as a value, which can be read from a file or a server.
+///
+/// ```swift
+/// let configuration = try JSONDecoder().decode(RetryConfiguration.self, from: Data(#"{"maxRetries": 5}"#.utf8))
+/// let retry = Retry("search", configuration: configuration)
+/// ```
+///
+/// Its settings are always valid. What is left out has the default of ``Retry``. Codable: durations are numbers of
+/// seconds, whose names end with `Seconds`; `verdicts` is a list of names.
+public struct RetryConfiguration: Sendable, Hashable {
+    /// How many attempts may follow the first.
+    public let maxRetries: Int
+    /// How long after the start of the first attempt another one may begin; nil for no limit.
+    public let maxElapsed: Duration?
+    /// The wait after any failure but a 429.
+    public let backoff: Backoff
+    /// The wait after the other side asked for fewer calls (a 429).
+    public let throttledBackoff: Backoff
+    /// Which failures are retried.
+    public let verdicts: VerdictSet
+    /// The longest wait that the other side or a rejecting policy may name.
+    public let retryAfterCeiling: Duration
+    /// Whether a call that is given up throws ``RetriesExhausted``.
+    public let wrapsLastError: Bool
 
-    init(
-        maxRetries: Int, maxElapsed: Duration? = nil, backoff: Backoff, throttledBackoff: Backoff, verdicts: VerdictSet,
-        retryAfterCeiling: Duration, budget: RetryBudget? = nil, wrapsLastError: Bool = false, generator: SplitMix64,
-        rules: Retry.Rules? = nil, beforeRetry: Retry.BeforeRetry? = nil, onGiveUp: Retry.OnGiveUp? = nil
-    ) {
-        let checks = SettingChecks("Retry")
-        self.maxRetries = checks.atLeast(0, maxRetries, "maxRetries")
-        self.maxElapsed = maxElapsed.map { checks.notNegative($0, "maxElapsed") }
-        hasMaxElapsed = maxElapsed != nil
-        self.backoff = backoff
-        self.throttledBackoff = throttledBackoff
-        self.verdicts = checks.failures(verdicts, "verdicts")
-        self.retryAfterCeiling = checks.notNegative(retryAfterCeiling, "retryAfterCeiling").saturatedNanoseconds
-        self.budget = budget
-        self.wrapsLastError = wrapsLastError
-        self.generator = generator
-        self.rules = rules
-        self.beforeRetry = beforeRetry
-        self.onGiveUp = onGiveUp
+    /// Creates a configuration. For each parameter, nil, the default, is the default of ``Retry``.
+    /// - Parameters:
+    ///   - maxRetries: How many attempts may follow the first; 0 or more.
+    ///   - maxElapsed: How long after the start of the first attempt another one may begin; 0 or more.
+    ///   - backoff: The wait after any failure but a 429.
+    ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
+    ///   - verdicts: Which failures are retried; neither success nor cancelled.
+    ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more.
+    ///   - wrapsLastError: Whether a call that is given up throws ``RetriesExhausted``, with all its errors, instead of
+    ///     the last error.
+    /// - Throws: ``InvalidSettings``, with everything that is invalid. Settings of a backoff that is made in the call
+    ///   are among it.
+    public init(
+        maxRetries: Int? = nil, maxElapsed: Duration? = nil, backoff: @autoclosure () -> Backoff? = nil,
+        throttledBackoff: @autoclosure () -> Backoff? = nil, on verdicts: VerdictSet? = nil,
+        retryAfterCeiling: Duration? = nil, wrapsLastError: Bool? = nil
+    ) throws(InvalidSettings) {
+        let settings = try PolicySettings.valid {
+            let standard = Retry().settings
+            return Retry(
+                maxRetries: maxRetries ?? standard.maxRetries, maxElapsed: maxElapsed ?? standard.maxElapsed,
+                backoff: backoff() ?? standard.backoff,
+                throttledBackoff: throttledBackoff() ?? standard.throttledBackoff,
+                on: verdicts ?? standard.verdicts,
+                retryAfterCeiling: retryAfterCeiling ?? .nanoseconds(standard.retryAfterCeiling),
+                wrapsLastError: wrapsLastError ?? standard.wrapsLastError
+            ).settings
+        }
+        self.maxRetries = settings.maxRetries
+        self.maxElapsed = settings.maxElapsed
+        self.backoff = settings.backoff
+        self.throttledBackoff = settings.throttledBackoff
+        self.verdicts = settings.verdicts
+        self.retryAfterCeiling = .nanoseconds(settings.retryAfterCeiling)
+        self.wrapsLastError = settings.wrapsLastError
+    }
+}
+
+extension RetryConfiguration: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case maxRetries, backoff, throttledBackoff, verdicts, wrapsLastError
+        case maxElapsed = "maxElapsedSeconds"
+        case retryAfterCeiling = "retryAfterCeilingSeconds"
     }
 
-    var maxAttempts: Int { maxRetries.saturatingAdding(1) }
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "Retry", by: CodingKeys.self) { reader in
+            let backoff: Backoff? = try reader.value(.backoff)
+            let throttledBackoff: Backoff? = try reader.value(.throttledBackoff)
+            return try RetryConfiguration(
+                maxRetries: try reader.value(.maxRetries), maxElapsed: try reader.duration(.maxElapsed),
+                backoff: backoff, throttledBackoff: throttledBackoff, on: try reader.value(.verdicts),
+                retryAfterCeiling: try reader.duration(.retryAfterCeiling),
+                wrapsLastError: try reader.value(.wrapsLastError))
+        }
+    }
+}
 
-    /// Whether the errors of a call's attempts are needed.
-    var keepsHistory: Bool { wrapsLastError || onGiveUp != nil }
-
-    var description: String {
-        var parts = ["\(maxRetries) retries on \(verdicts)", "backoff \(backoff)", "throttled \(throttledBackoff)"]
-        if let maxElapsed { parts.append("for \(maxElapsed.text)") }
-        if let budget { parts.append("budget \(budget)") }
-        if rules != nil { parts.append("rules") }
-        return parts.joined(separator: ", ")
+extension Retry {
+    /// Creates a retry with the settings of a configuration; see
+    /// ``init(_:maxRetries:maxElapsed:backoff:throttledBackoff:on:retryAfterCeiling:budget:wrapsLastError:generator:rules:beforeRetry:onGiveUp:)``.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - configuration: The settings.
+    ///   - budget: Limits the retries of many calls together; nil for no limit.
+    ///   - generator: The source of jitter; pass a seeded one to repeat a run.
+    ///   - rules: Decide for individual errors whether and how soon to retry.
+    ///   - beforeRetry: Runs before each wait, on the call's task; must not block.
+    ///   - onGiveUp: Runs when a call is given up, on the call's task; must not block.
+    public init(
+        _ name: String = "retry", configuration: RetryConfiguration, budget: RetryBudget? = nil,
+        generator: SplitMix64 = .shared, rules: Rules? = nil, beforeRetry: BeforeRetry? = nil,
+        onGiveUp: OnGiveUp? = nil
+    ) {
+        self.init(
+            name, maxRetries: configuration.maxRetries, maxElapsed: configuration.maxElapsed,
+            backoff: configuration.backoff, throttledBackoff: configuration.throttledBackoff,
+            on: configuration.verdicts, retryAfterCeiling: configuration.retryAfterCeiling, budget: budget,
+            wrapsLastError: configuration.wrapsLastError, generator: generator, rules: rules, beforeRetry: beforeRetry,
+            onGiveUp: onGiveUp)
     }
 }

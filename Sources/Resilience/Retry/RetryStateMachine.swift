@@ -25,34 +25,34 @@ struct RetryStateMachine: Equatable {
     mutating func failed(
         _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, isIdempotent: Bool? = nil,
         at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture, deadline: MonotonicInstant,
-        _ configuration: RetryConfiguration,
+        _ settings: RetrySettings,
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
-        guard let backoff = backoff(after: verdict, rule, isIdempotent, configuration) else { return .notMine }
+        guard let backoff = backoff(after: verdict, rule, isIdempotent, settings) else { return .notMine }
         if isIdempotent == false, verdict == .transient || verdict == .uncertain { return .giveUp(.notIdempotent) }
-        guard attempts <= configuration.maxRetries, !backoff.hasEnded(beforeRetry: attempts - 1) else {
+        guard attempts <= settings.maxRetries, !backoff.hasEnded(beforeRetry: attempts - 1) else {
             return .giveUp(.attemptsExhausted)
         }
 
         let named = max(verdict.retryAfter ?? .zero, rejectedFor ?? .zero)
         let floor = named.saturatedNanoseconds
-        guard floor <= configuration.retryAfterCeiling else { return .giveUp(.retryAfterTooLong) }
+        guard floor <= settings.retryAfterCeiling else { return .giveUp(.retryAfterTooLong) }
         let delay = backoff.delayInNanoseconds(
             beforeRetry: attempts - 1, previous: previousDelay, using: &generator)
         let next = now.advanced(by: .nanoseconds(max(delay, floor)))
         guard next < deadline else { return .giveUp(.deadlineTooNear) }
-        if let limit = configuration.maxElapsed, next > start.advanced(by: limit) { return .giveUp(.elapsedTooLong) }
+        if let limit = settings.maxElapsed, next > start.advanced(by: limit) { return .giveUp(.elapsedTooLong) }
         previousDelay = delay
         return .retry(at: next)
     }
 
     /// The backoff for this failure; nil if it is not to be retried.
     private func backoff(
-        after verdict: Verdict, _ rule: Retry.Decision?, _ isIdempotent: Bool?, _ configuration: RetryConfiguration
+        after verdict: Verdict, _ rule: Retry.Decision?, _ isIdempotent: Bool?, _ settings: RetrySettings
     ) -> Backoff? {
         guard verdict != .success, verdict != .cancelled else { return nil }
         let throttled = if case .throttled = verdict { true } else { false }
-        let usual = throttled ? configuration.throttledBackoff : configuration.backoff
+        let usual = throttled ? settings.throttledBackoff : settings.backoff
         switch rule {
         case .retry(let own):
             return own ?? usual
@@ -61,7 +61,7 @@ struct RetryStateMachine: Equatable {
         case nil:
             // An idempotent call may be repeated even if the failed attempt had its effect.
             let counts: Verdict = isIdempotent == true && verdict == .uncertain ? .transient : verdict
-            return configuration.verdicts.contains(verdict) || configuration.verdicts.contains(counts) ? usual : nil
+            return settings.verdicts.contains(verdict) || settings.verdicts.contains(counts) ? usual : nil
         }
     }
 }

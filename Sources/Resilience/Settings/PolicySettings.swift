@@ -40,7 +40,7 @@ public enum PolicySettings {
 public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     /// What was to be made with it, such as "Bulkhead".
     public let subject: String
-    /// The parameter's name, such as "limit".
+    /// The parameter's name, such as "limit"; the path of a setting that was decoded, such as "search.bulkhead.limit".
     public let parameter: String
     /// The invalid value, such as "0".
     public let value: String
@@ -50,7 +50,7 @@ public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     /// Creates an invalid setting.
     /// - Parameters:
     ///   - subject: What was to be made with it, such as "Bulkhead".
-    ///   - parameter: The parameter's name, such as "limit".
+    ///   - parameter: The parameter's name, such as "limit", or the path of a setting that was decoded.
     ///   - value: The invalid value, such as "0".
     ///   - requirement: What the value must be, such as "must be at least 1".
     public init(subject: String, parameter: String, value: String, requirement: String) {
@@ -125,6 +125,13 @@ package struct SettingChecks: Sendable {
         else valid: @autoclosure () -> Value
     ) -> Value {
         allows(isValid, value, parameter, requirement()) ? value : valid()
+    }
+
+    /// Notes that a value is invalid, or traps outside of a check.
+    /// - Returns: `valid`.
+    func replace<Value>(_ value: Any, _ parameter: String, _ requirement: String, by valid: Value) -> Value {
+        _ = allows(false, value, parameter, requirement)
+        return valid
     }
 
     /// Returns whether a value is valid, for a change of something that exists. If it is not, the change must be left

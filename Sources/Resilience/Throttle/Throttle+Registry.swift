@@ -17,7 +17,7 @@ extension Throttle: RegistryEntry {
     public func canBeReconfigured(like other: Throttle) -> Bool {
         let (own, ramp) = state.withLock { ($0.made, $0.machine.ramp) }
         let (made, otherRamp) = other.state.withLock { ($0.made, $0.machine.ramp) }
-        guard configuration == other.configuration, ramp == otherRamp else { return false }
+        guard settings == other.settings, ramp == otherRamp else { return false }
         if case (.rate, .rate) = (own.kind, made.kind) { return true }
         return own == made
     }

@@ -38,7 +38,7 @@ public final class Throttle: StatusReporting {
     static let checks = SettingChecks("Throttle")
 
     let base: any TimeBase
-    let configuration: ThrottleConfiguration
+    let settings: ThrottleSettings
     let state: Locked<State>
 
     /// Creates a throttle.
@@ -66,7 +66,7 @@ public final class Throttle: StatusReporting {
     ) {
         let checks = Self.checks
         self.name = name
-        configuration = ThrottleConfiguration(
+        settings = ThrottleSettings(
             maxWait: checks.notNegative(maxWait, "maxWait"), maxWaiting: checks.atLeast(0, maxWaiting, "maxWaiting"),
             holdBackoff: holdOnThrottled
                 ? checks.require(
@@ -82,7 +82,7 @@ public final class Throttle: StatusReporting {
     /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
     /// end.
     public var traits: PolicyTraits {
-        PolicyTraits(waits: configuration.maxWait > .zero, limitsRate: true, canNestInItself: false)
+        PolicyTraits(waits: settings.maxWait > .zero, limitsRate: true, canNestInItself: false)
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -110,7 +110,7 @@ public final class Throttle: StatusReporting {
         let (admission, waiter, woken) = state.withLock {
             state -> (ThrottleStateMachine.Admission, PolicyWaiter?, (PolicyWaiter?, PolicyWaiter?)) in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
-            let admission = state.machine.admit(own, cost: cost, deadline: deadline, configuration, at: now)
+            let admission = state.machine.admit(own, cost: cost, deadline: deadline, settings, at: now)
             var waiter: PolicyWaiter?
             if case .wait(let own, let turn, _) = admission {
                 waiter = PolicyWaiter(turn: turn)
@@ -143,7 +143,7 @@ public final class Throttle: StatusReporting {
         if ThrottleSlot.isAdmitted(slot) {
             switch outcome.verdict {
             case .rejected: break
-            case .throttled where configuration.holdBackoff != nil: break
+            case .throttled where settings.holdBackoff != nil: break
             default:
                 slot = PolicySlot()
                 return .pass
@@ -158,7 +158,7 @@ public final class Throttle: StatusReporting {
         let (now, cost) = (call.now, call.options.cost)
         let (heldUntil, woken) = state.withLock { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
-            let heldUntil = state.machine.end(own, cost: cost, verdict, configuration, at: now)
+            let heldUntil = state.machine.end(own, cost: cost, verdict, settings, at: now)
             return (heldUntil, state.woken())
         }
         resume(woken)
@@ -238,8 +238,8 @@ public final class Throttle: StatusReporting {
 
     public var description: String {
         let limit = state.withLock { $0.limit }
-        let maxWait = configuration.maxWait
+        let maxWait = settings.maxWait
         let wait = maxWait == .zero ? "rejects at once" : "waits up to \(maxWait.text)"
-        return "\(name): \(limit), \(wait)\(configuration.holdBackoff == nil ? "" : ", held by 429")"
+        return "\(name): \(limit), \(wait)\(settings.holdBackoff == nil ? "" : ", held by 429")"
     }
 }

@@ -9,15 +9,15 @@ extension ThrottleStateMachine {
 
     /// A new call asks to go in, or a call whose slot says that it is in line asks again.
     mutating func admit(
-        _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ configuration: ThrottleConfiguration,
+        _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ settings: ThrottleSettings,
         at now: MonotonicInstant
     ) -> Admission {
         let isInLine = slot.stage == .waiting
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        let latest = isInLine ? slot.latest : now + configuration.maxWait
-        guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < configuration.maxWaiting else {
+        let latest = isInLine ? slot.latest : now + settings.maxWait
+        guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < settings.maxWaiting else {
             if isInLine { _ = leave(slot.ticket) }
             return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
         }
@@ -57,7 +57,7 @@ extension ThrottleStateMachine {
     /// A call comes out, or leaves the line.
     /// - Returns: Until when all calls are held because of its 429; nil if they are not.
     mutating func end(
-        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ configuration: ThrottleConfiguration,
+        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ settings: ThrottleSettings,
         at now: MonotonicInstant,
         using generator: SplitMix64 = .shared
     ) -> MonotonicInstant? {
@@ -65,11 +65,11 @@ extension ThrottleStateMachine {
             _ = leave(slot.ticket)
             return nil
         }
-        if case .throttled = verdict, let backoff = configuration.holdBackoff {
+        if case .throttled = verdict, let backoff = settings.holdBackoff {
             guard minds(throttledInGeneration: slot.generation, wasProbe: slot.stage == .probe) else { return nil }
             var generator = generator
             let delay = verdict.namedWait ?? backoff.delay(beforeRetry: holdsBefore, using: &generator)
-            let until = now + min(max(delay, .zero), configuration.maxHold)
+            let until = now + min(max(delay, .zero), settings.maxHold)
             hold(until: until)
             return until
         }

@@ -25,14 +25,16 @@ extension KeyedDecodingContainer {
         guard !seconds.isNaN else {
             throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "not a number of seconds")
         }
-        let nanoseconds = (seconds * 1e9).rounded()
-        return .nanoseconds(Int64(exactly: nanoseconds) ?? (seconds < 0 ? .min : .max))
+        return Duration(readSeconds: seconds)
     }
 }
 
 extension Duration {
+    /// - Parameter seconds: Not NaN, which counts as 0.
+    package init(readSeconds seconds: Double) { self = .nanoseconds(Int64(saturating: seconds * 1e9)) }
+
     /// By way of whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not 2363.0000000000005.
-    fileprivate var writtenSeconds: Double {
+    package var writtenSeconds: Double {
         let half: Int128 = attoseconds < 0 ? -500_000_000 : 500_000_000
         return Double((attoseconds + half) / 1_000_000_000) / 1e9
     }

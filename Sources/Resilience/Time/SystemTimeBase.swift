@@ -2,6 +2,10 @@
     import Darwin
 #elseif canImport(Glibc)
     import Glibc
+    #if canImport(SwiftOverlayShims)
+        // The compiler takes `timespec` for a part of this module if another file has loaded it first.
+        import SwiftOverlayShims
+    #endif
 #elseif canImport(Musl)
     import Musl
 #elseif canImport(Android)

@@ -10,7 +10,7 @@ private struct RetriedCall: ExplorableMachine {
         case failed(Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, after: Int64)
     }
 
-    private let configuration: RetryConfiguration
+    private let settings: RetrySettings
     private let deadline: MonotonicInstant
     private let verdicts: [Verdict]
     private let rules: [Retry.Decision?]
@@ -27,11 +27,11 @@ private struct RetriedCall: ExplorableMachine {
 
     /// - Parameter goesOn: whether after the call's end comes another.
     init(
-        _ configuration: RetryConfiguration, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
+        _ settings: RetrySettings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
         verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
         isIdempotent: Bool? = nil, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.deadline = MonotonicInstant(nanoseconds: deadline)
         self.verdicts = verdicts
         self.rules = rules
@@ -66,19 +66,19 @@ private struct RetriedCall: ExplorableMachine {
         let before = machine
         let decision = machine.failed(
             verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, at: now, since: start,
-            deadline: deadline, configuration, using: &generator)
+            deadline: deadline, settings, using: &generator)
 
         guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
         guard isIdempotent != false || ![.transient, .uncertain].contains(verdict) else {
             return try end(decision, is: .giveUp(.notIdempotent))
         }
-        var limit = Int128(configuration.maxRetries)
+        var limit = Int128(settings.maxRetries)
         if case .sequence(let delays, .stop) = backoff.growth { limit = min(limit, Int128(delays.count)) }
         guard machine.attempts <= limit else { return try end(decision, is: .giveUp(.attemptsExhausted)) }
         // Three centuries are as good as eternity.
         let named = [verdict.retryAfter, rejectedFor, .zero].compactMap { $0.map(nanosecondsRoundedUp) }.max() ?? 0
         let floor = min(named, Int128(Int64.max))
-        guard floor <= Int128(configuration.retryAfterCeiling) else {
+        guard floor <= Int128(settings.retryAfterCeiling) else {
             return try end(decision, is: .giveUp(.retryAfterTooLong))
         }
         let (least, greatest) = delays(backoff, previous: before.previousDelay)
@@ -116,15 +116,15 @@ private struct RetriedCall: ExplorableMachine {
 
     /// The latest start of an attempt.
     private var latest: MonotonicInstant {
-        guard let limit = configuration.maxElapsed else { return .distantFuture }
+        guard let limit = settings.maxElapsed else { return .distantFuture }
         return MonotonicInstant(nanoseconds: Int64(clamping: Int128(start.nanoseconds) + nanosecondsRoundedUp(limit)))
     }
 
     private func backoff(after verdict: Verdict, _ rule: Retry.Decision?) -> Backoff? {
-        let usual = if case .throttled = verdict { configuration.throttledBackoff } else { configuration.backoff }
+        let usual = if case .throttled = verdict { settings.throttledBackoff } else { settings.backoff }
         if [.success, .cancelled].contains(verdict) || rule == .leave { return nil }
         if case .retry(let own) = rule { return own ?? usual }
-        var retried = configuration.verdicts
+        var retried = settings.verdicts
         if isIdempotent == true, retried.contains(.transient) { retried.insert(VerdictSet.uncertain) }
         return retried.contains(verdict) ? usual : nil
     }
@@ -161,8 +161,8 @@ private struct RetriedCall: ExplorableMachine {
         maxRetries: Int, jitter: Backoff.Jitter = .none, base: Int64 = 1, cap: Int64 = 5,
         ceiling: Duration = .nanoseconds(9), maxElapsed: Duration? = nil,
         on retried: VerdictSet = [.transient, .throttled]
-    ) -> RetryConfiguration {
-        RetryConfiguration(
+    ) -> RetrySettings {
+        RetrySettings(
             maxRetries: maxRetries, maxElapsed: maxElapsed,
             backoff: .exponential(from: .nanoseconds(base), cap: .nanoseconds(cap), jitter: jitter),
             throttledBackoff: .constant(.nanoseconds(3)), verdicts: retried,
@@ -226,11 +226,11 @@ private struct RetriedCall: ExplorableMachine {
             (0, 1, .max, 1 << 40),
         ]
         for call in calls {
-            let configuration = Self.configured(
+            let settings = Self.configured(
                 maxRetries: .max, jitter: jitter, base: call.base, cap: call.cap, ceiling: Duration(attoseconds: .max))
             let explorer = Explorer(
                 RetriedCall(
-                    configuration, start: call.start, firstAttempt: call.firstAttempt, verdicts: verdicts,
+                    settings, start: call.start, firstAttempt: call.firstAttempt, verdicts: verdicts,
                     lengths: [0, 1_000], goesOn: true),
                 code: "RetriedCall(jitter: \(jitter), \(call))")
             try explorer.exploreRandomly(length: 1_000, seed: 11)

@@ -9,8 +9,8 @@ private let now = MonotonicInstant.second(100)
 private func configured(
     maxRetries: Int = 2, backoff: Backoff = .constant(.seconds(1)), on verdicts: VerdictSet = [.transient, .throttled],
     maxElapsed: Duration? = nil
-) -> RetryConfiguration {
-    RetryConfiguration(
+) -> RetrySettings {
+    RetrySettings(
         maxRetries: maxRetries, maxElapsed: maxElapsed, backoff: backoff, throttledBackoff: .constant(.seconds(5)),
         verdicts: verdicts,
         retryAfterCeiling: .seconds(60), generator: SplitMix64(seed: 0))
@@ -19,14 +19,14 @@ private func configured(
 @Suite struct RetryStateMachineTests {
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
-        _ configuration: RetryConfiguration = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
+        _ settings: RetrySettings = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
         isIdempotent: Bool? = nil, since start: MonotonicInstant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var generator = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
         return machine.failed(
             verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, at: now, since: start,
-            deadline: deadline, configuration, using: &generator)
+            deadline: deadline, settings, using: &generator)
     }
 
     @Test(
@@ -136,10 +136,10 @@ private func configured(
             (.repeatLast, [.retry(at: .second(101)), .retry(at: .second(103)), .retry(at: .second(103))]),
         ] as [(Backoff.SequenceEnd, [RetryStateMachine.Decision])])
     func sequenceEnd(end: Backoff.SequenceEnd, decisions: [RetryStateMachine.Decision]) {
-        let configuration = configured(
+        let settings = configured(
             maxRetries: 9, backoff: .sequence([.seconds(1), .seconds(3)], atEnd: end))
-        #expect((1...3).map { decide(.transient, attempt: $0, configuration) } == decisions)
-        #expect(decide(.throttled, attempt: 3, configuration) == .retry(at: .second(105)))
+        #expect((1...3).map { decide(.transient, attempt: $0, settings) } == decisions)
+        #expect(decide(.throttled, attempt: 3, settings) == .retry(at: .second(105)))
     }
 
     @Test(
@@ -149,8 +149,8 @@ private func configured(
             (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),
         ] as [(Duration?, RetryStateMachine.Decision)])
     func rejected(retryAfter: Duration?, decision: RetryStateMachine.Decision) {
-        let configuration = configured(backoff: .none, on: .rejected)
-        #expect(decide(.rejected, configuration, rejectedFor: retryAfter) == decision)
+        let settings = configured(backoff: .none, on: .rejected)
+        #expect(decide(.rejected, settings, rejectedFor: retryAfter) == decision)
     }
 
     @Test(
@@ -166,7 +166,7 @@ private func configured(
         #expect(decide(verdict, isIdempotent: isIdempotent) == decision)
     }
 
-    @Test("no rule and no configuration has it done twice that must not be (P18)")
+    @Test("no rule and no setting has it done twice that must not be (P18)")
     func idempotenceFirst() {
         for verdict in [Verdict.transient, .uncertain] {
             #expect(decide(verdict, rule: .retry, isIdempotent: false) == .giveUp(.notIdempotent))
@@ -197,14 +197,14 @@ private func configured(
     @Test("decorrelated jitter builds on the last delay, not on a wait that the other side named")
     func previousDelay() {
         var generator = SeededGenerator(seed: 3)
-        let configuration = configured(
+        let settings = configured(
             backoff: .exponential(from: .seconds(1), cap: .seconds(100), jitter: .decorrelated))
         var machine = RetryStateMachine(attempts: 1)
         #expect(machine.previousDelay == 0)
-        _ = machine.failed(.transient, at: now, deadline: .distantFuture, configuration, using: &generator)
+        _ = machine.failed(.transient, at: now, deadline: .distantFuture, settings, using: &generator)
         #expect((1_000_000_000...3_000_000_000).contains(machine.previousDelay))
         _ = machine.failed(
-            .throttled(retryAfter: .seconds(50)), at: now, deadline: .distantFuture, configuration, using: &generator)
+            .throttled(retryAfter: .seconds(50)), at: now, deadline: .distantFuture, settings, using: &generator)
         #expect(machine.previousDelay == 5_000_000_000)
     }
 
@@ -213,7 +213,7 @@ private func configured(
         var random = SeededNumbers(seed: 21)
         let jitters: [Backoff.Jitter] = [.none, .full, .equal, .decorrelated, .proportional(0.5)]
         for _ in 0..<20_000 {
-            let configuration = configured(
+            let settings = configured(
                 maxRetries: random.pick([0, 1, 1_000_000, .max]),
                 backoff: .exponential(
                     from: .nanoseconds(random.wideNatural()), cap: .seconds(20), jitter: random.pick(jitters)))
@@ -222,7 +222,7 @@ private func configured(
             let deadline = random.pick([MonotonicInstant.distantFuture, now + .nanoseconds(random.wide())])
             var machine = RetryStateMachine(
                 attempts: 1 + random.below(1_000_000), previousDelay: random.wideNatural())
-            let answer = machine.failed(verdict, at: now, deadline: deadline, configuration, using: &random)
+            let answer = machine.failed(verdict, at: now, deadline: deadline, settings, using: &random)
             guard case .retry(let next) = answer else { continue }
             let floor = max(.zero, verdict.retryAfter ?? .zero)
             try #require(next >= now + floor && next < deadline && next <= now + max(.seconds(20), floor))

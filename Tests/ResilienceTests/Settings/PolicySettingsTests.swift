@@ -120,7 +120,7 @@ import Testing
         #expect(
             found == [
                 "Timeout: limit is 0 s, and must be above zero", "Backoff: base is -1 s, and must not be negative",
-                "Backoff: cap is -1 s, and must not be negative", "Retry: maxRetries is -3, and must not be negative",
+                "Retry: maxRetries is -3, and must not be negative",
                 "Bulkhead: limit is 0, and must be at least 1", "Bulkhead: queue is -1, and must not be negative",
             ])
     }

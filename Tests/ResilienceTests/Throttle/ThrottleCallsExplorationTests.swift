@@ -24,7 +24,7 @@ private struct SleepingCalls: ExplorableMachine {
         var isWoken = false
     }
 
-    private let configuration = ThrottleConfiguration(
+    private let settings = ThrottleSettings(
         maxWait: .nanoseconds(6), maxWaiting: 2, holdBackoff: .constant(.nanoseconds(2), jitter: .none),
         maxHold: .nanoseconds(3))
     private var machine: ThrottleStateMachine
@@ -62,11 +62,11 @@ private struct SleepingCalls: ExplorableMachine {
         case .cancel(let index):
             let call = sleepers.remove(at: index)
             try require(
-                machine.end(call.slot, cost: call.cost, .cancelled, configuration, at: now), is: nil,
+                machine.end(call.slot, cost: call.cost, .cancelled, settings, at: now), is: nil,
                 "what it holds by giving up")
         case .end(let index, let verdict):
             let call = inside.remove(at: index)
-            let held = machine.end(call.slot, cost: call.cost, verdict, configuration, at: now)
+            let held = machine.end(call.slot, cost: call.cost, verdict, settings, at: now)
             if let held {
                 try require(verdict != .success && verdict != .rejected, "held by \(verdict)")
                 try require(held == now + .nanoseconds(2), "held until \(held)")
@@ -85,14 +85,14 @@ private struct SleepingCalls: ExplorableMachine {
 
     private mutating func went(in slot: ThrottleSlot, _ cost: Int, _ deadline: MonotonicInstant) throws {
         let isNew = slot.stage == .outside
-        switch machine.admit(slot, cost: cost, deadline: deadline, configuration, at: now) {
+        switch machine.admit(slot, cost: cost, deadline: deadline, settings, at: now) {
         case .enter(let own):
             try require(own.stage != .waiting && own.stage != .outside, "let in as \(own.stage)")
             inside.append((own, cost))
         case .wait(let own, let turn, let until):
             try require(isNew || own == slot, "it has lost its place")
-            try require(!isNew || sleepers.count < configuration.maxWaiting, "too many wait")
-            try require(own.latest == (isNew ? now + configuration.maxWait : slot.latest), "how long it may wait")
+            try require(!isNew || sleepers.count < settings.maxWaiting, "too many wait")
+            try require(own.latest == (isNew ? now + settings.maxWait : slot.latest), "how long it may wait")
             try require(now < until && until <= own.latest && until <= deadline, "it sleeps until \(until) at \(now)")
             if let turn { try require(turn <= own.latest && turn < deadline, "its turn comes too late") }
             sleepers.append(Sleeper(slot: own, cost: cost, deadline: deadline, until: until))

@@ -9,15 +9,15 @@ import Testing
     private static func settings(
         maxWait: Duration = .seconds(10), maxWaiting: Int = 10, holdBackoff: Backoff? = nil,
         maxHold: Duration = .seconds(100)
-    ) -> ThrottleConfiguration {
-        ThrottleConfiguration(maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff, maxHold: maxHold)
+    ) -> ThrottleSettings {
+        ThrottleSettings(maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff, maxHold: maxHold)
     }
 
     private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 
     private func come(
         _ machine: inout ThrottleStateMachine, _ slot: ThrottleSlot = ThrottleSlot(PolicySlot()), cost: Int = 1,
-        deadline: MonotonicInstant = .distantFuture, under settings: ThrottleConfiguration? = nil,
+        deadline: MonotonicInstant = .distantFuture, under settings: ThrottleSettings? = nil,
         at now: MonotonicInstant
     ) -> ThrottleStateMachine.Admission {
         machine.admit(slot, cost: cost, deadline: deadline, settings ?? patient, at: now)

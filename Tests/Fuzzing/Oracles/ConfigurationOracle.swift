@@ -1,0 +1,41 @@
+import Foundation
+import Resilience
+
+/// A configuration from outside: an error, or settings of which a policy is made, and which can be written and read
+/// again.
+package enum ConfigurationOracle {
+    /// - Parameter input: JSON, of any of the configurations.
+    /// - Returns: whether some configuration took it.
+    package static func check(_ input: [UInt8]) throws -> Bool {
+        let data = Data(input)
+        let taken = [
+            try taken(data, as: RetryConfiguration.self) { _ = Retry(configuration: $0).description },
+            try taken(data, as: CircuitBreakerConfiguration.self) { _ = CircuitBreaker(configuration: $0).status },
+            try taken(data, as: BulkheadConfiguration.self) { _ = Bulkhead(configuration: $0).status },
+            try taken(data, as: ThrottleConfiguration.self) { _ = Throttle(configuration: $0).status },
+            try taken(data, as: TimeoutConfiguration.self) { _ = Timeout(configuration: $0).limit },
+        ]
+        return taken.contains(true)
+    }
+
+    private static func taken<Value: Codable & Equatable>(
+        _ data: Data, as type: Value.Type, _ make: (Value) -> Void
+    ) throws -> Bool {
+        let value: Value
+        do {
+            value = try JSONDecoder().decode(type, from: data)
+        } catch let error as InvalidSettings {
+            try expect(!error.problems.isEmpty, "invalid, but nothing is")
+            return false
+        } catch {
+            return false
+        }
+        make(value)
+        // A duration of more than 11 days may lose a nanosecond when it is first written, and then no more.
+        let again = try JSONDecoder().decode(type, from: JSONEncoder().encode(value))
+        let written = try JSONEncoder().encode(again)
+        let twice = try JSONDecoder().decode(type, from: written)
+        try expect(twice == again, "\(again) is written as \(String(decoding: written, as: UTF8.self))")
+        return true
+    }
+}

@@ -1,0 +1,494 @@
+import Foundation
+import Testing
+
+@testable import Resilience
+
+/// Settings as values: what is read makes the policy that the same settings in source code make.
+@Suite struct ConfigurationTests {
+    private func decoded<Value: Decodable>(_ json: String, as type: Value.Type = Value.self) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(json.utf8))
+    }
+
+    private func problems(_ body: () throws -> Void) -> [String] {
+        do {
+            try body()
+            return []
+        } catch let error as InvalidSettings {
+            return error.problems.map { "\($0)" }
+        } catch {
+            return ["\(error)"]
+        }
+    }
+
+    // MARK: Defaults
+
+    @Test("nothing given is a retry's default")
+    func retryDefaults() throws {
+        for configuration in [try RetryConfiguration(), try decoded("{}"), try decoded(#"{"maxRetries": null}"#)] {
+            let (own, standard) = (Retry(configuration: configuration).settings, Retry().settings)
+            #expect(own.description == standard.description)
+            #expect(own.retryAfterCeiling == standard.retryAfterCeiling)
+            #expect(own.wrapsLastError == standard.wrapsLastError && own.maxElapsed == nil)
+            #expect(Retry(configuration: configuration).name == Retry().name)
+        }
+    }
+
+    @Test("nothing given is a breaker's default")
+    func breakerDefaults() throws {
+        for configuration in [try CircuitBreakerConfiguration(), try decoded("{}")] {
+            let (own, standard) = (configuration.circuit, ThreeStateCircuit())
+            #expect(CircuitBreaker(configuration: configuration).description == CircuitBreaker().description)
+            #expect(own.maxProbes == standard.maxProbes && own.closing == standard.closing)
+            #expect(own.probeLease == standard.probeLease && own.excess == standard.excess && own.ramp == standard.ramp)
+            #expect(own.rule as? ConsecutiveFailures == .standard && own.openFor as? ConstantBreak == .standard)
+        }
+    }
+
+    @Test("nothing but a limit given is a bulkhead's default, and a throttle's")
+    func limitDefaults() throws {
+        let bulkhead = Bulkhead(configuration: try decoded(#"{"limit": 3}"#))
+        let other = Bulkhead(limit: 3)
+        #expect(bulkhead.status == other.status && bulkhead.order == other.order && bulkhead.name == other.name)
+        #expect(bulkhead.maxWait == other.maxWait && bulkhead.predictsWait == other.predictsWait)
+        let throttle = Throttle(configuration: try decoded(#"{"limit": {"kind": "unlimited"}}"#))
+        #expect(throttle.settings == Throttle(limit: .unlimited).settings && throttle.name == "throttle")
+        let holding = Throttle(configuration: try ThrottleConfiguration(limit: .perSecond(3), holdOnThrottled: true))
+        #expect(holding.settings == Throttle(limit: .perSecond(3), holdOnThrottled: true).settings)
+        #expect(holding.canBeReconfigured(like: Throttle(limit: .perSecond(3), holdOnThrottled: true)))
+    }
+
+    // MARK: What is given
+
+    @Test("a retry as a file says it")
+    func retry() throws {
+        let configuration: RetryConfiguration = try decoded(
+            """
+            {"maxRetries": 5, "maxElapsedSeconds": 30, "retryAfterCeilingSeconds": 0.5, "wrapsLastError": true,
+             "backoff": {"kind": "exponential", "baseSeconds": 0.1, "factor": 3, "capSeconds": 2, "jitter": "equal"},
+             "throttledBackoff": {"kind": "sequence", "sequenceSeconds": [1, 2.5], "atEnd": "stop"},
+             "verdicts": ["transient", "uncertain"]}
+            """)
+        let expected = try RetryConfiguration(
+            maxRetries: 5, maxElapsed: .seconds(30),
+            backoff: .exponential(from: .milliseconds(100), factor: 3, cap: .seconds(2), jitter: .equal),
+            throttledBackoff: .sequence([.seconds(1), .milliseconds(2500)], atEnd: .stop),
+            on: [.transient, .uncertain], retryAfterCeiling: .milliseconds(500), wrapsLastError: true)
+        #expect(configuration == expected)
+        let settings = Retry("r", configuration: configuration).settings
+        let literal = Retry(
+            maxRetries: 5, maxElapsed: .seconds(30), backoff: expected.backoff,
+            throttledBackoff: expected.throttledBackoff, on: [.transient, .uncertain]
+        ).settings
+        #expect(settings.description == literal.description)
+        #expect(settings.retryAfterCeiling == 500_000_000 && settings.wrapsLastError)
+    }
+
+    @Test(
+        "a backoff as a file says it",
+        arguments: [
+            (#"{"kind": "constant", "baseSeconds": 2}"#, Backoff.constant(.seconds(2))),
+            (
+                #"{"kind": "constant", "baseSeconds": 2, "jitter": "proportional", "jitterShare": 0.25}"#,
+                .constant(.seconds(2), jitter: .proportional(0.25))
+            ),
+            (#"{"kind": "linear", "baseSeconds": 1}"#, .linear(.seconds(1))),
+            (
+                #"{"kind": "linear", "baseSeconds": 1, "capSeconds": 3, "jitter": "full"}"#,
+                .linear(.seconds(1), cap: .seconds(3), jitter: .full)
+            ),
+            (#"{"kind": "exponential"}"#, .exponential()),
+            (#"{"kind": "exponential", "jitter": "decorrelated"}"#, .exponential(jitter: .decorrelated)),
+            (#"{"kind": "exponential", "jitter": "none"}"#, .exponential(jitter: .none)),
+            (#"{"kind": "sequence", "sequenceSeconds": [3]}"#, .sequence([.seconds(3)])),
+            (
+                #"{"kind": "sequence", "sequenceSeconds": [3], "atEnd": "stop", "jitter": "full"}"#,
+                .sequence([.seconds(3)], atEnd: .stop, jitter: .full)
+            ),
+            (#"{"kind": "constant", "baseSeconds": 1e300}"#, .constant(.nanoseconds(Int64.max))),
+        ])
+    func backoffs(json: String, backoff: Backoff) throws {
+        #expect(try decoded(json) == backoff)
+        #expect(try JSONDecoder().decode(Backoff.self, from: JSONEncoder().encode(backoff)) == backoff)
+    }
+
+    @Test(
+        "a rule as a file says it",
+        arguments: [
+            (#"{"kind": "consecutiveFailures"}"#, ConsecutiveFailures.standard),
+            (#"{"kind": "consecutiveFailures", "limit": 3}"#, ConsecutiveFailures.consecutiveFailures(3)),
+            (
+                #"{"kind": "consecutiveFailures", "limit": 3, "failing": ["throttled"], "healthy": ["success"]}"#,
+                ConsecutiveFailures.consecutiveThrottles(3)
+            ),
+            (#"{"kind": "failureRatio", "ratio": 0.5}"#, FailuresInWindow.failureRatio(0.5)),
+            (
+                #"{"kind": "failureRatio", "ratio": 0.5, "window": {"lengthSeconds": 10}, "minimumCalls": 4}"#,
+                FailuresInWindow.failureRatio(0.5, over: .time(.seconds(10)), minimumCalls: 4)
+            ),
+            (
+                #"{"kind": "failures", "count": 7, "window": {"lengthSeconds": 10, "buckets": 5}, "failing": ["transient"]}"#,
+                FailuresInWindow.failures(7, over: .time(.seconds(10), buckets: 5), failing: .transient)
+            ),
+            (
+                #"{"kind": "slowCalls", "slownessSeconds": 2, "ratio": 0.5}"#,
+                SlowCalls.slowCalls(0.5, longerThan: .seconds(2))
+            ),
+            (
+                #"{"kind": "slowCalls", "slownessSeconds": 2, "count": 5, "window": {"calls": 50}, "minimumCalls": 20}"#,
+                SlowCalls(.count(5), longerThan: .seconds(2), over: .calls(50), minimumCalls: 20)
+            ),
+            (
+                #"{"kind": "anyOf", "rules": [{"kind": "consecutiveFailures"}, {"kind": "failureRatio", "ratio": 1}]}"#,
+                CombinedRule.anyOf(.consecutiveFailures(5), .failureRatio(1))
+            ),
+            (
+                #"{"kind": "allOf", "rules": [{"kind": "consecutiveFailures", "limit": 2}]}"#,
+                CombinedRule.allOf(.consecutiveFailures(2))
+            ),
+        ] as [(String, any TripRule)])
+    func rules(json: String, rule: any TripRule) throws {
+        let configuration: CircuitBreakerConfiguration = try decoded(#"{"tripping": \#(json)}"#)
+        #expect(TripRuleSettings(configuration.rule) == TripRuleSettings(rule) && TripRuleSettings(rule) != nil)
+        #expect("\(configuration.rule)" == "\(rule)")
+        #expect(try decoded(String(decoding: JSONEncoder().encode(configuration), as: UTF8.self)) == configuration)
+    }
+
+    @Test(
+        "a break as a file says it",
+        arguments: [
+            (#"{"kind": "constant", "lengthSeconds": 30}"#, ConstantBreak.constant(.seconds(30))),
+            (#"{"kind": "exponential"}"#, GrowingBreak.exponential()),
+            (
+                #"{"kind": "exponential", "baseSeconds": 5, "maxMultiplier": 4, "capSeconds": 15}"#,
+                GrowingBreak.exponential(from: .seconds(5), maxMultiplier: 4, cap: .seconds(15))
+            ),
+            (#"{"kind": "linear"}"#, GrowingBreak.linear()),
+            (
+                #"{"kind": "linear", "baseSeconds": 5, "capSeconds": 15}"#,
+                GrowingBreak.linear(from: .seconds(5), cap: .seconds(15))
+            ),
+            (#"{"kind": "retryAfter"}"#, RetryAfterBreak.retryAfter()),
+            (
+                #"{"kind": "retryAfter", "otherwise": {"kind": "linear"}, "capSeconds": 60}"#,
+                RetryAfterBreak.retryAfter(otherwise: .linear(), cap: .seconds(60))
+            ),
+            (
+                #"{"kind": "jittered", "break": {"kind": "constant", "lengthSeconds": 30}}"#,
+                ConstantBreak.constant(.seconds(30)).jittered()
+            ),
+            (
+                #"{"kind": "jittered", "break": {"kind": "retryAfter"}, "jitterShare": 0.5}"#,
+                RetryAfterBreak.retryAfter().jittered(by: 0.5)
+            ),
+        ] as [(String, any BreakDuration)])
+    func breaks(json: String, length: any BreakDuration) throws {
+        let configuration: CircuitBreakerConfiguration = try decoded(#"{"openFor": \#(json)}"#)
+        #expect(BreakSettings(configuration.openFor) == BreakSettings(length) && BreakSettings(length) != nil)
+        #expect("\(configuration.openFor)" == "\(length)")
+        #expect(try decoded(String(decoding: JSONEncoder().encode(configuration), as: UTF8.self)) == configuration)
+    }
+
+    @Test("a breaker as a file says it")
+    func breaker() throws {
+        let configuration: CircuitBreakerConfiguration = try decoded(
+            """
+            {"probes": 2, "closing": {"successes": 3, "probes": 5}, "probeLeaseSeconds": 10, "excessWaitsSeconds": 0.5,
+             "rampSeconds": 20, "openFor": {"kind": "constant", "lengthSeconds": 30}}
+            """)
+        let expected = try CircuitBreakerConfiguration(
+            openFor: .seconds(30), probes: 2, closing: .successes(3, of: 5), probeLease: .seconds(10),
+            excess: .waits(upTo: .milliseconds(500)), ramp: .seconds(20))
+        #expect(configuration == expected)
+        let literal = ThreeStateCircuit(
+            openFor: .seconds(30), probes: 2, closing: .successes(3, of: 5), probeLease: .seconds(10),
+            excess: .waits(upTo: .milliseconds(500)), ramp: .seconds(20))
+        #expect(configuration.circuit.description == literal.description)
+        #expect(configuration.circuit.ramp == literal.ramp && configuration.circuit.probeLease == literal.probeLease)
+        #expect(try decoded(String(decoding: JSONEncoder().encode(configuration), as: UTF8.self)) == configuration)
+        #expect(try decoded(#"{"successes": 2}"#) == ProbeRule.successes(2))
+    }
+
+    @Test("a bulkhead, a throttle and timeouts as files say them, and back")
+    func others() throws {
+        let bulkhead: BulkheadConfiguration = try decoded(
+            #"{"limit": 4, "queue": 9, "order": "byPriority", "maxWaitSeconds": 2, "predictsWait": false}"#)
+        #expect(
+            try bulkhead
+                == BulkheadConfiguration(
+                    limit: 4, queue: 9, order: .byPriority, maxWait: .seconds(2), predictsWait: false))
+        let made = Bulkhead(configuration: bulkhead)
+        #expect(made.status.limit == 4 && made.status.queueLimit == 9 && made.order == .byPriority)
+        #expect(made.maxWait == .seconds(2) && !made.predictsWait)
+        #expect(try JSONDecoder().decode(BulkheadConfiguration.self, from: JSONEncoder().encode(bulkhead)) == bulkhead)
+
+        let throttle: ThrottleConfiguration = try decoded(
+            """
+            {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 60, "burst": 3}, "maxWaitSeconds": 5,
+             "maxWaiting": 7, "holdOnThrottled": true, "holdBackoff": {"kind": "constant", "baseSeconds": 2},
+             "maxHoldSeconds": 100, "rampSeconds": 8}
+            """)
+        let literal = Throttle(
+            limit: .perMinute(10, burst: 3), maxWait: .seconds(5), maxWaiting: 7, holdOnThrottled: true,
+            holdBackoff: .constant(.seconds(2)), maxHold: .seconds(100), ramp: .seconds(8))
+        #expect(Throttle(configuration: throttle).settings == literal.settings)
+        #expect(Throttle(configuration: throttle).canBeReconfigured(like: literal))
+        #expect(Throttle(configuration: throttle).description == literal.description)
+        #expect(try JSONDecoder().decode(ThrottleConfiguration.self, from: JSONEncoder().encode(throttle)) == throttle)
+
+        let timeout: TimeoutConfiguration = try decoded(#"{"limitSeconds": 0.25}"#)
+        #expect(Timeout(configuration: timeout).limit == .milliseconds(250))
+        #expect(AbandoningTimeout(configuration: timeout).limit == .milliseconds(250))
+        #expect(try JSONDecoder().decode(TimeoutConfiguration.self, from: JSONEncoder().encode(timeout)) == timeout)
+    }
+
+    @Test(
+        "a limit as a file says it, and back",
+        arguments: [
+            (#"{"kind": "unlimited"}"#, ThrottleLimit.unlimited),
+            (#"{"kind": "rate", "calls": 5, "periodSeconds": 1}"#, .perSecond(5)),
+            (#"{"kind": "slidingWindow", "calls": 5, "periodSeconds": 60}"#, .slidingWindow(5, per: .seconds(60))),
+            (#"{"kind": "fixedWindow", "calls": 5, "periodSeconds": 60}"#, .fixedWindow(5, per: .seconds(60))),
+        ])
+    func limits(json: String, limit: ThrottleLimit) throws {
+        #expect(try decoded(json) == limit)
+        #expect(try JSONDecoder().decode(ThrottleLimit.self, from: JSONEncoder().encode(limit)) == limit)
+    }
+
+    @Test("what is code, or an instant of this process, can't be written")
+    func notWritten() {
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(Backoff.custom { _, _ in .zero }) }
+        #expect(throws: EncodingError.self) {
+            try JSONEncoder().encode(ThrottleLimit.fixedWindow(1, per: .seconds(1), from: .distantPast))
+        }
+    }
+
+    // MARK: What is invalid
+
+    @Test(
+        "what is invalid is thrown with its path, value and range",
+        arguments: [
+            (#"{"retry": {"maxRetries": -1}}"#, ["Retry: all.retry.maxRetries is -1, and must not be negative"]),
+            (
+                #"{"retry": {"maxElapsedSeconds": -1, "retryAfterCeilingSeconds": -2}}"#,
+                [
+                    "Retry: all.retry.maxElapsedSeconds is -1 s, and must not be negative",
+                    "Retry: all.retry.retryAfterCeilingSeconds is -2 s, and must not be negative",
+                ]
+            ),
+            (
+                #"{"retry": {"backoff": {"kind": "exponentail"}}}"#,
+                [
+                    #"Backoff: all.retry.backoff.kind is "exponentail", and must be one of constant, linear, exponential, sequence"#
+                ]
+            ),
+            (
+                #"{"retry": {"backoff": {}}}"#, ["Backoff: all.retry.backoff.kind is missing, and must be given"]
+            ),
+            (
+                #"{"retry": {"backoff": {"kind": "exponential", "baseSeconds": -3, "factor": 0.5}}}"#,
+                [
+                    "Backoff: all.retry.backoff.factor is 0.5, and must be finite and at least 1",
+                    "Backoff: all.retry.backoff.baseSeconds is -3 s, and must not be negative",
+                ]
+            ),
+            (
+                #"{"retry": {"backoff": {"kind": "constant", "baseSeconds": -3}}}"#,
+                ["Backoff: all.retry.backoff.baseSeconds is -3 s, and must not be negative"]
+            ),
+            (
+                #"{"retry": {"backoff": {"kind": "constant", "baseSeconds": 3, "factor": 2}}}"#,
+                ["Backoff: all.retry.backoff.factor is given, and is no setting: there are kind, jitter, baseSeconds"]
+            ),
+            (
+                #"{"retry": {"backoff": {"kind": "exponential", "jitter": "proportional", "jitterShare": 2}}}"#,
+                ["Backoff: all.retry.backoff.jitterShare is 2.0, and must lie in 0...1"]
+            ),
+            (
+                #"{"retry": {"verdicts": ["transient", "broken"]}}"#,
+                [
+                    #"VerdictSet: all.retry.verdicts is "broken", and must be one of success, transient, uncertain, throttled, permanent, rejected, cancelled"#
+                ]
+            ),
+            (
+                #"{"retry": {"verdicts": ["success"]}}"#,
+                ["Retry: all.retry.verdicts is success, and must have neither success nor cancelled among them"]
+            ),
+            (
+                #"{"timeout": {"limitSeconds": 0}}"#,
+                ["Timeout: all.timeout.limitSeconds is 0 s, and must be above zero"]
+            ),
+            (
+                #"{"timeout": {"limit": 5}}"#,
+                [
+                    "Timeout: all.timeout.limitSeconds is missing, and must be given",
+                    "Timeout: all.timeout.limit is given, and is no setting: there are limitSeconds",
+                ]
+            ),
+            (
+                #"{"bulkhead": {"limit": 0, "queue": -1}}"#,
+                [
+                    "Bulkhead: all.bulkhead.limit is 0, and must be at least 1",
+                    "Bulkhead: all.bulkhead.queue is -1, and must not be negative",
+                ]
+            ),
+            (#"{"bulkhead": {"queue": 3}}"#, ["Bulkhead: all.bulkhead.limit is missing, and must be given"]),
+            (
+                #"{"bulkhead": {"limit": 1, "order": "random"}}"#,
+                [
+                    #"Bulkhead: all.bulkhead.order is "random", and must be one of firstInFirstOut, lastInFirstOut, byPriority"#
+                ]
+            ),
+            (
+                #"{"throttle": {"limit": {"kind": "rate", "calls": 0, "periodSeconds": 0, "burst": 0}}}"#,
+                [
+                    "ThrottleRate: all.throttle.limit.calls is 0, and must be at least 1",
+                    "ThrottleRate: all.throttle.limit.periodSeconds is 0 s, and must be above zero",
+                    "Throttle: all.throttle.limit.burst is 0, and must be at least 1",
+                ]
+            ),
+            (
+                #"{"throttle": {"limit": {"kind": "unlimited"}, "maxHoldSeconds": -1, "rampSeconds": -1}}"#,
+                [
+                    "Throttle: all.throttle.maxHoldSeconds is -1 s, and must not be negative",
+                    "Throttle: all.throttle.rampSeconds is -1 s, and must not be negative",
+                ]
+            ),
+            (
+                #"{"breaker": {"tripping": {"kind": "anyOf", "rules": [{"kind": "failureRatio", "ratio": 2}]}}}"#,
+                [
+                    "FailuresInWindow: all.breaker.tripping.rules.0.ratio is 2.0, and must be above 0 and at most 1"
+                ]
+            ),
+            (
+                #"{"breaker": {"tripping": {"kind": "allOf", "rules": []}}}"#,
+                ["CombinedRule: all.breaker.tripping.rules is [], and must have at least one rule"]
+            ),
+            (
+                #"{"breaker": {"tripping": {"kind": "failures", "count": 5, "window": {"calls": 2}}}}"#,
+                [
+                    "FailuresInWindow: all.breaker.tripping.count is 5, and must be at most 2, the calls of the window",
+                    "FailuresInWindow: all.breaker.tripping.minimumCalls is 5, and must be at most 2, the calls of the window",
+                ]
+            ),
+            (
+                #"{"breaker": {"openFor": {"kind": "constant", "lengthSeconds": -1}}}"#,
+                ["BreakDuration: all.breaker.openFor.lengthSeconds is -1 s, and must not be negative"]
+            ),
+            (
+                #"{"breaker": {"probes": 2}}"#, ["ThreeStateCircuit: all.breaker.probes is 2, and must lie in 1...1"]
+            ),
+            (
+                #"{"breaker": {"excessWaitsSeconds": 0}}"#,
+                ["ThreeStateCircuit: all.breaker.excessWaitsSeconds is 0 s, and must be above zero"]
+            ),
+            (
+                #"{"breaker": {"closing": {"successes": 3, "probes": 2}}}"#,
+                ["ProbeRule: all.breaker.closing.successes is 3, and must lie in 1...2"]
+            ),
+            (
+                #"{"breaker": {"openFro": {}}}"#,
+                [
+                    "CircuitBreaker: all.breaker.openFro is given, and is no setting: there are tripping, openFor, closing, probes, probeLeaseSeconds, excessWaitsSeconds, rampSeconds"
+                ]
+            ),
+        ])
+    func invalid(json: String, texts: [String]) {
+        struct All: Decodable {
+            var retry: RetryConfiguration?
+            var timeout: TimeoutConfiguration?
+            var bulkhead: BulkheadConfiguration?
+            var throttle: ThrottleConfiguration?
+            var breaker: CircuitBreakerConfiguration?
+        }
+        let found = problems { _ = try decoded(#"{"all": \#(json)}"#, as: [String: All].self) }
+        #expect(Set(found) == Set(texts) && found.count == texts.count, "\(found)")
+    }
+
+    @Test("without a path around it a setting has its name")
+    func root() {
+        #expect(
+            problems { _ = try decoded(#"{"limit": 0, "quue": 1}"#, as: BulkheadConfiguration.self) } == [
+                "Bulkhead: quue is given, and is no setting: there are limit, queue, order, predictsWait, maxWaitSeconds",
+                "Bulkhead: limit is 0, and must be at least 1",
+            ])
+        #expect(
+            problems {
+                _ = try decoded(#"{"maxRetries": 1, "backoff": {"kind": "linear"}}"#, as: RetryConfiguration.self)
+            }
+                == ["Backoff: backoff.baseSeconds is missing, and must be given"])
+    }
+
+    @Test("a value of another type says where it is")
+    func otherType() throws {
+        do {
+            _ = try decoded(#"{"a": {"maxRetries": "three"}}"#, as: [String: RetryConfiguration].self)
+            Issue.record("it was read")
+        } catch DecodingError.typeMismatch(_, let context) {
+            #expect(context.codingPath.map(\.stringValue) == ["a", "maxRetries"])
+        }
+    }
+
+    @Test("settings in source code that are invalid are thrown, those of their parts, too")
+    func thrown() {
+        #expect(
+            problems {
+                _ = try RetryConfiguration(maxRetries: -1, backoff: .constant(.seconds(-1)), on: .cancelled)
+            } == [
+                "Backoff: base is -1 s, and must not be negative", "Retry: maxRetries is -1, and must not be negative",
+                "Retry: verdicts is cancelled, and must have neither success nor cancelled among them",
+            ])
+        #expect(
+            problems { _ = try CircuitBreakerConfiguration(tripping: .consecutiveFailures(0), closing: .successes(0)) }
+                == [
+                    "ConsecutiveFailures: limit is 0, and must be at least 1",
+                    "ProbeRule: successes is 0, and must be at least 1",
+                ])
+        #expect(
+            problems { _ = try ThrottleConfiguration(limit: .perSecond(0), holdBackoff: .custom { _, _ in .zero }) }
+                == [
+                    "ThrottleRate: calls is 0, and must be at least 1",
+                    "Throttle: holdBackoff is custom up to 20 s, and must not be custom, since it is asked under the throttle's lock",
+                ])
+        #expect(problems { _ = try TimeoutConfiguration(limit: .zero) }.count == 1)
+        #expect(problems { _ = try BulkheadConfiguration(limit: 1, maxWait: .seconds(-1)) }.count == 1)
+    }
+
+    @Test("a rule or a break of another module is no setting")
+    func foreign() {
+        #expect(
+            problems { _ = try CircuitBreakerConfiguration(tripping: OwnRule(), openFor: OwnBreak()) } == [
+                "CircuitBreaker: tripping is own rule, and must be a rule of this package",
+                "CircuitBreaker: openFor is own break, and must be a break of this package",
+            ])
+        #expect(
+            problems {
+                _ = try CircuitBreakerConfiguration(
+                    tripping: .anyOf(OwnRule()), openFor: .retryAfter(otherwise: OwnBreak().jittered()))
+            }.count == 2)
+    }
+
+    @Test("a configuration made within a check that failed before is its own")
+    func withinCheck() {
+        #expect(
+            problems {
+                try PolicySettings.checked {
+                    _ = Bulkhead(limit: 0)
+                    #expect(throws: Never.self) { try RetryConfiguration(maxRetries: 2) }
+                }
+            } == ["Bulkhead: limit is 0, and must be at least 1"])
+    }
+}
+
+private struct OwnRule: TripRule {
+    func evidence(of end: CallEnd) -> TripEvidence { .none }
+    mutating func ended(_ end: CallEnd) {}
+    func isMet(at now: MonotonicInstant) -> Bool { false }
+    mutating func reset() {}
+    func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+    var description: String { "own rule" }
+}
+
+private struct OwnBreak: BreakDuration {
+    func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { .zero }
+    var description: String { "own break" }
+}

@@ -1,0 +1,4 @@
+import Foundation
+import Resilience
+
+let file = Data("{}".utf8)
