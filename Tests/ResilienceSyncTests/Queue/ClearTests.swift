@@ -24,6 +24,17 @@ import Testing
         #expect(fixture.server.ids == ["a1"])
     }
 
+    @Test("clearing forgets how long pauses have grown (B9)")
+    func growth() async throws {
+        let queue = fixture.queue()
+        fixture.server.enqueue(.refused(.throttled), .refused(.throttled))
+        for id in ["a1", "b1"] {
+            try await queue.enqueue(Mutation(id))
+            #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(1)))
+            try await queue.clear()
+        }
+    }
+
     @Test("clearing an empty queue returns 0, and keeps what was set aside (B9)")
     func empty() async throws {
         fixture.server.enqueue(.refused(.gone))

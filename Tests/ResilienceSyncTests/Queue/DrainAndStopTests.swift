@@ -139,6 +139,21 @@ import Testing
         await #expect(throws: SyncQueueError.stopped) { try await drain.value }
     }
 
+    @Test("whoever drains a queue that rests is let go of when it is stopped")
+    func resting() throws {
+        let (fixture, queue) = (fixture, fixture.queue())
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
+        try fixture.clock.run {
+            try await queue.enqueue(Mutation("a1"))
+            let drain = Task { try await queue.drain() }
+            await fixture.clock.runUntilIdle()
+            await queue.stop()
+            await fixture.clock.runUntilIdle()
+            await #expect(throws: SyncQueueError.stopped) { try await drain.value }
+            #expect(queue.state.withLock { $0.watchers.isEmpty })
+        }
+    }
+
     @Test("what is enqueued after the stop waits for the next start")
     func enqueueAfterwards() async throws {
         let store = MemoryStore()
