@@ -20,43 +20,40 @@ extension Backoff: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "Backoff", by: CodingKeys.self) { reader in
-            let kind: Kind = try reader.require(try reader.choice(.kind), .kind)
-            let jitter = try Self.jitter(&reader)
+            let kind: Kind = try reader.require(reader.choice(.kind), .kind)
+            let jitter = Self.jitter(&reader)
             switch kind {
             case .constant:
-                let delay = try reader.require(try reader.duration(.base), .base)
+                let delay = reader.require(reader.duration(.base), .base, else: .zero)
                 return .constant(delay, jitter: jitter ?? Backoff.none.jitter)
             case .linear:
-                let step = try reader.require(try reader.duration(.base), .base)
+                let step = reader.require(reader.duration(.base), .base, else: .zero)
                 let standard = Backoff.linear(.zero)
                 return .linear(
-                    step, cap: try reader.duration(.cap) ?? .nanoseconds(standard.cap),
-                    jitter: jitter ?? standard.jitter)
+                    step, cap: reader.duration(.cap) ?? .nanoseconds(standard.cap), jitter: jitter ?? standard.jitter)
             case .exponential:
                 let standard = Backoff.exponential()
                 guard case .exponential(let factor) = standard.growth else { return standard }
                 return .exponential(
-                    from: try reader.duration(.base) ?? .nanoseconds(standard.base),
-                    factor: try reader.value(.factor) ?? factor,
-                    cap: try reader.duration(.cap) ?? .nanoseconds(standard.cap), jitter: jitter ?? standard.jitter)
+                    from: reader.duration(.base) ?? .nanoseconds(standard.base),
+                    factor: reader.value(.factor) ?? factor,
+                    cap: reader.duration(.cap) ?? .nanoseconds(standard.cap), jitter: jitter ?? standard.jitter)
             case .sequence:
-                let seconds: [Double] = try reader.require(try reader.value(.sequence), .sequence)
-                let end: SequenceEnd? = try reader.choice(.atEnd)
-                return .sequence(
-                    seconds.map(Duration.init(readSeconds:)), atEnd: end ?? .repeatLast,
-                    jitter: jitter ?? Backoff.none.jitter)
+                let delays = reader.require(reader.durations(.sequence), .sequence, else: [.zero])
+                let end: SequenceEnd? = reader.choice(.atEnd)
+                return .sequence(delays, atEnd: end ?? .repeatLast, jitter: jitter ?? Backoff.none.jitter)
             }
         }
     }
 
-    private static func jitter(_ reader: inout SettingsReader<CodingKeys>) throws -> Jitter? {
-        let kind: JitterKind? = try reader.choice(.jitter)
+    private static func jitter(_ reader: inout SettingsReader<CodingKeys>) -> Jitter? {
+        let kind: JitterKind? = reader.choice(.jitter)
         return switch kind {
         case .some(.none): Jitter.none
         case .full: .full
         case .equal: .equal
         case .decorrelated: .decorrelated
-        case .proportional: .proportional(try reader.require(try reader.value(.jitterShare), .jitterShare))
+        case .proportional: .proportional(reader.require(reader.value(.jitterShare), .jitterShare, else: 0))
         case nil: nil
         }
     }

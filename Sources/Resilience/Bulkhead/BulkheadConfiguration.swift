@@ -39,7 +39,7 @@ public struct BulkheadConfiguration: Sendable, Hashable {
         self.limit = bulkhead.status.limit
         self.queue = bulkhead.status.queueLimit
         self.order = bulkhead.order
-        self.maxWait = maxWait
+        self.maxWait = maxWait?.inNanoseconds
         self.predictsWait = bulkhead.predictsWait
     }
 }
@@ -53,9 +53,9 @@ extension BulkheadConfiguration: Codable {
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "Bulkhead", by: CodingKeys.self) { reader in
             try BulkheadConfiguration(
-                limit: try reader.require(try reader.value(.limit), .limit), queue: try reader.value(.queue),
-                order: try reader.choice(.order), maxWait: try reader.duration(.maxWait),
-                predictsWait: try reader.value(.predictsWait))
+                limit: reader.require(reader.value(.limit), .limit, else: 1), queue: reader.value(.queue),
+                order: reader.choice(.order), maxWait: reader.duration(.maxWait),
+                predictsWait: reader.value(.predictsWait))
         }
     }
 }

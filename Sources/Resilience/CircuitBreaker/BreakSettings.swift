@@ -8,11 +8,13 @@ indirect enum BreakSettings: Sendable, Hashable {
     /// - Returns: nil if it is a break of another module.
     init?(_ length: any BreakDuration) {
         switch length {
-        case let length as ConstantBreak: self = .constant(length)
-        case let length as GrowingBreak: self = .growing(length)
+        case let length as ConstantBreak: self = .constant(ConstantBreak(length: length.length.inNanoseconds))
+        case let length as GrowingBreak:
+            self = .growing(
+                GrowingBreak(base: length.base.inNanoseconds, growth: length.growth, cap: length.cap.inNanoseconds))
         case let length as RetryAfterBreak:
             guard let otherwise = BreakSettings(length.otherwise) else { return nil }
-            self = .retryAfter(otherwise: otherwise, cap: length.cap)
+            self = .retryAfter(otherwise: otherwise, cap: length.cap.inNanoseconds)
         case let length as JitteredBreak:
             guard let plain = BreakSettings(length.length) else { return nil }
             self = .jittered(plain, share: length.share)
@@ -45,37 +47,37 @@ extension BreakSettings: Codable {
 
     init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "BreakDuration", by: CodingKeys.self) { reader in
-            let kind: Kind = try reader.require(try reader.choice(.kind), .kind)
+            let kind: Kind = try reader.require(reader.choice(.kind), .kind)
             switch kind {
             case .constant:
-                return .constant(.constant(try reader.require(try reader.duration(.length), .length)))
+                return .constant(.constant(reader.require(reader.duration(.length), .length, else: .zero)))
             case .exponential:
                 let standard = GrowingBreak.exponential()
                 guard case .exponential(let maxMultiplier) = standard.growth else { return .growing(standard) }
                 return .growing(
                     .exponential(
-                        from: try reader.duration(.base) ?? standard.base,
-                        maxMultiplier: try reader.value(.maxMultiplier) ?? maxMultiplier,
-                        cap: try reader.duration(.cap) ?? standard.cap))
+                        from: reader.duration(.base) ?? standard.base,
+                        maxMultiplier: reader.value(.maxMultiplier) ?? maxMultiplier,
+                        cap: reader.duration(.cap) ?? standard.cap))
             case .linear:
                 let standard = GrowingBreak.linear()
                 return .growing(
                     .linear(
-                        from: try reader.duration(.base) ?? standard.base,
-                        cap: try reader.duration(.cap) ?? standard.cap))
+                        from: reader.duration(.base) ?? standard.base,
+                        cap: reader.duration(.cap) ?? standard.cap))
             case .retryAfter:
                 let standard = RetryAfterBreak.retryAfter()
                 let otherwise: any BreakDuration =
-                    try reader.value(.otherwise, as: BreakSettings.self)?.duration ?? standard.otherwise
-                let cap = try reader.duration(.cap) ?? standard.cap
+                    reader.value(.otherwise, as: BreakSettings.self)?.duration ?? standard.otherwise
+                let cap = reader.duration(.cap) ?? standard.cap
                 func made(_ otherwise: some BreakDuration) -> RetryAfterBreak {
                     .retryAfter(otherwise: otherwise, cap: cap)
                 }
                 // Never nil: what is in it is of this package.
                 return BreakSettings(made(otherwise))!
             case .jittered:
-                let plain: BreakSettings = try reader.require(try reader.value(.plain), .plain)
-                let share: Double? = try reader.value(.jitterShare)
+                let plain = reader.require(reader.value(.plain), .plain, else: BreakSettings.constant(.standard))
+                let share: Double? = reader.value(.jitterShare)
                 func made(_ plain: some BreakDuration) -> JitteredBreak {
                     share.map { plain.jittered(by: $0) } ?? plain.jittered()
                 }

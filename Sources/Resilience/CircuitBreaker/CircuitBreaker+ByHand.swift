@@ -23,7 +23,7 @@ extension CircuitBreaker {
         let isNew = change(at: now, afterTime: true) { state in
             let isNew = state.circuit.mode != mode
             _ = state.circuit.set(mode, at: now)
-            state.rejection = nil
+            state.extras?.rejection = nil
             return isNew
         }
         guard isNew else { return }
@@ -62,7 +62,7 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let (isDone, remaining) = change(at: now, afterTime: true) { state in
             let (isDone, _) = state.circuit.trip(for: length, at: now)
-            state.rejection = nil
+            state.extras?.rejection = nil
             return (isDone, state.circuit.status(at: now).timeRemaining)
         }
         guard isDone else { return false }
@@ -86,7 +86,7 @@ extension CircuitBreaker {
         guard SettingChecks.mayChange else { return false }
         let now = ownCore.timeBase.now
         return change(at: now, afterTime: true) { state in
-            state.rejection = nil
+            state.extras?.rejection = nil
             return state.circuit.replace(with: machine, at: now)
         }
     }

@@ -11,15 +11,19 @@ extension CircuitBreaker {
 
     /// Plans the next step that needs no call, if there is one. Called after every change.
     func plan(at now: MonotonicInstant) {
-        let (instant, number) = inner.withLock { state -> (MonotonicInstant?, UInt64) in
-            state.plan.number += 1
-            return (due(state, at: now), state.plan.number)
+        let planned = inner.withLock { state -> (MonotonicInstant?, UInt64)? in
+            // Without them nobody watches, and no alarm is set.
+            guard let extras = healthCheck == nil ? state.extras : state.needExtras() else { return nil }
+            extras.plan.number += 1
+            return (due(state, at: now), extras.plan.number)
         }
+        guard let (instant, number) = planned else { return }
         let alarm = instant.map { ownCore.timeBase.schedule(at: $0) { [weak self] in self?.timeHasCome() } }
         let stale = inner.withLock { state -> TimeBaseAlarm? in
-            guard state.plan.number == number else { return alarm }
-            defer { state.plan.alarm = alarm }
-            return state.plan.alarm
+            let extras = state.needExtras()
+            guard extras.plan.number == number else { return alarm }
+            defer { extras.plan.alarm = alarm }
+            return extras.plan.alarm
         }
         if let stale { ownCore.timeBase.cancel(stale) }
     }
@@ -27,7 +31,7 @@ extension CircuitBreaker {
     /// When the circuit next changes by itself; nil if it does not, or if there is neither a watcher nor a health
     /// check.
     func planned(_ state: State) -> MonotonicInstant? {
-        healthCheck == nil && state.watchers.isEmpty ? nil : state.circuit.changesAt
+        healthCheck == nil && state.extras?.watchers.isEmpty != false ? nil : state.circuit.changesAt
     }
 
     private func due(_ state: State, at now: MonotonicInstant) -> MonotonicInstant? {
@@ -35,7 +39,8 @@ extension CircuitBreaker {
         let now = max(circuit.latest, now)
         if healthCheck != nil {
             // What could have changed until now has changed, by the alarm that asks.
-            guard circuit.mode == .automatic, state.check.number == 0, circuit.machine.wantsProbe(at: now) else {
+            guard circuit.mode == .automatic, state.extras?.check.number ?? 0 == 0, circuit.machine.wantsProbe(at: now)
+            else {
                 return circuit.changesAt.flatMap { now < $0 ? $0 : nil }
             }
             return now

@@ -55,7 +55,7 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let age = Duration.milliseconds(max(0, wallClock.saturatingSubtracting(snapshot.takenAt)))
         let isDone = change(at: now) { state in
-            state.rejection = nil
+            state.extras?.rejection = nil
             return state.circuit.restore(snapshot.memory, snapshot.mode, age: age, at: now)
         }
         guard isDone else { throw UnusableSnapshot(breaker: name) }

@@ -47,7 +47,7 @@ extension CircuitBreaker {
     /// Calls a watcher for every change of state from now on, in order, outside all locks.
     /// - Parameter entry: The registry entry that is watched; several entries may share this breaker.
     func watch(_ id: UInt64, of entry: UInt64 = 0, _ watcher: @escaping @Sendable (CircuitTransition) -> Void) {
-        inner.withLock { $0.watchers.add(WatcherID(stream: id, entry: entry), watcher) }
+        inner.withLock { $0.needExtras().watchers.add(WatcherID(stream: id, entry: entry), watcher) }
         plan()
     }
 
@@ -58,15 +58,15 @@ extension CircuitBreaker {
 
     func unwatch(_ id: UInt64, of entry: UInt64 = 0) {
         // The watcher is released after the lock, since its deinit may be a user's code.
-        _ = inner.withLock { $0.watchers.remove(WatcherID(stream: id, entry: entry)) }
+        _ = inner.withLock { $0.extras?.watchers.remove(WatcherID(stream: id, entry: entry)) }
         plan()
     }
 
     /// Reports pending transitions. Only one thread at a time does so, which keeps them in order.
     func deliverTransitions() {
-        while let (transitions, watchers) = inner.withLock({ $0.watchers.take() }) {
+        while let (transitions, watchers) = inner.withLock({ $0.extras?.watchers.take() }) {
             for transition in transitions { for watcher in watchers { watcher(transition) } }
-            inner.withLock { $0.watchers.isDelivering = false }
+            inner.withLock { $0.extras?.watchers.isDelivering = false }
         }
     }
 

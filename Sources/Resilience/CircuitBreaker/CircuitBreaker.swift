@@ -17,16 +17,55 @@ public final class CircuitBreaker: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
     /// The observers that are told what this breaker does, in whichever pipeline it is.
-    public let observers: PolicyObservers
+    public var observers: PolicyObservers { lazyObservers.load() ?? lazyObservers.storeIfNil(PolicyObservers()) }
+    /// Made when somebody asks for them.
+    private let lazyObservers: AtomicLazyReference<PolicyObservers>
+    /// The observers, if somebody has asked for them: until then there is none.
+    private var knownObservers: PolicyObservers? { lazyObservers.load() }
 
     /// For calls without a pipeline.
     @usableFromInline let ownCore: PipelineCore
-    let healthCheck: CircuitHealthCheck?
+    private let boxedHealthCheck: HealthCheckBox?
+    var healthCheck: CircuitHealthCheck? { boxedHealthCheck?.check }
     let inner: Locked<State>
     private let freePass: FreePass
 
+    /// A reference, since few breakers have a check.
+    private final class HealthCheckBox: Sendable {
+        let check: CircuitHealthCheck
+
+        init(_ check: CircuitHealthCheck) { self.check = check }
+    }
+
     struct State {
         var circuit: Circuit
+        /// nil until it is needed.
+        private(set) var extras: Extras?
+
+        init(circuit: Circuit) { self.circuit = circuit }
+
+        /// The extras, made now if there are none.
+        mutating func needExtras() -> Extras {
+            if let extras { return extras }
+            let made = Extras()
+            extras = made
+            return made
+        }
+
+        /// - Returns: Whether the state has changed.
+        mutating func noteChange(from before: CircuitState) -> Bool {
+            let after = circuit.state
+            guard after != before else { return false }
+            extras?.rejection = nil
+            // `since` is unknown after a restore.
+            extras?.watchers.note(CircuitTransition(from: before, to: after, time: circuit.since ?? circuit.latest))
+            return true
+        }
+    }
+
+    /// What a breaker that is neither open nor watched does without. Sendable, because it is read and changed under the
+    /// breaker's lock alone.
+    final class Extras: @unchecked Sendable {
         /// Calls that wait for the probes to end.
         var line = TicketLine<PolicyWaiter>()
         var watchers = Watchers()
@@ -34,16 +73,6 @@ public final class CircuitBreaker: StatusReporting {
         var check = Check()
         /// The last rejection, made once for all callers that it holds for. Removed when anything changes.
         var rejection: StandingRejection?
-
-        /// - Returns: Whether the state has changed.
-        mutating func noteChange(from before: CircuitState) -> Bool {
-            let after = circuit.state
-            guard after != before else { return false }
-            rejection = nil
-            // `since` is unknown after a restore.
-            watchers.note(CircuitTransition(from: before, to: after, time: circuit.since ?? circuit.latest))
-            return true
-        }
     }
 
     struct StandingRejection {
@@ -58,19 +87,20 @@ public final class CircuitBreaker: StatusReporting {
     ///   - machine: Decides what open and recovery mean.
     ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
     ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does.
+    ///   - observers: The observers that are told what this breaker does; nil for none at first.
     public init(
         _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: CircuitHealthCheck? = nil,
-        timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.name = name
-        self.observers = observers
-        self.healthCheck = healthCheck
+        lazyObservers = AtomicLazyReference()
+        boxedHealthCheck = healthCheck.map(HealthCheckBox.init)
         ownCore = .bare(on: timeBase)
         let circuit = Circuit(machine, checksHealth: healthCheck != nil)
         freePass = FreePass()
         freePass.update(circuit.generation, needs: circuit.needs, tallyEnds: circuit.tallyEnds)
         inner = Locked(State(circuit: circuit))
+        if let observers { _ = lazyObservers.storeIfNil(observers) }
     }
 
     /// Creates a breaker with three states; see ``ThreeStateCircuit``.
@@ -80,11 +110,11 @@ public final class CircuitBreaker: StatusReporting {
     ///   - openFor: How long it stays open; by default 60 s.
     ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
     ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does.
+    ///   - observers: The observers that are told what this breaker does; nil for none at first.
     public convenience init(
         _ name: String = "breaker", tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard, healthCheck: CircuitHealthCheck? = nil,
-        timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.init(
             name, circuit: ThreeStateCircuit(tripping: rule, openFor: openFor), healthCheck: healthCheck,
@@ -132,7 +162,7 @@ public final class CircuitBreaker: StatusReporting {
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation
-        guard generation != 0, !call.isObserved(by: observers) else {
+        guard generation != 0, !call.isObserved(by: knownObservers) else {
             return enterLocked(&call, &slot)
         }
         slot = CircuitBreakerSlot.admitted(generation: generation).slot
@@ -141,24 +171,24 @@ public final class CircuitBreaker: StatusReporting {
 
     @inline(never) private func enterLocked(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (now, deadline) = (call.now, call.deadline)
-        if !call.isObserved(by: observers), let error = standingRejection(at: now) {
+        if !call.isObserved(by: knownObservers), let error = standingRejection(at: now) {
             slot = PolicySlot()
             return .reject(error)
         }
-        let isObserved = call.isObserved(by: observers)
+        let isObserved = call.isObserved(by: knownObservers)
         let own = CircuitBreakerSlot(slot)
         let answer = change(at: now) { state -> Answer in
             var patience = Circuit.Patience(deadline: deadline)
             if case .parked(let ticket, let latest) = own {
-                state.line.leave(ticket)
+                state.extras?.line.leave(ticket)
                 patience.latest = latest
             }
-            patience.waiting = state.line.count
+            patience.waiting = state.extras?.line.count ?? 0
             let admission = state.circuit.admit(at: now, patience)
             var parked: (ticket: UInt64, waiter: PolicyWaiter)?
             if case .wait = admission {
                 let waiter = PolicyWaiter()
-                parked = (state.line.join(waiter), waiter)
+                parked = (state.needExtras().line.join(waiter), waiter)
             }
             return Answer(
                 admission: admission, error: rejection(of: admission, at: now, &state), parked: parked,
@@ -169,14 +199,14 @@ public final class CircuitBreaker: StatusReporting {
             slot = CircuitBreakerSlot.admitted(generation: generation, ticket: ticket, began: began).slot
             guard let status = answer.status else { return .proceed }
             tell(transition, status, &call)
-            if wouldOpen { call.emit(Event.wouldOpen, from: name, to: observers) }
-            call.emit(Event.allowed(status.state), from: name, to: observers)
+            if wouldOpen { call.emit(Event.wouldOpen, from: name, to: knownObservers) }
+            call.emit(Event.allowed(status.state), from: name, to: knownObservers)
             return .proceed
         case .reject(let retryAfter, let transition):
             slot = PolicySlot()
             if let status = answer.status {
                 tell(transition, status, &call)
-                call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: observers)
+                call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: knownObservers)
             }
             // Never nil for a rejection.
             return .reject(answer.error!)
@@ -184,7 +214,7 @@ public final class CircuitBreaker: StatusReporting {
             // Never nil for a call that waits.
             let (ticket, waiter) = answer.parked!
             slot = CircuitBreakerSlot.parked(ticket: ticket, latest: latest).slot
-            call.emit(Event.waiting, from: name, to: observers)
+            call.emit(Event.waiting, from: name, to: knownObservers)
             return .park(waiter, until: min(latest, leaseEnds))
         }
     }
@@ -200,7 +230,8 @@ public final class CircuitBreaker: StatusReporting {
     /// The last rejection, if the circuit has been open ever since and still is.
     private func standingRejection(at now: MonotonicInstant) -> (any Error)? {
         inner.withLock { state in
-            guard let rejection = state.rejection, rejection.reason == .open, let until = rejection.until, now < until
+            guard let rejection = state.extras?.rejection, rejection.reason == .open, let until = rejection.until,
+                now < until
             else {
                 return nil
             }
@@ -217,9 +248,9 @@ public final class CircuitBreaker: StatusReporting {
         let until = retryAfter.map { max(now, state.circuit.latest) + $0 }
         let reason: CircuitOpen.Reason =
             state.circuit.mode == .isolated ? .isolated : state.circuit.state == .open ? .open : .probing
-        if let last = state.rejection, last.until == until, last.reason == reason { return last.error }
+        if let last = state.extras?.rejection, last.until == until, last.reason == reason { return last.error }
         let error = CircuitOpen(breaker: name, reason: reason, until: until, on: ownCore.timeBase)
-        state.rejection = StandingRejection(until: until, reason: reason, error: error)
+        state.needExtras().rejection = StandingRejection(until: until, reason: reason, error: error)
         return error
     }
 
@@ -234,12 +265,12 @@ public final class CircuitBreaker: StatusReporting {
     @inline(never) private func record(_ verdict: Verdict, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
         let own = CircuitBreakerSlot(slot)
         guard case .admitted(let generation, let ticket, let began) = own else {
-            if case .parked(let ticket, _) = own { _ = inner.withLock { $0.line.leave(ticket) } }
+            if case .parked(let ticket, _) = own { inner.withLock { _ = $0.extras?.line.leave(ticket) } }
             slot = PolicySlot()
             return
         }
         let now = call.now
-        let isObserved = call.isObserved(by: observers)
+        let isObserved = call.isObserved(by: knownObservers)
         let (recording, status) = change(at: now) { state in
             let recording = state.circuit.record(
                 verdict, generation: generation, ticket: ticket, began: began, at: now)
@@ -250,14 +281,14 @@ public final class CircuitBreaker: StatusReporting {
         switch recording {
         case .late(let transition):
             tell(transition, status, &call)
-            call.emit(Event.late(verdict), from: name, to: observers)
+            call.emit(Event.late(verdict), from: name, to: knownObservers)
         case .recorded(let failure, let transition):
             if failure {
-                call.emit(Event.failure(status.failureCount, of: status.failureLimit), from: name, to: observers)
+                call.emit(Event.failure(status.failureCount, of: status.failureLimit), from: name, to: knownObservers)
             }
             tell(transition, status, &call)
         case .wouldOpen:
-            call.emit(Event.wouldOpen, from: name, to: observers)
+            call.emit(Event.wouldOpen, from: name, to: knownObservers)
         }
     }
 
@@ -300,18 +331,18 @@ public final class CircuitBreaker: StatusReporting {
 
     /// Lets the calls that wait for probes ask again.
     func resumeParked() {
-        let waiters = inner.withLock { $0.line.leaveAll() }
+        let waiters = inner.withLock { $0.extras?.line.leaveAll() ?? [] }
         for waiter in waiters { waiter.resume() }
     }
 
     private func tell(_ transition: Circuit.Transition?, _ status: CircuitBreakerStatus, _ call: inout PolicyCall) {
         guard let transition else { return }
-        call.emit(Event(transition, status), from: name, to: observers)
+        call.emit(Event(transition, status), from: name, to: knownObservers)
     }
 
     /// Tells the breaker's own observers what happened without a call.
     func tell(_ event: @autoclosure () -> Event) {
-        observers.send(event(), from: name, at: ownCore.timeBase.now)
+        knownObservers?.send(event(), from: name, at: ownCore.timeBase.now)
     }
 
     /// The state and the counts that a call would find now.

@@ -59,6 +59,28 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
         }
     }
 
+    /// Creates a configuration with rules and breaks of types that are not known when it is compiled, such as those of
+    /// another configuration.
+    /// - Parameters:
+    ///   - rule: Decides when to open; a rule of this package.
+    ///   - openFor: How long the circuit stays open; a break of this package.
+    ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
+    ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
+    ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
+    ///   - excess: What happens to calls beyond the probes.
+    ///   - ramp: How long, after good probes, only a growing share of the calls is let in; 0 or more.
+    /// - Throws: ``InvalidSettings``, with everything that is invalid.
+    @_disfavoredOverload public init(
+        tripping rule: any TripRule, openFor: any BreakDuration, probes: Int? = nil,
+        closing: @autoclosure () -> ProbeRule? = nil, probeLease: Duration? = nil,
+        excess: ThreeStateCircuit.Excess? = nil, ramp: Duration? = nil
+    ) throws(InvalidSettings) {
+        self = try PolicySettings.valid {
+            CircuitBreakerConfiguration(
+                valid: rule, openFor, probes, closing(), probeLease: probeLease, excess, ramp: ramp)
+        }
+    }
+
     /// nil is the default.
     private init(
         valid rule: some TripRule, _ openFor: some BreakDuration, _ probes: Int?, _ closing: ProbeRule?,
@@ -67,7 +89,7 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
         let checks = SettingChecks("CircuitBreaker")
         trip =
             TripRuleSettings(rule)
-            ?? checks.replace(rule, "tripping", "must be a rule of this package", by: .consecutive(.standard))
+            ?? checks.replace(rule, "tripping", "must be a rule of this package", by: .standard)
         length =
             BreakSettings(openFor)
             ?? checks.replace(openFor, "openFor", "must be a break of this package", by: .constant(.standard))
@@ -102,21 +124,15 @@ extension CircuitBreakerConfiguration: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "CircuitBreaker", by: CodingKeys.self) { reader in
-            func configuration(
-                _ rule: some TripRule, _ openFor: some BreakDuration, _ reader: inout SettingsReader<CodingKeys>
-            ) throws -> CircuitBreakerConfiguration {
-                let closing: ProbeRule? = try reader.value(.closing)
-                return try CircuitBreakerConfiguration(
-                    tripping: rule, openFor: openFor, probes: try reader.value(.probes), closing: closing,
-                    probeLease: try reader.duration(.probeLease),
-                    excess: try reader.duration(.excess).map { .waits(upTo: $0) },
-                    ramp: try reader.duration(.ramp))
-            }
             let rule: any TripRule =
-                try reader.value(.tripping, as: TripRuleSettings.self)?.rule ?? ConsecutiveFailures.standard
+                reader.value(.tripping, as: TripRuleSettings.self)?.rule ?? ConsecutiveFailures.standard
             let openFor: any BreakDuration =
-                try reader.value(.openFor, as: BreakSettings.self)?.duration ?? ConstantBreak.standard
-            return try configuration(rule, openFor, &reader)
+                reader.value(.openFor, as: BreakSettings.self)?.duration ?? ConstantBreak.standard
+            let closing: ProbeRule? = reader.value(.closing)
+            return try CircuitBreakerConfiguration(
+                tripping: rule, openFor: openFor, probes: reader.value(.probes), closing: closing,
+                probeLease: reader.duration(.probeLease),
+                excess: reader.duration(.excess).map { .waits(upTo: $0) }, ramp: reader.duration(.ramp))
         }
     }
 
@@ -139,10 +155,10 @@ extension CircuitBreaker {
     ///   - configuration: The settings.
     ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
     ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does.
+    ///   - observers: The observers that are told what this breaker does; nil for none at first.
     public convenience init(
         _ name: String = "breaker", configuration: CircuitBreakerConfiguration, healthCheck: CircuitHealthCheck? = nil,
-        timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers()
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.init(
             name, circuit: configuration.circuit, healthCheck: healthCheck, timeBase: timeBase, observers: observers)

@@ -41,14 +41,15 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         let (admission, number) = change(at: now) { state -> (Circuit.Admission?, UInt64) in
             // An alarm that rang while a mode was set by hand, or after a reset, finds nothing to do.
-            guard state.circuit.mode == .automatic, state.check.number == 0, state.circuit.machine.wantsProbe(at: now)
+            let extras = state.needExtras()
+            guard state.circuit.mode == .automatic, extras.check.number == 0, state.circuit.machine.wantsProbe(at: now)
             else { return (nil, 0) }
             let admission = state.circuit.admit(at: now, asCheck: true)
             if case .allow = admission {
-                state.check.begun += 1
-                state.check.number = state.check.begun
+                extras.check.begun += 1
+                extras.check.number = extras.check.begun
             }
-            return (admission, state.check.number)
+            return (admission, extras.check.number)
         }
         guard case .allow(let generation, let ticket, let began, _, let transition)? = admission else {
             return plan(at: now)
@@ -70,8 +71,9 @@ extension CircuitBreaker {
             end(.failing)
         }
         let isUnderWay = inner.withLock { state in
-            guard state.check.number == number else { return false }
-            state.check.timeout = timeout
+            let extras = state.needExtras()
+            guard extras.check.number == number else { return false }
+            extras.check.timeout = timeout
             return true
         }
         if !isUnderWay { ownCore.timeBase.cancel(timeout) }
@@ -84,11 +86,12 @@ extension CircuitBreaker {
         let verdict: Verdict = evidence == .healthy ? .success : .transient
         let ended = change(at: now) { state -> (Circuit.Recording, CircuitBreakerStatus, timeout: TimeBaseAlarm?)? in
             // The first of the two counts: the end of the check, or its timeout.
-            guard state.check.number == number else { return nil }
-            state.check.number = 0
+            let extras = state.needExtras()
+            guard extras.check.number == number else { return nil }
+            extras.check.number = 0
             let recording = state.circuit.record(
                 verdict, generation: generation, ticket: ticket, began: began, evidence: evidence, at: now)
-            return (recording, state.circuit.status(at: now), state.check.timeout.take())
+            return (recording, state.circuit.status(at: now), extras.check.timeout.take())
         }
         guard let (recording, status, timeout) = ended else { return }
         if let timeout { ownCore.timeBase.cancel(timeout) }

@@ -67,8 +67,8 @@ extension ProbeRule: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "ProbeRule", by: CodingKeys.self) { reader in
-            let successes: Int = try reader.require(try reader.value(.successes), .successes)
-            return try reader.value(.probes).map { .successes(successes, of: $0) } ?? .successes(successes)
+            let successes = reader.require(reader.value(.successes), .successes, else: 1)
+            return reader.value(.probes).map { .successes(successes, of: $0) } ?? .successes(successes)
         }
     }
 }

@@ -55,8 +55,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     let openFor: any BreakDuration
     let maxProbes: Int
     let closing: ProbeRule
-    let probeLease: Duration
-    let excess: Excess
+    private let leaseNanoseconds: Int64
+    /// How long calls beyond the probes wait, in nanoseconds; 0 if they are rejected.
+    private let waitNanoseconds: Int64
     let ramp: Int64
     private(set) var phase = Phase.closed
     private(set) var trips = 0
@@ -83,11 +84,11 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         self.openFor = openFor
         maxProbes = checks.within(1...closing.probes, probes, "probes")
         self.closing = closing
-        self.probeLease = checks.aboveZero(probeLease, "probeLease")
-        self.excess =
+        leaseNanoseconds = checks.aboveZero(probeLease, "probeLease").saturatedNanoseconds
+        waitNanoseconds =
             switch excess {
-            case .rejected: .rejected
-            case .waits(let limit): .waits(upTo: checks.aboveZero(limit, "excess"))
+            case .rejected: 0
+            case .waits(let limit): checks.aboveZero(limit, "excess").saturatedNanoseconds
             }
         self.ramp = checks.notNegative(ramp, "ramp").saturatedNanoseconds
     }
@@ -100,7 +101,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    public var makesCallsWait: Bool { if case .waits = excess { true } else { false } }
+    var probeLease: Duration { .nanoseconds(leaseNanoseconds) }
+    var excess: Excess { waitNanoseconds == 0 ? .rejected : .waits(upTo: .nanoseconds(waitNanoseconds)) }
+
+    public var makesCallsWait: Bool { waitNanoseconds > 0 }
 
     public var changesAt: MonotonicInstant? {
         switch phase {

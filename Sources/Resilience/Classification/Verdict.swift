@@ -101,14 +101,19 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
 extension VerdictSet: Codable {
     public init(from decoder: any Decoder) throws {
         self = []
+        var problems: [InvalidSetting] = []
         for name in try decoder.singleValueContainer().decode([String].self) {
-            guard let known = Self.names.first(where: { $0.name == name }) else {
-                throw InvalidSettings(
-                    "VerdictSet", at: decoder.codingPath, name.debugDescription,
-                    "must be one of \(Self.names.map(\.name).joined(separator: ", "))")
+            if let known = Self.names.first(where: { $0.name == name }) {
+                formUnion(known.set)
+            } else {
+                problems +=
+                    InvalidSettings(
+                        "VerdictSet", at: decoder.codingPath, name.debugDescription,
+                        "must be one of \(Self.names.map(\.name).joined(separator: ", "))"
+                    ).problems
             }
-            formUnion(known.set)
         }
+        if !problems.isEmpty { throw InvalidSettings(problems: problems) }
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -23,7 +23,7 @@ public struct RetryConfiguration: Sendable, Hashable {
     /// Whether a call that is given up throws ``RetriesExhausted``.
     public let wrapsLastError: Bool
 
-    /// Creates a configuration. For each parameter, nil, the default, is the default of ``Retry``.
+    /// Creates a configuration. For each parameter, nil is the default of ``Retry``.
     /// - Parameters:
     ///   - maxRetries: How many attempts may follow the first; 0 or more.
     ///   - maxElapsed: How long after the start of the first attempt another one may begin; 0 or more.
@@ -36,23 +36,25 @@ public struct RetryConfiguration: Sendable, Hashable {
     /// - Throws: ``InvalidSettings``, with everything that is invalid. Settings of a backoff that is made in the call
     ///   are among it.
     public init(
-        maxRetries: Int? = nil, maxElapsed: Duration? = nil, backoff: @autoclosure () -> Backoff? = nil,
-        throttledBackoff: @autoclosure () -> Backoff? = nil, on verdicts: VerdictSet? = nil,
+        maxRetries: Int? = nil, maxElapsed: Duration? = nil,
+        backoff: @autoclosure () -> Backoff = .exponential(from: .milliseconds(50), cap: .seconds(20)),
+        throttledBackoff: @autoclosure () -> Backoff = .exponential(from: .seconds(1), cap: .seconds(20)),
+        on verdicts: VerdictSet? = nil,
         retryAfterCeiling: Duration? = nil, wrapsLastError: Bool? = nil
     ) throws(InvalidSettings) {
         let settings = try PolicySettings.valid {
             let standard = Retry().settings
             return Retry(
                 maxRetries: maxRetries ?? standard.maxRetries, maxElapsed: maxElapsed ?? standard.maxElapsed,
-                backoff: backoff() ?? standard.backoff,
-                throttledBackoff: throttledBackoff() ?? standard.throttledBackoff,
+                backoff: backoff(),
+                throttledBackoff: throttledBackoff(),
                 on: verdicts ?? standard.verdicts,
                 retryAfterCeiling: retryAfterCeiling ?? .nanoseconds(standard.retryAfterCeiling),
                 wrapsLastError: wrapsLastError ?? standard.wrapsLastError
             ).settings
         }
         self.maxRetries = settings.maxRetries
-        self.maxElapsed = settings.maxElapsed
+        self.maxElapsed = settings.maxElapsed?.inNanoseconds
         self.backoff = settings.backoff
         self.throttledBackoff = settings.throttledBackoff
         self.verdicts = settings.verdicts
@@ -70,13 +72,13 @@ extension RetryConfiguration: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "Retry", by: CodingKeys.self) { reader in
-            let backoff: Backoff? = try reader.value(.backoff)
-            let throttledBackoff: Backoff? = try reader.value(.throttledBackoff)
+            let standard = Retry().settings
+            let backoff = reader.value(.backoff) ?? standard.backoff
+            let throttledBackoff = reader.value(.throttledBackoff) ?? standard.throttledBackoff
             return try RetryConfiguration(
-                maxRetries: try reader.value(.maxRetries), maxElapsed: try reader.duration(.maxElapsed),
-                backoff: backoff, throttledBackoff: throttledBackoff, on: try reader.value(.verdicts),
-                retryAfterCeiling: try reader.duration(.retryAfterCeiling),
-                wrapsLastError: try reader.value(.wrapsLastError))
+                maxRetries: reader.value(.maxRetries), maxElapsed: reader.duration(.maxElapsed), backoff: backoff,
+                throttledBackoff: throttledBackoff, on: reader.value(.verdicts),
+                retryAfterCeiling: reader.duration(.retryAfterCeiling), wrapsLastError: reader.value(.wrapsLastError))
         }
     }
 }

@@ -1,61 +1,121 @@
 /// Reads the settings of one thing from a decoder.
 ///
-/// A setting that is left out, or null, is read as nil. A name that is no setting is invalid, since it is probably
-/// misspelt; so is a setting that nobody asked for, since another kind of thing has it.
+/// A setting that is left out, or null, is read as nil; so is one that is invalid, which is noted, so that all that is
+/// wrong is found at once. A name that is no setting is invalid, since it is probably misspelt; so is a setting that
+/// nobody asked for, since another kind of thing has it.
 struct SettingsReader<Key: CodingKey & CaseIterable> {
-    fileprivate let subject: String
-    fileprivate let path: [any CodingKey]
-    fileprivate let container: KeyedDecodingContainer<Key>
-    /// The names that `container` has, including those that are no `Key`.
-    fileprivate let given: [String]
-    /// The settings that were asked for.
-    fileprivate var asked: [String] = []
+    private let subject: String
+    private let path: [any CodingKey]
+    private let container: KeyedDecodingContainer<Key>
+    /// The names that are given, including those that are no `Key`.
+    private let given: [String]
+    private var asked: Set<String> = []
+    /// What is wrong, with paths.
+    private var problems: [InvalidSetting] = []
 
-    mutating func value<Value: Decodable>(_ key: Key, as type: Value.Type = Value.self) throws -> Value? {
-        asked.append(key.stringValue)
-        return try container.decodeIfPresent(type, forKey: key)
+    fileprivate init(_ subject: String, _ decoder: any Decoder) throws {
+        self.subject = subject
+        path = decoder.codingPath
+        container = try decoder.container(keyedBy: Key.self)
+        let names = try decoder.container(keyedBy: AnyName.self)
+        given = names.allKeys.filter { (try? names.decodeNil(forKey: $0)) != true }.map(\.stringValue)
+    }
+
+    mutating func value<Value: Decodable>(_ key: Key, as type: Value.Type = Value.self) -> Value? {
+        read(key, "must be \(SettingText.kind(of: type))") { try $0.decodeIfPresent(type, forKey: key) }
     }
 
     /// Reads a number of seconds.
-    mutating func duration(_ key: Key) throws -> Duration? {
-        asked.append(key.stringValue)
-        return try container.decodeIfPresent(Duration.self, forKey: key)
+    mutating func duration(_ key: Key) -> Duration? {
+        read(key, "must be a number of seconds") { try $0.decodeIfPresent(Duration.self, forKey: key) }
+    }
+
+    /// Reads a list of numbers of seconds.
+    mutating func durations(_ key: Key) -> [Duration]? {
+        guard let seconds = value(key, as: [Double].self) else { return nil }
+        if seconds.allSatisfy({ !$0.isNaN }) { return seconds.map(Duration.init(readSeconds:)) }
+        note(key, "\(seconds)", "must be a list of numbers")
+        return nil
     }
 
     /// Reads one of a few names.
     mutating func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: Key, among type: Choice.Type = Choice.self
-    ) throws -> Choice? where Choice.RawValue == String {
-        guard let name = try value(key, as: String.self) else { return nil }
+    ) -> Choice? where Choice.RawValue == String {
+        guard let name = value(key, as: String.self) else { return nil }
         if let choice = type.init(rawValue: name) { return choice }
-        throw InvalidSettings(
-            subject, at: path + [key], name.debugDescription,
-            "must be one of \(type.allCases.map(\.rawValue).joined(separator: ", "))")
+        note(key, name.debugDescription, "must be one of \(type.allCases.map(\.rawValue).joined(separator: ", "))")
+        return nil
     }
 
     /// Returns what was read of a setting that has no default.
-    func require<Value>(_ value: Value?, _ key: Key) throws -> Value {
-        guard let value else { throw InvalidSettings(subject, at: path + [key], "missing", "must be given") }
-        return value
+    /// - Parameter valid: What to go on with if there is none.
+    mutating func require<Value>(_ value: Value?, _ key: Key, else valid: @autoclosure () -> Value) -> Value {
+        if let value { return value }
+        if !given.contains(key.stringValue) { note(key, "missing", "must be given") }
+        return valid()
     }
 
-    /// - Parameter isComplete: Whether all settings were asked for.
-    fileprivate func noteUnknownNames(isComplete: Bool) {
-        let names = isComplete ? asked : Key.allCases.map(\.stringValue)
-        for name in given.sorted() where !names.contains(name) {
-            _ = Problems.note(
-                InvalidSetting(
-                    subject: subject, parameter: name, value: "given",
-                    requirement: "is no setting: there are \(names.joined(separator: ", "))"))
+    /// Returns what was read of a setting without which nothing else can be read.
+    mutating func require<Value>(_ value: Value?, _ key: Key) throws -> Value {
+        if let value { return value }
+        if !given.contains(key.stringValue) { note(key, "missing", "must be given") }
+        throw InvalidSettings(problems: [])
+    }
+
+    /// Notes that a setting is invalid.
+    mutating func note(_ key: Key, _ value: String, _ requirement: String) {
+        note([key], value, requirement)
+    }
+
+    private mutating func note(_ keys: [any CodingKey], _ value: String, _ requirement: String) {
+        problems.append(
+            InvalidSetting(
+                subject: subject, parameter: SettingText.path(path + keys), value: value, requirement: requirement))
+    }
+
+    private mutating func read<Value>(
+        _ key: Key, _ requirement: String, _ read: (KeyedDecodingContainer<Key>) throws -> Value?
+    ) -> Value? {
+        asked.insert(key.stringValue)
+        do {
+            return try read(container)
+        } catch let error as InvalidSettings {
+            problems += error.problems
+        } catch {
+            note(key, "something else", requirement)
         }
+        return nil
     }
 
-    /// The name of a parameter in what is decoded.
-    fileprivate func name(of parameter: String) -> String {
-        if given.contains(parameter) { return parameter }
-        let wanted = parameter.filter { $0 != " " }.lowercased()
-        return given.first { $0.lowercased() == wanted } ?? given.first { $0.lowercased().hasPrefix(wanted) }
-            ?? parameter
+    /// What is wrong, once everything was read.
+    /// - Parameters:
+    ///   - isComplete: Whether all settings were asked for.
+    ///   - error: What was found by making what the settings are of, without paths.
+    fileprivate func found(isComplete: Bool, _ error: InvalidSettings?) -> [InvalidSetting] {
+        var reader = self
+        let names = Key.allCases.map(\.stringValue).filter { !isComplete || asked.contains($0) }
+        for name in given.sorted() where !names.contains(name) {
+            reader.note(
+                [AnyName(stringValue: name)], "given",
+                "is no setting: there are \(names.joined(separator: ", "))")
+        }
+        var found: [InvalidSetting] = []
+        for problem in reader.problems + (error?.problems ?? []).map(placed) where !found.contains(problem) {
+            found.append(problem)
+        }
+        return found
+    }
+
+    private func placed(_ problem: InvalidSetting) -> InvalidSetting {
+        let wanted = problem.parameter.filter { $0 != " " }.lowercased()
+        let names = Key.allCases.map(\.stringValue)
+        let name =
+            names.first { $0.lowercased() == wanted } ?? names.first { $0.lowercased() == "\(wanted)seconds" }
+            ?? names.first { $0.lowercased().hasPrefix(wanted) } ?? problem.parameter
+        return InvalidSetting(
+            subject: problem.subject, parameter: SettingText.path(path + [AnyName(stringValue: name)]),
+            value: problem.value, requirement: problem.requirement)
     }
 }
 
@@ -65,23 +125,22 @@ extension Decoder {
     func settings<Key: CodingKey & CaseIterable, Value>(
         of subject: String, by keys: Key.Type, _ make: (inout SettingsReader<Key>) throws -> Value
     ) throws -> Value {
-        var reader = SettingsReader(
-            subject: subject, path: codingPath, container: try container(keyedBy: keys),
-            given: try container(keyedBy: AnyName.self).allKeys.map(\.stringValue))
-        do {
-            return try PolicySettings.checked {
-                let made = Result { try make(&reader) }
-                reader.noteUnknownNames(isComplete: (try? made.get()) != nil)
-                return try made.get()
-            }
-        } catch let error as InvalidSettings {
+        // More levels than a rule or a break makes sense with; a file must not exhaust the stack.
+        guard codingPath.count <= 32 else {
             throw InvalidSettings(
-                problems: error.problems.map { problem in
-                    // What is further in has its path already.
-                    !codingPath.isEmpty && problem.parameter.hasPrefix("\(codingPath.text).")
-                        ? problem : problem.at(codingPath, reader.name(of: problem.parameter))
-                })
+                subject, at: codingPath, "\(codingPath.count) levels deep", "must be 32 at most")
         }
+        var reader = try SettingsReader<Key>(subject, self)
+        var error: InvalidSettings?
+        var made: Value?
+        do {
+            made = try PolicySettings.checked { try make(&reader) }
+        } catch let invalid as InvalidSettings {
+            error = invalid
+        }
+        let found = reader.found(isComplete: made != nil, error)
+        if let made, found.isEmpty { return made }
+        throw InvalidSettings(problems: found)
     }
 }
 
@@ -93,25 +152,36 @@ private struct AnyName: CodingKey {
     init?(intValue: Int) { nil }
 }
 
+private enum SettingText {
+    /// "endpoints.search.rules.0"
+    static func path(_ path: [any CodingKey]) -> String {
+        let names = path.map { key in
+            // An index in a list. A key of a dictionary may be a number, too.
+            key.intValue.flatMap { key.stringValue == "Index \($0)" ? "\($0)" : nil } ?? key.stringValue
+        }
+        return names.isEmpty ? "value" : names.joined(separator: ".")
+    }
+
+    static func kind(of type: any Any.Type) -> String {
+        switch type {
+        case is Int.Type: "a whole number"
+        case is Double.Type: "a number"
+        case is Bool.Type: "true or false"
+        case is String.Type: "a text"
+        case is [Double].Type: "a list of numbers"
+        case is VerdictSet.Type: "a list of names"
+        default: "settings with names"
+        }
+    }
+}
+
 extension InvalidSettings {
     init(_ subject: String, at path: [any CodingKey], _ value: String, _ requirement: String) {
         self.init(problems: [
-            InvalidSetting(subject: subject, parameter: path.text, value: value, requirement: requirement)
+            InvalidSetting(
+                subject: subject, parameter: SettingText.path(path), value: value, requirement: requirement)
         ])
     }
-}
-
-extension InvalidSetting {
-    fileprivate func at(_ path: [any CodingKey], _ name: String) -> InvalidSetting {
-        InvalidSetting(
-            subject: subject, parameter: path.isEmpty ? name : "\(path.text).\(name)", value: value,
-            requirement: requirement)
-    }
-}
-
-extension [any CodingKey] {
-    /// "endpoints.search.rules.0"
-    fileprivate var text: String { map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: ".") }
 }
 
 extension PolicySettings {

@@ -23,7 +23,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     /// How long after a hold calls are let in slowly.
     public let ramp: Duration
 
-    /// Creates a configuration. For each parameter, nil, the default, is the default of ``Throttle``.
+    /// Creates a configuration. For each parameter, nil is the default of ``Throttle``.
     /// - Parameters:
     ///   - limit: How many calls may go in which time.
     ///   - maxWait: How long a call may wait for its turn; 0 or more.
@@ -36,7 +36,9 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     ///   the call are among it.
     public init(
         limit: @autoclosure () -> ThrottleLimit, maxWait: Duration? = nil, maxWaiting: Int? = nil,
-        holdOnThrottled: Bool? = nil, holdBackoff: @autoclosure () -> Backoff? = nil, maxHold: Duration? = nil,
+        holdOnThrottled: Bool? = nil,
+        holdBackoff: @autoclosure () -> Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
+        maxHold: Duration? = nil,
         ramp: Duration? = nil
     ) throws(InvalidSettings) {
         // With the hold, which is checked then even if it is not wanted.
@@ -46,16 +48,16 @@ public struct ThrottleConfiguration: Sendable, Hashable {
             let own = Throttle(
                 limit: limit, maxWait: maxWait ?? standard.settings.maxWait,
                 maxWaiting: maxWaiting ?? standard.settings.maxWaiting, holdOnThrottled: true,
-                holdBackoff: holdBackoff() ?? standard.settings.holdBackoff ?? .none,
+                holdBackoff: holdBackoff(),
                 maxHold: maxHold ?? standard.settings.maxHold, ramp: ramp ?? standard.ramp)
             return (own, holdOnThrottled ?? (Throttle(limit: .unlimited).settings.holdBackoff != nil))
         }
         self.limit = throttle.limit
-        self.maxWait = throttle.settings.maxWait
+        self.maxWait = throttle.settings.maxWait.inNanoseconds
         self.maxWaiting = throttle.settings.maxWaiting
         self.holdOnThrottled = holds
         self.holdBackoff = throttle.settings.holdBackoff ?? .none
-        self.maxHold = throttle.settings.maxHold
+        self.maxHold = throttle.settings.maxHold.inNanoseconds
         self.ramp = throttle.ramp
     }
 }
@@ -70,12 +72,13 @@ extension ThrottleConfiguration: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "Throttle", by: CodingKeys.self) { reader in
-            let limit: ThrottleLimit = try reader.require(try reader.value(.limit), .limit)
-            let holdBackoff: Backoff? = try reader.value(.holdBackoff)
+            let limit = reader.require(reader.value(.limit), .limit, else: ThrottleLimit.unlimited)
+            let standard = Throttle(limit: .unlimited, holdOnThrottled: true).settings.holdBackoff ?? .none
+            let holdBackoff = reader.value(.holdBackoff) ?? standard
             return try ThrottleConfiguration(
-                limit: limit, maxWait: try reader.duration(.maxWait), maxWaiting: try reader.value(.maxWaiting),
-                holdOnThrottled: try reader.value(.holdOnThrottled), holdBackoff: holdBackoff,
-                maxHold: try reader.duration(.maxHold), ramp: try reader.duration(.ramp))
+                limit: limit, maxWait: reader.duration(.maxWait), maxWaiting: reader.value(.maxWaiting),
+                holdOnThrottled: reader.value(.holdOnThrottled), holdBackoff: holdBackoff,
+                maxHold: reader.duration(.maxHold), ramp: reader.duration(.ramp))
         }
     }
 }
@@ -94,14 +97,14 @@ extension ThrottleLimit: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "Throttle", by: CodingKeys.self) { reader in
-            let kind: KindName = try reader.require(try reader.choice(.kind), .kind)
+            let kind: KindName = try reader.require(reader.choice(.kind), .kind)
             if kind == .unlimited { return .unlimited }
-            let calls: Int = try reader.require(try reader.value(.calls), .calls)
-            let period = try reader.require(try reader.duration(.period), .period)
+            let calls = reader.require(reader.value(.calls), .calls, else: 1)
+            let period = reader.require(reader.duration(.period), .period, else: .seconds(1))
             switch kind {
             case .unlimited: return .unlimited
             case .rate:
-                return try reader.value(.burst).map { .rate(calls, per: period, burst: $0) }
+                return reader.value(.burst).map { .rate(calls, per: period, burst: $0) }
                     ?? .rate(calls, per: period)
             case .slidingWindow: return .slidingWindow(calls, per: period)
             case .fixedWindow: return .fixedWindow(calls, per: period)

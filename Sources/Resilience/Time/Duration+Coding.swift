@@ -34,8 +34,9 @@ extension Duration {
     package init(readSeconds seconds: Double) { self = .nanoseconds(Int64(saturating: seconds * 1e9)) }
 
     /// By way of whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not 2363.0000000000005.
+    /// Rounded up as in ``saturatedNanoseconds``, so that what is above zero is not written as zero.
     package var writtenSeconds: Double {
-        let half: Int128 = attoseconds < 0 ? -500_000_000 : 500_000_000
-        return Double((attoseconds + half) / 1_000_000_000) / 1e9
+        let (nanoseconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return Double(nanoseconds + (rest > 0 ? 1 : 0)) / 1e9
     }
 }

@@ -65,6 +65,9 @@ extension Duration {
         return seconds * 1_000_000_000 + nanoseconds
     }
 
+    /// The duration in whole nanoseconds, rounded up, and at most 292 years.
+    var inNanoseconds: Duration { .nanoseconds(saturatedNanoseconds) }
+
     /// The duration in seconds, for texts.
     package var inSeconds: Double { Double(attoseconds) / 1e18 }
 

@@ -11,7 +11,7 @@ public struct TimeoutConfiguration: Sendable, Hashable {
     /// - Throws: ``InvalidSettings`` if the limit is not above 0.
     public init(limit: Duration) throws(InvalidSettings) {
         _ = try PolicySettings.valid { Timeout(limit: limit) }
-        self.limit = limit
+        self.limit = limit.inNanoseconds
     }
 }
 
@@ -22,7 +22,7 @@ extension TimeoutConfiguration: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "Timeout", by: CodingKeys.self) { reader in
-            try TimeoutConfiguration(limit: try reader.require(try reader.duration(.limit), .limit))
+            try TimeoutConfiguration(limit: reader.require(reader.duration(.limit), .limit, else: .seconds(1)))
         }
     }
 }

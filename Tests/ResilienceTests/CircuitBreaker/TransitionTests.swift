@@ -297,7 +297,7 @@ import Testing
         }
         task.cancel()
         await task.value
-        #expect(breaker.inner.withLock { $0.watchers.all.count } == 2)
+        #expect(breaker.inner.withLock { $0.extras?.watchers.all.count ?? 0 } == 2)
         _ = (all, two)
     }
 

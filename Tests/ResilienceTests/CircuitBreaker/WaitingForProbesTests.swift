@@ -47,7 +47,7 @@ import Testing
         clock.advance(by: .seconds(3))
         #expect(throws: CircuitOpen.self) { try enter(breaker, &second) }
         // It is gone, and the next round begins anew.
-        #expect(breaker.inner.withLock { $0.line.isEmpty })
+        #expect(breaker.inner.withLock { $0.extras?.line.isEmpty != false })
         #expect(try enter(breaker, &second) == clock.now + .seconds(5))
     }
 
@@ -101,7 +101,7 @@ import Testing
         var slots = [PolicySlot(), PolicySlot(), PolicySlot()]
         for index in slots.indices { _ = try enter(breaker, &slots[index]) }
         probe.complete(.success)
-        #expect(breaker.inner.withLock { $0.line.isEmpty })
+        #expect(breaker.inner.withLock { $0.extras?.line.isEmpty != false })
         var call = PolicyCall(breaker.ownCore)
         for index in slots.indices {
             #expect(try enter(breaker, &slots[index]) == nil)

@@ -58,7 +58,7 @@ import Testing
                         excess: .waits(upTo: .seconds(1)), ramp: .seconds(2)),
                     timeBase: clock)
             }, calls: 10_000
-        ) { $0.inner.withLock { $0.line.count } }
+        ) { $0.inner.withLock { $0.extras?.line.count ?? 0 } }
         for mode in [CircuitBreaker.Mode.disabled, .observing] {
             await expect(
                 PolicyContract { clock in

@@ -75,7 +75,8 @@ import Testing
             (.nanoseconds(2_251_813_279_624_677), .nanoseconds(2_251_813_279_624_677)),
             (.seconds(2_417_859), .seconds(2_417_859)), (.nanoseconds(Int64.max), .nanoseconds(Int64.max)),
             (.seconds(Int64.max), .nanoseconds(Int64.max)),
-            (.seconds(Int64.min), .nanoseconds(Int64.min)), (.nanoseconds(1.4), .nanoseconds(1)),
+            (.seconds(Int64.min), .nanoseconds(Int64.min)), (.nanoseconds(1.4), .nanoseconds(2)),
+            (Duration(attoseconds: .max), .nanoseconds(Int64.max)),
         ])
     func durations(written: Duration, read: Duration) throws {
         func status(_ wait: Duration?) -> BulkheadStatus {

@@ -371,10 +371,10 @@ import Testing
         let pipelines = PipelineRegistry<Int>(capacity: 2) { _ in Pipeline { breaker } }
         var streams = [pipelines.transitions(), pipelines.transitions()]
         for key in 0..<10 { _ = pipelines[key] }
-        #expect(breaker.inner.withLock { $0.watchers.all.count } == 4)
+        #expect(breaker.inner.withLock { $0.extras?.watchers.all.count ?? 0 } == 4)
         streams.removeLast()
-        #expect(breaker.inner.withLock { $0.watchers.all.count } == 2)
+        #expect(breaker.inner.withLock { $0.extras?.watchers.all.count ?? 0 } == 2)
         streams.removeLast()
-        #expect(breaker.inner.withLock { $0.watchers.isEmpty })
+        #expect(breaker.inner.withLock { $0.extras?.watchers.isEmpty != false })
     }
 }

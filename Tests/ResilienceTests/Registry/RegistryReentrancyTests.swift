@@ -172,7 +172,7 @@ import Testing
             for (key, value) in values {
                 let settings = overrides[key] ?? makes
                 try #require(value.settings == settings || Probe.areRejected(settings), what)
-                let watchers = value.circuitBreaker.inner.withLock { $0.watchers.all.count }
+                let watchers = value.circuitBreaker.inner.withLock { $0.extras?.watchers.all.count ?? 0 }
                 try #require(watchers == streams * (shared == nil ? 1 : values.count), what)
             }
             for (key, value) in held { try #require(values[key] === value, what) }

@@ -388,18 +388,11 @@ import Testing
             (
                 #"{"breaker": {"openFro": {}}}"#,
                 [
-                    "CircuitBreaker: all.breaker.openFro is given, and is no setting: there are tripping, openFor, closing, probes, probeLeaseSeconds, excessWaitsSeconds, rampSeconds"
+                    "CircuitBreaker: all.breaker.openFro is given, and is no setting: there are tripping, openFor, probes, closing, probeLeaseSeconds, excessWaitsSeconds, rampSeconds"
                 ]
             ),
         ])
     func invalid(json: String, texts: [String]) {
-        struct All: Decodable {
-            var retry: RetryConfiguration?
-            var timeout: TimeoutConfiguration?
-            var bulkhead: BulkheadConfiguration?
-            var throttle: ThrottleConfiguration?
-            var breaker: CircuitBreakerConfiguration?
-        }
         let found = problems { _ = try decoded(#"{"all": \#(json)}"#, as: [String: All].self) }
         #expect(Set(found) == Set(texts) && found.count == texts.count, "\(found)")
     }
@@ -418,14 +411,195 @@ import Testing
                 == ["Backoff: backoff.baseSeconds is missing, and must be given"])
     }
 
-    @Test("a value of another type says where it is")
-    func otherType() throws {
+    @Test(
+        "a value of another type says where it is",
+        arguments: [
+            (#"{"maxRetries": "three"}"#, "Retry: a.maxRetries is something else, and must be a whole number"),
+            (#"{"maxRetries": 1.5}"#, "Retry: a.maxRetries is something else, and must be a whole number"),
+            (#"{"wrapsLastError": 1}"#, "Retry: a.wrapsLastError is something else, and must be true or false"),
+            (
+                #"{"maxElapsedSeconds": "5s"}"#,
+                "Retry: a.maxElapsedSeconds is something else, and must be a number of seconds"
+            ),
+            (#"{"verdicts": 3}"#, "Retry: a.verdicts is something else, and must be a list of names"),
+            (#"{"backoff": 3}"#, "Retry: a.backoff is something else, and must be settings with names"),
+            (#"{"backoff": {"kind": 3}}"#, "Backoff: a.backoff.kind is something else, and must be a text"),
+            (
+                #"{"backoff": {"kind": "exponential", "factor": "2"}}"#,
+                "Backoff: a.backoff.factor is something else, and must be a number"
+            ),
+            (
+                #"{"backoff": {"kind": "sequence", "sequenceSeconds": 1}}"#,
+                "Backoff: a.backoff.sequenceSeconds is something else, and must be a list of numbers"
+            ),
+        ])
+    func otherType(json: String, text: String) {
+        #expect(problems { _ = try decoded(#"{"a": \#(json)}"#, as: [String: RetryConfiguration].self) } == [text])
+    }
+
+    @Test(
+        "one thing that is wrong hides no other",
+        arguments: [
+            (
+                #"{"retry": {"maxRetries": -1, "maxElapsedSeconds": -1, "backoff": {"kind": "exponential", "factor": 0}, "throttledBackoff": {"kind": "linear", "baseSeconds": -1}}}"#,
+                [
+                    "retry.backoff.factor", "retry.maxElapsedSeconds", "retry.maxRetries",
+                    "retry.throttledBackoff.baseSeconds",
+                ]
+            ),
+            (
+                #"{"retry": {"verdicts": ["bad", "worse"], "maxRetires": 1, "maxRetries": "x"}}"#,
+                ["retry.maxRetires", "retry.maxRetries", "retry.verdicts", "retry.verdicts"]
+            ),
+            (
+                #"{"bulkhead": {"queue": -1, "maxWaitSeconds": -1}}"#,
+                ["bulkhead.limit", "bulkhead.maxWaitSeconds", "bulkhead.queue"]
+            ),
+            (
+                #"{"bulkhead": {"limit": 0, "queue": -1, "order": "x"}}"#,
+                ["bulkhead.limit", "bulkhead.order", "bulkhead.queue"]
+            ),
+            (
+                #"{"throttle": {"limit": {"kind": "rate", "calls": 0, "periodSeconds": 0}, "maxWaitSeconds": -1}}"#,
+                ["throttle.limit.calls", "throttle.limit.periodSeconds", "throttle.maxWaitSeconds"]
+            ),
+            (
+                #"{"breaker": {"tripping": {"kind": "anyOf", "rules": [{"kind": "consecutiveFailures", "limit": 0}]}, "openFor": {"kind": "jittered", "break": {"kind": "linear", "baseSeconds": -1}, "jitterShare": 2}, "probes": 5}}"#,
+                [
+                    "breaker.openFor.break.baseSeconds", "breaker.openFor.jitterShare", "breaker.probes",
+                    "breaker.tripping.rules.0.limit",
+                ]
+            ),
+            (
+                #"{"breaker": {"closing": {"successes": 0}, "probes": 0, "probeLeaseSeconds": 0, "excessWaitsSeconds": 0, "rampSeconds": -1}}"#,
+                [
+                    "breaker.closing.successes", "breaker.excessWaitsSeconds", "breaker.probeLeaseSeconds",
+                    "breaker.probes", "breaker.rampSeconds",
+                ]
+            ),
+        ])
+    func all(json: String, paths: [String]) {
+        let found = problemPaths(json)
+        #expect(found.sorted() == paths)
+    }
+
+    private func problemPaths(_ json: String) -> [String] {
         do {
-            _ = try decoded(#"{"a": {"maxRetries": "three"}}"#, as: [String: RetryConfiguration].self)
-            Issue.record("it was read")
-        } catch DecodingError.typeMismatch(_, let context) {
-            #expect(context.codingPath.map(\.stringValue) == ["a", "maxRetries"])
+            _ = try decoded(json, as: All.self)
+            return []
+        } catch {
+            return (error as? InvalidSettings)?.problems.map(\.parameter) ?? ["\(error)"]
         }
+    }
+
+    @Test("a path is that of the file, whatever its names are")
+    func paths() {
+        #expect(
+            problems { _ = try decoded(#"{"007": {"limitSeconds": 0}}"#, as: [String: TimeoutConfiguration].self) } == [
+                "Timeout: 007.limitSeconds is 0 s, and must be above zero"
+            ])
+        #expect(
+            problems { _ = try decoded(#"{"limits": 3}"#, as: BulkheadConfiguration.self) } == [
+                "Bulkhead: limit is missing, and must be given",
+                "Bulkhead: limits is given, and is no setting: there are limit, queue, order, predictsWait, maxWaitSeconds",
+            ])
+        #expect(
+            problems {
+                _ = try decoded(
+                    #"{"limit": {"kind": "unlimited", "limit.foo": 1}}"#, as: ThrottleConfiguration.self)
+            } == ["Throttle: limit.limit.foo is given, and is no setting: there are kind"])
+        #expect(
+            problems {
+                _ = try decoded(
+                    #"{"tripping": {"kind": "failureRatio", "ratio": 1, "window": {"calls": 0}}}"#,
+                    as: CircuitBreakerConfiguration.self)
+            }.first == "CallWindow: tripping.window.calls is 0, and must lie in 1...10000000")
+        #expect(
+            problems { _ = try decoded(#"["bad"]"#, as: VerdictSet.self) }.first?.hasPrefix(
+                #"VerdictSet: value is "bad""#) == true)
+    }
+
+    @Test("null is as good as nothing, for the settings of other kinds, too")
+    func null() throws {
+        let backoff: Backoff = try decoded(
+            #"{"kind": "constant", "baseSeconds": 1, "factor": null, "capSeconds": null, "jitter": null}"#)
+        #expect(backoff == .constant(.seconds(1)))
+    }
+
+    @Test("what is no number is no delay")
+    func notANumber() {
+        let list = Data(
+            "<plist><dict><key>kind</key><string>sequence</string><key>sequenceSeconds</key><array><real>nan</real></array></dict></plist>"
+                .utf8)
+        #expect(
+            problems { _ = try PropertyListDecoder().decode(Backoff.self, from: list) } == [
+                "Backoff: sequenceSeconds is [nan], and must be a list of numbers"
+            ])
+    }
+
+    @Test("rules without end and breaks in breaks are rejected before they take memory, or the stack")
+    func bombs() {
+        let leaf = #"{"kind": "failures", "count": 1, "window": {"lengthSeconds": 1, "buckets": 100000}}"#
+        let many = "[" + Array(repeating: leaf, count: 33).joined(separator: ",") + "]"
+        #expect(
+            problems {
+                _ = try decoded(
+                    #"{"tripping": {"kind": "anyOf", "rules": \#(many)}}"#, as: CircuitBreakerConfiguration.self)
+            } == ["TripRule: tripping.rules is 33 rules, and must be at most 32, with those inside"])
+        for (begin, inner, end) in [
+            (#"{"kind": "jittered", "break": "#, #"{"kind": "linear"}"#, "}"),
+            (#"{"kind": "retryAfter", "otherwise": "#, #"{"kind": "linear"}"#, "}"),
+        ] {
+            let json = String(repeating: begin, count: 200) + inner + String(repeating: end, count: 200)
+            let found = problems { _ = try decoded(#"{"openFor": \#(json)}"#, as: CircuitBreakerConfiguration.self) }
+            #expect(found.count == 1 && found[0].hasSuffix("is 33 levels deep, and must be 32 at most"))
+        }
+        let rules =
+            String(repeating: #"{"kind": "allOf", "rules": ["#, count: 200) + String(repeating: "]}", count: 200)
+        let found = problems { _ = try decoded(#"{"tripping": \#(rules)}"#, as: CircuitBreakerConfiguration.self) }
+        #expect(found.count == 1 && found[0].hasSuffix("is 33 levels deep, and must be 32 at most"))
+    }
+
+    @Test("a duration that no file can hold is cut to what one can, and never to nothing")
+    func durations() throws {
+        for duration in [Duration(attoseconds: 1), Duration(attoseconds: .max), .seconds(Int64.max), .nanoseconds(3)] {
+            let timeout = try TimeoutConfiguration(limit: duration)
+            #expect(try JSONDecoder().decode(TimeoutConfiguration.self, from: JSONEncoder().encode(timeout)) == timeout)
+            #expect(timeout.limit == .nanoseconds(duration.saturatedNanoseconds))
+            let breaker = try CircuitBreakerConfiguration(
+                tripping: .slowCalls(1, longerThan: duration), openFor: .linear(from: duration, cap: duration))
+            #expect(
+                try JSONDecoder().decode(CircuitBreakerConfiguration.self, from: JSONEncoder().encode(breaker))
+                    == breaker)
+        }
+    }
+
+    @Test("no delay is no delay, as in the policy's own initializer")
+    func none() throws {
+        #expect(try RetryConfiguration(backoff: .none).backoff == Backoff.constant(.zero))
+        #expect(
+            try ThrottleConfiguration(limit: .unlimited, holdBackoff: .none).holdBackoff == Backoff.constant(.zero))
+    }
+
+    @Test("a configuration is made of another one's rule and break")
+    func changed() throws {
+        let one = try CircuitBreakerConfiguration(tripping: .failureRatio(0.5), openFor: .linear())
+        let other = try CircuitBreakerConfiguration(
+            tripping: one.rule, openFor: one.openFor, closing: .successes(2), ramp: .seconds(3))
+        #expect(other.rule.description == one.rule.description && other.ramp == .seconds(3) && other != one)
+        #expect(throws: InvalidSettings.self) {
+            try CircuitBreakerConfiguration(tripping: one.rule, openFor: one.openFor, probes: 0)
+        }
+    }
+
+    @Test("what a rule has counted is no setting, and a rule of another module stays as it is")
+    func counted() throws {
+        var rule = ConsecutiveFailures.standard
+        rule.ended(CallEnd(.transient, at: .distantPast))
+        #expect(try CircuitBreakerConfiguration(tripping: rule) == CircuitBreakerConfiguration())
+        let own = CountingRule()
+        #expect(throws: InvalidSettings.self) { try CircuitBreakerConfiguration(tripping: own) }
+        #expect(own.resets.withLock { $0 } == 0)
     }
 
     @Test("settings in source code that are invalid are thrown, those of their parts, too")
@@ -477,6 +651,25 @@ import Testing
                 }
             } == ["Bulkhead: limit is 0, and must be at least 1"])
     }
+}
+
+private struct All: Decodable {
+    var retry: RetryConfiguration?
+    var timeout: TimeoutConfiguration?
+    var bulkhead: BulkheadConfiguration?
+    var throttle: ThrottleConfiguration?
+    var breaker: CircuitBreakerConfiguration?
+}
+
+private final class CountingRule: TripRule {
+    let resets = Locked(0)
+
+    func evidence(of end: CallEnd) -> TripEvidence { .none }
+    func ended(_ end: CallEnd) {}
+    func isMet(at now: MonotonicInstant) -> Bool { false }
+    func reset() { resets.withLock { $0 += 1 } }
+    func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+    var description: String { "counting rule" }
 }
 
 private struct OwnRule: TripRule {

@@ -75,7 +75,7 @@ import Testing
         ),
         (
             { _ = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(.max))) },
-            "CallWindow: count is 9223372036854775807, and must lie in 1...10000000"
+            "CallWindow: calls is 9223372036854775807, and must lie in 1...10000000"
         ),
         (
             { _ = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .zero)) },

@@ -11,7 +11,7 @@ public struct CallWindow: Sendable, Hashable, CustomStringConvertible {
     /// The last `count` calls, however long ago.
     /// - Parameter count: 1…10 000 000. One bit per call is kept.
     public static func calls(_ count: Int) -> CallWindow {
-        CallWindow(kind: .calls(checks.within(1...10_000_000, count, "count")))
+        CallWindow(kind: .calls(checks.within(1...10_000_000, count, "calls")))
     }
 
     /// The calls of the last `length`. The window advances by one bucket at a time, so it covers between `length` minus

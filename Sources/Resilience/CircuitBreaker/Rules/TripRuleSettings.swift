@@ -1,20 +1,31 @@
-/// A rule of this package, as what ``CircuitBreakerConfiguration`` reads and writes. It has counted nothing.
+/// A rule of this package, as what ``CircuitBreakerConfiguration`` reads and writes: its settings, without its counts and
+/// windows.
 indirect enum TripRuleSettings: Sendable, Hashable {
-    case consecutive(ConsecutiveFailures)
-    case failures(FailuresInWindow)
-    case slowCalls(SlowCalls)
+    case consecutive(limit: Int, failing: VerdictSet, healthy: VerdictSet)
+    case failures(
+        FailuresInWindow.Limit, over: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet)
+    case slowCalls(FailuresInWindow.Limit, longerThan: Duration, over: CallWindow, minimumCalls: Int)
     case combined(CombinedRule.Quorum, [TripRuleSettings])
+
+    static let standard = TripRuleSettings(.standard)
+
+    private init(_ rule: ConsecutiveFailures) {
+        self = .consecutive(limit: rule.limit, failing: rule.failing, healthy: rule.healthy)
+    }
 
     /// - Returns: nil if it is a rule of another module.
     init?(_ rule: any TripRule) {
-        var rule = rule
-        rule.reset()
         switch rule {
-        case let rule as ConsecutiveFailures: self = .consecutive(rule)
-        case let rule as FailuresInWindow: self = .failures(rule)
-        case let rule as SlowCalls: self = .slowCalls(rule)
+        case let rule as ConsecutiveFailures: self.init(rule)
+        case let rule as FailuresInWindow:
+            self = .failures(
+                rule.limit, over: rule.window, minimumCalls: rule.minimumCalls, failing: rule.failing,
+                healthy: rule.healthy)
+        case let rule as SlowCalls:
+            self = .slowCalls(
+                rule.limit, longerThan: rule.slowness.inNanoseconds, over: rule.window, minimumCalls: rule.minimumCalls)
         case let rule as CombinedRule:
-            let rules = rule.rules.compactMap(TripRuleSettings.init)
+            let rules = rule.rules.compactMap { TripRuleSettings($0) }
             guard rules.count == rule.rules.count else { return nil }
             self = .combined(rule.quorum, rules)
         default: return nil
@@ -23,18 +34,30 @@ indirect enum TripRuleSettings: Sendable, Hashable {
 
     var rule: any TripRule {
         switch self {
-        case .consecutive(let rule): rule
-        case .failures(let rule): rule
-        case .slowCalls(let rule): rule
+        case .consecutive(let limit, let failing, let healthy):
+            ConsecutiveFailures(limit, failing: failing, healthy: healthy)
+        case .failures(let limit, let window, let minimumCalls, let failing, let healthy):
+            FailuresInWindow(limit, over: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
+        case .slowCalls(let limit, let slowness, let window, let minimumCalls):
+            SlowCalls(limit, longerThan: slowness, over: window, minimumCalls: minimumCalls)
         case .combined(let quorum, let rules): CombinedRule(quorum, of: rules.map(\.rule))
         }
+    }
+
+    /// The number of rules that it consists of.
+    private var count: Int {
+        if case .combined(_, let rules) = self { rules.reduce(0) { $0 + $1.count } } else { 1 }
     }
 }
 
 extension TripRuleSettings: Codable {
+    /// A window takes up to 1.6 MB.
+    private static let mostRules = 32
+
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case kind, limit, count, ratio, window, minimumCalls, failing, healthy, rules
+        case kind, limit, count, ratio
         case slowness = "slownessSeconds"
+        case window, minimumCalls, failing, healthy, rules
     }
 
     private enum Kind: String, CaseIterable, Encodable {
@@ -43,53 +66,52 @@ extension TripRuleSettings: Codable {
 
     init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "TripRule", by: CodingKeys.self) { reader in
-            let kind: Kind = try reader.require(try reader.choice(.kind), .kind)
+            let kind: Kind = try reader.require(reader.choice(.kind), .kind)
+            let standard = FailuresInWindow.failureRatio(1)
+            var settings: TripRuleSettings
             switch kind {
             case .consecutiveFailures:
                 let standard = ConsecutiveFailures.standard
-                return .consecutive(
-                    ConsecutiveFailures(
-                        try reader.value(.limit) ?? standard.limit,
-                        failing: try reader.value(.failing) ?? standard.failing,
-                        healthy: try reader.value(.healthy) ?? standard.healthy))
+                settings = .consecutive(
+                    limit: reader.value(.limit) ?? standard.limit,
+                    failing: reader.value(.failing) ?? standard.failing,
+                    healthy: reader.value(.healthy) ?? standard.healthy)
             case .failures:
-                let count: Int = try reader.require(try reader.value(.count), .count)
-                let window: CallWindow = try reader.require(try reader.value(.window), .window)
-                return .failures(try Self.failures(.count(count), over: window, minimumCalls: count, &reader))
+                let count = reader.require(reader.value(.count), .count, else: 1)
+                settings = .failures(
+                    .count(count), over: reader.require(reader.value(.window), .window, else: standard.window),
+                    minimumCalls: reader.value(.minimumCalls) ?? count,
+                    failing: reader.value(.failing) ?? standard.failing,
+                    healthy: reader.value(.healthy) ?? standard.healthy)
             case .failureRatio:
-                let ratio: Double = try reader.require(try reader.value(.ratio), .ratio)
-                let standard = FailuresInWindow.failureRatio(1)
-                return .failures(
-                    try Self.failures(
-                        .ratio(ratio), over: try reader.value(.window) ?? standard.window,
-                        minimumCalls: standard.minimumCalls, &reader))
+                settings = .failures(
+                    .ratio(reader.require(reader.value(.ratio), .ratio, else: 1)),
+                    over: reader.value(.window) ?? standard.window,
+                    minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls,
+                    failing: reader.value(.failing) ?? standard.failing,
+                    healthy: reader.value(.healthy) ?? standard.healthy)
             case .slowCalls:
-                let slowness = try reader.require(try reader.duration(.slowness), .slowness)
-                let count: Int? = try reader.value(.count)
+                let slowness = reader.require(reader.duration(.slowness), .slowness, else: .seconds(1))
                 let limit: FailuresInWindow.Limit =
-                    try count.map { .count($0) } ?? .ratio(try reader.require(try reader.value(.ratio), .ratio))
+                    reader.value(.count).map { .count($0) }
+                    ?? .ratio(reader.require(reader.value(.ratio), .ratio, else: 1))
                 let standard = SlowCalls.slowCalls(1, longerThan: .seconds(1))
-                return .slowCalls(
-                    SlowCalls(
-                        limit, longerThan: slowness, over: try reader.value(.window) ?? standard.window,
-                        minimumCalls: try reader.value(.minimumCalls) ?? standard.minimumCalls))
+                settings = .slowCalls(
+                    limit, longerThan: slowness, over: reader.value(.window) ?? standard.window,
+                    minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls)
             case .anyOf, .allOf:
-                let rules: [TripRuleSettings] = try reader.require(try reader.value(.rules), .rules)
-                let combined = CombinedRule(kind == .anyOf ? .any : .all, of: rules.map(\.rule))
-                return .combined(combined.quorum, rules)
+                let rules = reader.require(reader.value(.rules), .rules, else: [TripRuleSettings.standard])
+                settings = .combined(kind == .anyOf ? .any : .all, rules)
+                if settings.count > Self.mostRules {
+                    reader.note(
+                        .rules, "\(settings.count) rules", "must be at most \(Self.mostRules), with those inside")
+                    settings = .standard
+                }
             }
+            // Checks them.
+            _ = settings.rule
+            return settings
         }
-    }
-
-    private static func failures(
-        _ limit: FailuresInWindow.Limit, over window: CallWindow, minimumCalls: Int,
-        _ reader: inout SettingsReader<CodingKeys>
-    ) throws -> FailuresInWindow {
-        let standard = FailuresInWindow.failureRatio(1)
-        return FailuresInWindow(
-            limit, over: window, minimumCalls: try reader.value(.minimumCalls) ?? minimumCalls,
-            failing: try reader.value(.failing) ?? standard.failing,
-            healthy: try reader.value(.healthy) ?? standard.healthy)
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -104,19 +126,19 @@ extension TripRuleSettings: Codable {
             try container.encode(minimumCalls, forKey: .minimumCalls)
         }
         switch self {
-        case .consecutive(let rule):
+        case .consecutive(let limit, let failing, let healthy):
             try container.encode(Kind.consecutiveFailures, forKey: .kind)
-            try container.encode(rule.limit, forKey: .limit)
-            try container.encode(rule.failing, forKey: .failing)
-            try container.encode(rule.healthy, forKey: .healthy)
-        case .failures(let rule):
-            let kind: Kind = if case .count = rule.limit { .failures } else { .failureRatio }
-            try encode(kind, rule.limit, rule.window, rule.minimumCalls)
-            try container.encode(rule.failing, forKey: .failing)
-            try container.encode(rule.healthy, forKey: .healthy)
-        case .slowCalls(let rule):
-            try encode(.slowCalls, rule.limit, rule.window, rule.minimumCalls)
-            try container.encode(rule.slowness, forKey: .slowness)
+            try container.encode(limit, forKey: .limit)
+            try container.encode(failing, forKey: .failing)
+            try container.encode(healthy, forKey: .healthy)
+        case .failures(let limit, let window, let minimumCalls, let failing, let healthy):
+            let kind: Kind = if case .count = limit { .failures } else { .failureRatio }
+            try encode(kind, limit, window, minimumCalls)
+            try container.encode(failing, forKey: .failing)
+            try container.encode(healthy, forKey: .healthy)
+        case .slowCalls(let limit, let slowness, let window, let minimumCalls):
+            try encode(.slowCalls, limit, window, minimumCalls)
+            try container.encode(slowness, forKey: .slowness)
         case .combined(let quorum, let rules):
             try container.encode(quorum == .any ? Kind.anyOf : .allOf, forKey: .kind)
             try container.encode(rules, forKey: .rules)
@@ -134,9 +156,9 @@ extension CallWindow: Codable {
 
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "CallWindow", by: CodingKeys.self) { reader in
-            if let count: Int = try reader.value(.count) { return .calls(count) }
-            let length = try reader.require(try reader.duration(.length), .length)
-            return try reader.value(.buckets).map { .time(length, buckets: $0) } ?? .time(length)
+            if let count: Int = reader.value(.count) { return .calls(count) }
+            let length = reader.require(reader.duration(.length), .length, else: .seconds(1))
+            return reader.value(.buckets).map { .time(length, buckets: $0) } ?? .time(length)
         }
     }
 
