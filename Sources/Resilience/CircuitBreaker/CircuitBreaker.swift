@@ -17,11 +17,9 @@ public final class CircuitBreaker: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
     /// The observers that are told what this breaker does, in whichever pipeline it is.
-    public var observers: PolicyObservers { lazyObservers.load() ?? lazyObservers.storeIfNil(PolicyObservers()) }
-    /// Made when somebody asks for them.
-    private let lazyObservers: AtomicLazyReference<PolicyObservers>
-    /// The observers, if somebody has asked for them: until then there is none.
-    private var knownObservers: PolicyObservers? { lazyObservers.load() }
+    public var observers: PolicyObservers { lazyObservers.made }
+    private let lazyObservers: LazyObservers
+    private var knownObservers: PolicyObservers? { lazyObservers.known }
 
     /// For calls without a pipeline.
     @usableFromInline let ownCore: PipelineCore
@@ -93,14 +91,13 @@ public final class CircuitBreaker: StatusReporting {
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.name = name
-        lazyObservers = AtomicLazyReference()
+        lazyObservers = LazyObservers(observers)
         boxedHealthCheck = healthCheck.map(HealthCheckBox.init)
         ownCore = .bare(on: timeBase)
         let circuit = Circuit(machine, checksHealth: healthCheck != nil)
         freePass = FreePass()
         freePass.update(circuit.generation, needs: circuit.needs, tallyEnds: circuit.tallyEnds)
         inner = Locked(State(circuit: circuit))
-        if let observers { _ = lazyObservers.storeIfNil(observers) }
     }
 
     /// Creates a breaker with three states; see ``ThreeStateCircuit``.
@@ -162,7 +159,7 @@ public final class CircuitBreaker: StatusReporting {
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation
-        guard generation != 0, !call.isObserved(by: knownObservers) else {
+        guard generation != 0, !isObserved(call) else {
             return enterLocked(&call, &slot)
         }
         slot = CircuitBreakerSlot.admitted(generation: generation).slot
@@ -171,11 +168,11 @@ public final class CircuitBreaker: StatusReporting {
 
     @inline(never) private func enterLocked(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (now, deadline) = (call.now, call.deadline)
-        if !call.isObserved(by: knownObservers), let error = standingRejection(at: now) {
+        if !isObserved(call), let error = standingRejection(at: now) {
             slot = PolicySlot()
             return .reject(error)
         }
-        let isObserved = call.isObserved(by: knownObservers)
+        let isObserved = isObserved(call)
         let own = CircuitBreakerSlot(slot)
         let answer = change(at: now) { state -> Answer in
             var patience = Circuit.Patience(deadline: deadline)
@@ -217,6 +214,10 @@ public final class CircuitBreaker: StatusReporting {
             call.emit(Event.waiting, from: name, to: knownObservers)
             return .park(waiter, until: min(latest, leaseEnds))
         }
+    }
+
+    @inline(__always) private func isObserved(_ call: borrowing PolicyCall) -> Bool {
+        !lazyObservers.isEmpty || call.isObserved()
     }
 
     private struct Answer {
@@ -270,7 +271,7 @@ public final class CircuitBreaker: StatusReporting {
             return
         }
         let now = call.now
-        let isObserved = call.isObserved(by: knownObservers)
+        let isObserved = isObserved(call)
         let (recording, status) = change(at: now) { state in
             let recording = state.circuit.record(
                 verdict, generation: generation, ticket: ticket, began: began, at: now)

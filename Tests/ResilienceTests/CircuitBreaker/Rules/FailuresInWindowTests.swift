@@ -270,7 +270,7 @@ import Testing
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CallWindow.calls(0)
         }
-        #expect(errorText(result).contains("count is 0, and must lie in 1...10000000"))
+        #expect(errorText(result).contains("calls is 0, and must lie in 1...10000000"))
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CallWindow.time(.zero)
         }
