@@ -61,7 +61,7 @@ public final class CircuitBreaker: StatusReporting {
         }
     }
 
-    /// What a breaker that is neither open nor watched does without. Sendable, because it is read and changed under the
+    /// What a breaker that was neither open nor watched so far does without. Sendable, because it is read and changed under the
     /// breaker's lock alone.
     final class Extras: @unchecked Sendable {
         /// Calls that wait for the probes to end.

@@ -37,7 +37,7 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
     /// How long the circuit stays open.
     public var openFor: any BreakDuration { length.duration }
 
-    /// Creates a configuration. For each parameter, nil is the default of ``ThreeStateCircuit``.
+    /// Creates a configuration. For each optional parameter, nil is the default of ``ThreeStateCircuit``.
     /// - Parameters:
     ///   - rule: Decides when to open; a rule of this package.
     ///   - openFor: How long the circuit stays open; a break of this package.
@@ -90,6 +90,9 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
         trip =
             TripRuleSettings(rule)
             ?? checks.replace(rule, "tripping", "must be a rule of this package", by: .standard)
+        if trip.count > TripRuleSettings.mostRules {
+            _ = checks.replace(rule, "tripping", "must have at most \(TripRuleSettings.mostRules) rules", by: trip)
+        }
         length =
             BreakSettings(openFor)
             ?? checks.replace(openFor, "openFor", "must be a break of this package", by: .constant(.standard))
@@ -130,7 +133,10 @@ extension CircuitBreakerConfiguration: Codable {
                 reader.value(.openFor, as: BreakSettings.self)?.duration ?? ConstantBreak.standard
             let closing: ProbeRule? = reader.value(.closing)
             return try CircuitBreakerConfiguration(
-                tripping: rule, openFor: openFor, probes: reader.value(.probes), closing: closing,
+                tripping: rule, openFor: openFor,
+                // How many there may be at most depends on `closing`.
+                probes: reader.value(.probes).flatMap { $0 > 0 && reader.isUnreadable(.closing) ? nil : $0 },
+                closing: closing,
                 probeLease: reader.duration(.probeLease),
                 excess: reader.duration(.excess).map { .waits(upTo: $0) }, ramp: reader.duration(.ramp))
         }

@@ -102,7 +102,10 @@ extension VerdictSet: Codable {
     public init(from decoder: any Decoder) throws {
         self = []
         var problems: [InvalidSetting] = []
-        for name in try decoder.singleValueContainer().decode([String].self) {
+        guard let names = try? decoder.singleValueContainer().decode([String].self) else {
+            throw InvalidSettings("VerdictSet", at: decoder.codingPath, "something else", "must be a list of names")
+        }
+        for name in names {
             if let known = Self.names.first(where: { $0.name == name }) {
                 formUnion(known.set)
             } else {

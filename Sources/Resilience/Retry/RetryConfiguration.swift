@@ -23,7 +23,7 @@ public struct RetryConfiguration: Sendable, Hashable {
     /// Whether a call that is given up throws ``RetriesExhausted``.
     public let wrapsLastError: Bool
 
-    /// Creates a configuration. For each parameter, nil is the default of ``Retry``.
+    /// Creates a configuration. For each optional parameter, nil is the default of ``Retry``.
     /// - Parameters:
     ///   - maxRetries: How many attempts may follow the first; 0 or more.
     ///   - maxElapsed: How long after the start of the first attempt another one may begin; 0 or more.

@@ -10,6 +10,8 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
     /// The names that are given, including those that are no `Key`.
     private let given: [String]
     private var asked: Set<String> = []
+    /// What is given and can't be read.
+    private var unreadable: Set<String> = []
     /// What is wrong, with paths.
     private var problems: [InvalidSetting] = []
 
@@ -18,7 +20,10 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
         path = decoder.codingPath
         container = try decoder.container(keyedBy: Key.self)
         let names = try decoder.container(keyedBy: AnyName.self)
-        given = names.allKeys.filter { (try? names.decodeNil(forKey: $0)) != true }.map(\.stringValue)
+        let known = Set(Key.allCases.map(\.stringValue))
+        given = names.allKeys.map(\.stringValue).filter { name in
+            !known.contains(name) || (try? names.decodeNil(forKey: AnyName(stringValue: name))) != true
+        }
     }
 
     mutating func value<Value: Decodable>(_ key: Key, as type: Value.Type = Value.self) -> Value? {
@@ -38,6 +43,30 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
         return nil
     }
 
+    /// Reads a list of settings, each of which may be invalid.
+    mutating func list<Element: Decodable>(_ key: Key, of type: Element.Type = Element.self) -> [Element]? {
+        guard given.contains(key.stringValue) else { return value(key) }
+        asked.insert(key.stringValue)
+        guard var list = try? container.nestedUnkeyedContainer(forKey: key) else {
+            note(key, shown(key), "must be a list")
+            return nil
+        }
+        var elements: [Element] = []
+        while !list.isAtEnd {
+            do {
+                elements.append(try Element(from: list.superDecoder()))
+            } catch let error as InvalidSettings {
+                problems += error.problems
+            } catch {
+                note(key, "a list that can't be read", "must be a list of settings")
+                break
+            }
+        }
+        if elements.count == list.count { return elements }
+        unreadable.insert(key.stringValue)
+        return nil
+    }
+
     /// Reads one of a few names.
     mutating func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: Key, among type: Choice.Type = Choice.self
@@ -52,20 +81,33 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
     /// - Parameter valid: What to go on with if there is none.
     mutating func require<Value>(_ value: Value?, _ key: Key, else valid: @autoclosure () -> Value) -> Value {
         if let value { return value }
-        if !given.contains(key.stringValue) { note(key, "missing", "must be given") }
+        if !isUnreadable(key) { note(key, "missing", "must be given") }
         return valid()
     }
 
     /// Returns what was read of a setting without which nothing else can be read.
     mutating func require<Value>(_ value: Value?, _ key: Key) throws -> Value {
         if let value { return value }
-        if !given.contains(key.stringValue) { note(key, "missing", "must be given") }
+        if !isUnreadable(key) { note(key, "missing", "must be given") }
         throw InvalidSettings(problems: [])
     }
 
+    /// Whether a setting is given and can't be read. Nothing else is to be said of what goes with it.
+    func isUnreadable(_ key: Key) -> Bool { unreadable.contains(key.stringValue) }
+
     /// Notes that a setting is invalid.
     mutating func note(_ key: Key, _ value: String, _ requirement: String) {
+        unreadable.insert(key.stringValue)
         note([key], value, requirement)
+    }
+
+    /// A value of a type that is not wanted.
+    private func shown(_ key: Key) -> String {
+        if let text = try? container.decode(String.self, forKey: key) { return text.debugDescription }
+        if let flag = try? container.decode(Bool.self, forKey: key) { return "\(flag)" }
+        if let number = try? container.decode(Int.self, forKey: key) { return "\(number)" }
+        if let number = try? container.decode(Double.self, forKey: key) { return "\(number)" }
+        return "something else"
     }
 
     private mutating func note(_ keys: [any CodingKey], _ value: String, _ requirement: String) {
@@ -82,8 +124,9 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
             return try read(container)
         } catch let error as InvalidSettings {
             problems += error.problems
+            unreadable.insert(key.stringValue)
         } catch {
-            note(key, "something else", requirement)
+            note(key, shown(key), requirement)
         }
         return nil
     }
@@ -94,28 +137,33 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
     ///   - error: What was found by making what the settings are of, without paths.
     fileprivate func found(isComplete: Bool, _ error: InvalidSettings?) -> [InvalidSetting] {
         var reader = self
+        let isComplete = isComplete && unreadable.isEmpty
         let names = Key.allCases.map(\.stringValue).filter { !isComplete || asked.contains($0) }
         for name in given.sorted() where !names.contains(name) {
             reader.note(
                 [AnyName(stringValue: name)], "given",
                 "is no setting: there are \(names.joined(separator: ", "))")
         }
-        var found: [InvalidSetting] = []
-        for problem in reader.problems + (error?.problems ?? []).map(placed) where !found.contains(problem) {
-            found.append(problem)
-        }
-        return found
+        let made = error?.problems ?? []
+        // Of a default nobody needs to hear, unless it is all that is wrong.
+        let ofGiven = made.filter { given.contains(name(of: $0.parameter)) }
+        let told = ofGiven.isEmpty && reader.problems.isEmpty ? made : ofGiven
+        var found: Set<InvalidSetting> = []
+        return (reader.problems + told.map(placed)).filter { found.insert($0).inserted }
+    }
+
+    private func name(of parameter: String) -> String {
+        let wanted = parameter.filter { $0 != " " }.lowercased()
+        let names = Key.allCases.map(\.stringValue)
+        return names.first { $0.lowercased() == wanted } ?? names.first { $0.lowercased() == "\(wanted)seconds" }
+            ?? names.first { $0.lowercased().hasPrefix(wanted) } ?? parameter
     }
 
     private func placed(_ problem: InvalidSetting) -> InvalidSetting {
-        let wanted = problem.parameter.filter { $0 != " " }.lowercased()
-        let names = Key.allCases.map(\.stringValue)
-        let name =
-            names.first { $0.lowercased() == wanted } ?? names.first { $0.lowercased() == "\(wanted)seconds" }
-            ?? names.first { $0.lowercased().hasPrefix(wanted) } ?? problem.parameter
+        let name = AnyName(stringValue: name(of: problem.parameter))
         return InvalidSetting(
-            subject: problem.subject, parameter: SettingText.path(path + [AnyName(stringValue: name)]),
-            value: problem.value, requirement: problem.requirement)
+            subject: problem.subject, parameter: SettingText.path(path + [name]), value: problem.value,
+            requirement: problem.requirement)
     }
 }
 
@@ -130,7 +178,9 @@ extension Decoder {
             throw InvalidSettings(
                 subject, at: codingPath, "\(codingPath.count) levels deep", "must be 32 at most")
         }
-        var reader = try SettingsReader<Key>(subject, self)
+        guard var reader = try? SettingsReader<Key>(subject, self) else {
+            throw InvalidSettings(subject, at: codingPath, "something else", "must be settings with names")
+        }
         var error: InvalidSettings?
         var made: Value?
         do {
@@ -164,7 +214,7 @@ private enum SettingText {
 
     static func kind(of type: any Any.Type) -> String {
         switch type {
-        case is Int.Type: "a whole number"
+        case is Int.Type: "a whole number of 64 bits"
         case is Double.Type: "a number"
         case is Bool.Type: "true or false"
         case is String.Type: "a text"

@@ -23,7 +23,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     /// How long after a hold calls are let in slowly.
     public let ramp: Duration
 
-    /// Creates a configuration. For each parameter, nil is the default of ``Throttle``.
+    /// Creates a configuration. For each optional parameter, nil is the default of ``Throttle``.
     /// - Parameters:
     ///   - limit: How many calls may go in which time.
     ///   - maxWait: How long a call may wait for its turn; 0 or more.

@@ -366,8 +366,7 @@ import Testing
             (
                 #"{"breaker": {"tripping": {"kind": "failures", "count": 5, "window": {"calls": 2}}}}"#,
                 [
-                    "FailuresInWindow: all.breaker.tripping.count is 5, and must be at most 2, the calls of the window",
-                    "FailuresInWindow: all.breaker.tripping.minimumCalls is 5, and must be at most 2, the calls of the window",
+                    "FailuresInWindow: all.breaker.tripping.count is 5, and must be at most 2, the calls of the window"
                 ]
             ),
             (
@@ -414,23 +413,24 @@ import Testing
     @Test(
         "a value of another type says where it is",
         arguments: [
-            (#"{"maxRetries": "three"}"#, "Retry: a.maxRetries is something else, and must be a whole number"),
-            (#"{"maxRetries": 1.5}"#, "Retry: a.maxRetries is something else, and must be a whole number"),
-            (#"{"wrapsLastError": 1}"#, "Retry: a.wrapsLastError is something else, and must be true or false"),
+            (#"{"maxRetries": "three"}"#, #"Retry: a.maxRetries is "three", and must be a whole number of 64 bits"#),
+            (#"{"maxRetries": 1e20}"#, "Retry: a.maxRetries is 1e+20, and must be a whole number of 64 bits"),
+            (#"{"maxRetries": 1.5}"#, "Retry: a.maxRetries is 1.5, and must be a whole number of 64 bits"),
+            (#"{"wrapsLastError": 1}"#, "Retry: a.wrapsLastError is 1, and must be true or false"),
             (
                 #"{"maxElapsedSeconds": "5s"}"#,
-                "Retry: a.maxElapsedSeconds is something else, and must be a number of seconds"
+                #"Retry: a.maxElapsedSeconds is "5s", and must be a number of seconds"#
             ),
-            (#"{"verdicts": 3}"#, "Retry: a.verdicts is something else, and must be a list of names"),
-            (#"{"backoff": 3}"#, "Retry: a.backoff is something else, and must be settings with names"),
-            (#"{"backoff": {"kind": 3}}"#, "Backoff: a.backoff.kind is something else, and must be a text"),
+            (#"{"verdicts": 3}"#, "VerdictSet: a.verdicts is something else, and must be a list of names"),
+            (#"{"backoff": 3}"#, "Backoff: a.backoff is something else, and must be settings with names"),
+            (#"{"backoff": {"kind": 3}}"#, "Backoff: a.backoff.kind is 3, and must be a text"),
             (
                 #"{"backoff": {"kind": "exponential", "factor": "2"}}"#,
-                "Backoff: a.backoff.factor is something else, and must be a number"
+                #"Backoff: a.backoff.factor is "2", and must be a number"#
             ),
             (
                 #"{"backoff": {"kind": "sequence", "sequenceSeconds": 1}}"#,
-                "Backoff: a.backoff.sequenceSeconds is something else, and must be a list of numbers"
+                "Backoff: a.backoff.sequenceSeconds is 1, and must be a list of numbers"
             ),
         ])
     func otherType(json: String, text: String) {
@@ -517,6 +517,68 @@ import Testing
         #expect(
             problems { _ = try decoded(#"["bad"]"#, as: VerdictSet.self) }.first?.hasPrefix(
                 #"VerdictSet: value is "bad""#) == true)
+    }
+
+    @Test(
+        "nothing is said to be wrong that is not",
+        arguments: [
+            (
+                #"{"tripping": {"kind": "failureRatio", "ratio": 1, "window": {"calls": "100"}}}"#,
+                ["tripping.window.calls"]
+            ),
+            (#"{"tripping": {"kind": "slowCalls", "slownessSeconds": 1, "count": "3"}}"#, ["tripping.count"]),
+            (#"{"tripping": {"kind": "failures", "count": 0, "window": {"calls": 9}}}"#, ["tripping.count"]),
+            (
+                #"{"tripping": {"kind": "failures", "count": 200, "window": {"calls": "500"}}}"#,
+                ["tripping.window.calls"]
+            ),
+            (
+                #"{"tripping": {"kind": "failureRatio", "ratio": 1, "minimumCalls": 200, "window": {"calls": "500"}}}"#,
+                ["tripping.window.calls"]
+            ),
+            (
+                #"{"tripping": {"kind": "consecutiveFailures", "failing": ["thrttled"], "healthy": ["transient"]}}"#,
+                ["tripping.failing"]
+            ),
+            (#"{"tripping": {"kind": "anyOf", "rules": {"kind": "consecutiveFailures"}}}"#, ["tripping.rules"]),
+            (#"{"tripping": {"kind": "anyOf", "rules": [3, null]}}"#, ["tripping.rules.0", "tripping.rules.1"]),
+            (
+                #"{"tripping": {"kind": "anyOf", "rules": [{"kind": "consecutiveFailures", "limit": 0}, {"kind": "failureRatio", "ratio": 2}]}}"#,
+                ["tripping.rules.0.limit", "tripping.rules.1.ratio"]
+            ),
+            (#"{"probes": 2, "closing": {"successes": 9, "probes": 5}}"#, ["closing.successes"]),
+            (#"{"probes": 2, "closing": {"probes": 5}}"#, ["closing.successes"]),
+            (#"{"tripping": {"kind": "failureRatio", "ratio": 1, "window": {"calls": 5}}}"#, ["tripping.minimumCalls"]),
+            (#"[]"#, ["value"]),
+        ])
+    func falseAlarms(json: String, paths: [String]) {
+        do {
+            _ = try decoded(json, as: CircuitBreakerConfiguration.self)
+            Issue.record("it was read")
+        } catch {
+            #expect((error as? InvalidSettings)?.problems.map(\.parameter) == paths, "\(error)")
+        }
+    }
+
+    @Test("a jitter that is no jitter is all that is wrong")
+    func jitter() {
+        for jitter in [#""proportionl""#, "3"] {
+            let json = #"{"kind": "constant", "baseSeconds": 1, "jitter": \#(jitter), "jitterShare": 0.2}"#
+            #expect(problems { _ = try decoded(json, as: Backoff.self) }.count == 1)
+        }
+        #expect(problems { _ = try decoded(#"{"maxRetires": null}"#, as: RetryConfiguration.self) }.count == 1)
+        #expect(problems { _ = try decoded("3", as: VerdictSet.self) }.count == 1)
+    }
+
+    @Test("more rules than can be read are rejected in source code, too")
+    func mostRules() throws {
+        let rules = Array(repeating: ConsecutiveFailures.standard as any TripRule, count: 33)
+        #expect(throws: InvalidSettings.self) {
+            try CircuitBreakerConfiguration(tripping: CombinedRule(.any, of: rules))
+        }
+        #expect(throws: Never.self) {
+            try CircuitBreakerConfiguration(tripping: CombinedRule(.any, of: Array(rules.dropFirst())))
+        }
     }
 
     @Test("null is as good as nothing, for the settings of other kinds, too")

@@ -45,14 +45,14 @@ indirect enum TripRuleSettings: Sendable, Hashable {
     }
 
     /// The number of rules that it consists of.
-    private var count: Int {
+    var count: Int {
         if case .combined(_, let rules) = self { rules.reduce(0) { $0 + $1.count } } else { 1 }
     }
 }
 
 extension TripRuleSettings: Codable {
     /// A window takes up to 1.6 MB.
-    private static let mostRules = 32
+    static let mostRules = 32
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case kind, limit, count, ratio
@@ -72,35 +72,39 @@ extension TripRuleSettings: Codable {
             switch kind {
             case .consecutiveFailures:
                 let standard = ConsecutiveFailures.standard
+                let (failing, healthy) = Self.verdicts(standard.failing, standard.healthy, &reader)
                 settings = .consecutive(
-                    limit: reader.value(.limit) ?? standard.limit,
-                    failing: reader.value(.failing) ?? standard.failing,
-                    healthy: reader.value(.healthy) ?? standard.healthy)
+                    limit: reader.value(.limit) ?? standard.limit, failing: failing, healthy: healthy)
             case .failures:
                 let count = reader.require(reader.value(.count), .count, else: 1)
+                let window = reader.require(reader.value(.window), .window, else: Self.anyWindow)
+                let (failing, healthy) = Self.verdicts(standard.failing, standard.healthy, &reader)
                 settings = .failures(
-                    .count(count), over: reader.require(reader.value(.window), .window, else: standard.window),
-                    minimumCalls: reader.value(.minimumCalls) ?? count,
-                    failing: reader.value(.failing) ?? standard.failing,
-                    healthy: reader.value(.healthy) ?? standard.healthy)
+                    .count(count), over: window, minimumCalls: reader.value(.minimumCalls) ?? count,
+                    failing: failing, healthy: healthy)
             case .failureRatio:
+                let (failing, healthy) = Self.verdicts(standard.failing, standard.healthy, &reader)
                 settings = .failures(
                     .ratio(reader.require(reader.value(.ratio), .ratio, else: 1)),
-                    over: reader.value(.window) ?? standard.window,
-                    minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls,
-                    failing: reader.value(.failing) ?? standard.failing,
-                    healthy: reader.value(.healthy) ?? standard.healthy)
+                    over: Self.window(standard.window, &reader),
+                    minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls, failing: failing,
+                    healthy: healthy)
             case .slowCalls:
                 let slowness = reader.require(reader.duration(.slowness), .slowness, else: .seconds(1))
                 let limit: FailuresInWindow.Limit =
-                    reader.value(.count).map { .count($0) }
-                    ?? .ratio(reader.require(reader.value(.ratio), .ratio, else: 1))
+                    if let count: Int = reader.value(.count) {
+                        .count(count)
+                    } else if reader.isUnreadable(.count) {
+                        .count(1)
+                    } else {
+                        .ratio(reader.require(reader.value(.ratio), .ratio, else: 1))
+                    }
                 let standard = SlowCalls.slowCalls(1, longerThan: .seconds(1))
                 settings = .slowCalls(
-                    limit, longerThan: slowness, over: reader.value(.window) ?? standard.window,
+                    limit, longerThan: slowness, over: Self.window(standard.window, &reader),
                     minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls)
             case .anyOf, .allOf:
-                let rules = reader.require(reader.value(.rules), .rules, else: [TripRuleSettings.standard])
+                let rules = reader.require(reader.list(.rules), .rules, else: [TripRuleSettings.standard])
                 settings = .combined(kind == .anyOf ? .any : .all, rules)
                 if settings.count > Self.mostRules {
                     reader.note(
@@ -112,6 +116,21 @@ extension TripRuleSettings: Codable {
             _ = settings.rule
             return settings
         }
+    }
+
+    /// Goes with any number of calls, in the place of a window that can't be read.
+    private static let anyWindow = CallWindow.time(.seconds(1))
+
+    private static func window(_ standard: CallWindow, _ reader: inout SettingsReader<CodingKeys>) -> CallWindow {
+        reader.value(.window) ?? (reader.isUnreadable(.window) ? anyWindow : standard)
+    }
+
+    /// Nothing if one of the two can't be read, since they must not overlap.
+    private static func verdicts(
+        _ failing: VerdictSet, _ healthy: VerdictSet, _ reader: inout SettingsReader<CodingKeys>
+    ) -> (failing: VerdictSet, healthy: VerdictSet) {
+        let given = (reader.value(.failing) ?? failing, reader.value(.healthy) ?? healthy)
+        return reader.isUnreadable(.failing) || reader.isUnreadable(.healthy) ? ([], []) : given
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -157,6 +176,7 @@ extension CallWindow: Codable {
     public init(from decoder: any Decoder) throws {
         self = try decoder.settings(of: "CallWindow", by: CodingKeys.self) { reader in
             if let count: Int = reader.value(.count) { return .calls(count) }
+            if reader.isUnreadable(.count) { return .time(.seconds(1)) }
             let length = reader.require(reader.duration(.length), .length, else: .seconds(1))
             return reader.value(.buckets).map { .time(length, buckets: $0) } ?? .time(length)
         }
