@@ -57,14 +57,13 @@ struct SettingsReader<Key: CodingKey & CaseIterable> {
                 elements.append(try Element(from: list.superDecoder()))
             } catch let error as InvalidSettings {
                 problems += error.problems
+                unreadable.insert(key.stringValue)
             } catch {
                 note(key, "a list that can't be read", "must be a list of settings")
                 break
             }
         }
-        if elements.count == list.count { return elements }
-        unreadable.insert(key.stringValue)
-        return nil
+        return isUnreadable(key) ? nil : elements
     }
 
     /// Reads one of a few names.
