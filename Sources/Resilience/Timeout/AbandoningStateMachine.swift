@@ -14,6 +14,11 @@ enum AbandoningStateMachine: UInt8, Equatable {
         case abandon
     }
 
+    /// Whether the operation may begin. If all threads were busy, it may be too late.
+    func mayBegin(at now: MonotonicInstant, before deadline: MonotonicInstant) -> Bool {
+        self == .running && now < deadline
+    }
+
     /// - Returns: Whether the caller has left.
     mutating func operationEnded() -> Bool {
         if self == .running { self = .ended }

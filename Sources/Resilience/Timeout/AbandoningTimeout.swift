@@ -82,8 +82,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         let task = Task(executorPreference: timeBase.executorForTasks) { @concurrent [self] in
             let result: Result<R, any Error>
             do {
-                // If all threads were busy, it may be too late to begin.
-                guard !call.isAbandoned, timeBase.now < deadline else { throw NotBegun() }
+                guard call.mayBegin(at: timeBase.now, before: deadline) else { throw NotBegun() }
                 result = .success(try await operation(deadline))
             } catch {
                 result = .failure(error)
@@ -160,8 +159,9 @@ private final class AbandonableCall<R: Sendable>: Sendable {
         return abandonedAt
     }
 
-    /// Whether the caller has left.
-    var isAbandoned: Bool { state.withLock { $0.machine == .abandoned } }
+    func mayBegin(at now: MonotonicInstant, before deadline: MonotonicInstant) -> Bool {
+        state.withLock { $0.machine.mayBegin(at: now, before: deadline) }
+    }
 
     /// - Parameter abandon: Called before the operation can end late.
     /// - Returns: The result; nil if the operation was abandoned.

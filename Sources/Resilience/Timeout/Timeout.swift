@@ -60,18 +60,18 @@ public struct Timeout: AroundPolicy {
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         let wait = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
-        let now = call.now
-        let expiry = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(wait))
-        guard expiry > now else { throw timedOut(after: wait, DeadlinePassed(), &call) }
-        guard call.deadline > now else { throw DeadlinePassed() }
-        let deadline = min(call.deadline, expiry)
-        do {
-            return try await TimeoutRace.run(until: expiry, on: call.timeBase, isolation: isolation) {
-                try await inside(deadline)
+        switch TimeoutStateMachine.enter(at: call.now, limit: wait, deadline: call.deadline) {
+        case .timedOut: throw timedOut(after: wait, DeadlinePassed(), &call)
+        case .deadlinePassed: throw DeadlinePassed()
+        case .begin(let expiry, let deadline):
+            do {
+                return try await TimeoutRace.run(until: expiry, on: call.timeBase, isolation: isolation) {
+                    try await inside(deadline)
+                }
+            } catch let expired as TimeoutRace.Expired {
+                call.reading = nil
+                throw timedOut(after: wait, expired.underlying, &call)
             }
-        } catch let expired as TimeoutRace.Expired {
-            call.reading = nil
-            throw timedOut(after: wait, expired.underlying, &call)
         }
     }
 

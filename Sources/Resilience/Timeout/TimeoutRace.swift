@@ -76,8 +76,7 @@ final class TimeoutRace: Sendable {
             // Stored as a word, for the atomic; `cancelTask()` says why it may be converted back.
             task.store(unsafeBitCast(current, to: UInt.self), ordering: .sequentiallyConsistent)
         }
-        // Whatever ended the call before this could not see the task; from here on it can.
-        if state.load(ordering: .sequentiallyConsistent) != .running { cancelTask() }
+        if state.load(ordering: .sequentiallyConsistent).insideBegins == .cancelInside { cancelTask() }
     }
 
     func insideEnded() { apply { $0.insideEnded() } }

@@ -13,6 +13,28 @@ enum TimeoutStateMachine: UInt8, Equatable {
         case nothing
     }
 
+    enum Entry: Equatable {
+        /// The inside may take until `expiry`, and its deadline is `deadline`.
+        case begin(expiry: MonotonicInstant, deadline: MonotonicInstant)
+        /// The limit leaves no time to begin.
+        case timedOut
+        /// The call's deadline has passed.
+        case deadlinePassed
+    }
+
+    /// - Parameters:
+    ///   - limit: In nanoseconds.
+    ///   - deadline: The call's.
+    static func enter(at now: MonotonicInstant, limit: Int64, deadline: MonotonicInstant) -> Entry {
+        let expiry = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(limit))
+        guard expiry > now else { return .timedOut }
+        guard deadline > now else { return .deadlinePassed }
+        return .begin(expiry: expiry, deadline: min(deadline, expiry))
+    }
+
+    /// The inside's task begins, and can be seen. Whatever came before could not cancel it.
+    var insideBegins: Answer { self == .running ? .nothing : .cancelInside }
+
     mutating func limitPassed() -> Answer { leaveRunning(for: .expired) }
 
     mutating func callerCancelled() -> Answer { leaveRunning(for: .cancelled) }

@@ -3,6 +3,16 @@ import Testing
 @testable import Resilience
 
 @Suite struct AbandoningStateMachineTests {
+    @Test("an operation begins only before its deadline, and while somebody waits for it")
+    func beginning() {
+        let deadline = MonotonicInstant(nanoseconds: 100)
+        for (now, isInTime) in [(99, true), (100, false), (101, false)] as [(Int64, Bool)] {
+            let now = MonotonicInstant(nanoseconds: now)
+            #expect(AbandoningStateMachine.running.mayBegin(at: now, before: deadline) == isInTime)
+            #expect(!AbandoningStateMachine.abandoned.mayBegin(at: now, before: deadline))
+        }
+    }
+
     @Test(
         "an operation's end is late only after its caller has gone",
         arguments: [

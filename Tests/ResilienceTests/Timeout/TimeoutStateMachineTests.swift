@@ -29,4 +29,37 @@ import Testing
         }
         #expect(machine == to)
     }
+
+    @Test(
+        "an inside that begins after something ended the call is cancelled at once",
+        arguments: [
+            (TimeoutStateMachine.running, TimeoutStateMachine.Answer.nothing), (.expired, .cancelInside),
+            (.cancelled, .cancelInside),
+        ])
+    func begins(machine: TimeoutStateMachine, answer: TimeoutStateMachine.Answer) {
+        #expect(machine.insideBegins == answer)
+    }
+
+    @Test(
+        "the earlier of limit and deadline is the inside's deadline, and one that has passed lets nothing begin",
+        arguments: [
+            (
+                limit: Int64(5), deadline: Int64(200),
+                entry: TimeoutStateMachine.Entry.begin(expiry: at(105), deadline: at(105))
+            ),
+            (limit: 5, deadline: 103, entry: .begin(expiry: at(105), deadline: at(103))),
+            (limit: 1, deadline: 101, entry: .begin(expiry: at(101), deadline: at(101))),
+            (limit: 5, deadline: 100, entry: .deadlinePassed),
+            (limit: 5, deadline: .min, entry: .deadlinePassed),
+            (limit: 0, deadline: 200, entry: .timedOut),
+            (limit: .min, deadline: 200, entry: .timedOut),
+            // The timeout's own answer, since it is the one that a retry of further out may try again.
+            (limit: 0, deadline: 100, entry: .timedOut),
+            (limit: .max, deadline: .max, entry: .begin(expiry: .distantFuture, deadline: .distantFuture)),
+        ])
+    func entries(limit: Int64, deadline: Int64, entry: TimeoutStateMachine.Entry) {
+        #expect(TimeoutStateMachine.enter(at: at(100), limit: limit, deadline: at(deadline)) == entry)
+    }
 }
+
+private func at(_ nanoseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
