@@ -1,4 +1,4 @@
-// What the switches in the copy of the package call: see mutants.swift.
+// What the switches in the copy of the package call: see mutation/Mutants.swift.
 
 #if canImport(Darwin)
     import Darwin
