@@ -41,10 +41,10 @@ struct Graph: Decodable {
         var name: String { pathComponents.last ?? "" }
         var path: String { pathComponents.joined(separator: ".") }
 
-        /// Written in the sources, rather than made by the compiler.
+        /// A declaration of the sources, rather than of the compiler, or a page for the extensions of a type.
         var isWritten: Bool {
             ["public", "open"].contains(accessLevel) && location != nil
-                && !identifier.precise.contains("::SYNTHESIZED::")
+                && !identifier.precise.contains("::SYNTHESIZED::") && !identifier.precise.hasPrefix("s:e:")
         }
 
         var place: String {
@@ -55,11 +55,7 @@ struct Graph: Decodable {
         var line: String {
             let text = (declarationFragments ?? []).map(\.spelling).joined()
             let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            // Of such a parameter the compiler leaves out the type; the symbol's own name has it.
-            let isCut = (functionSignature?.parameters ?? []).contains {
-                $0.declarationFragments?.last?.spelling == "nonisolated(nonsending)"
-            }
-            return "\(path): \(words)\((swiftExtension?.constraints).text)\(isCut ? " \(identifier.precise)" : "")"
+            return "\(path): \(words)\((swiftExtension?.constraints).text)"
         }
     }
     struct Relationship: Decodable {
@@ -99,11 +95,11 @@ struct API {
     private(set) var complaints: [String] = []
 
     init(symbols folder: URL) throws {
-        graphs = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-            .filter { $0.hasPrefix("Resilience") && $0.hasSuffix(".symbols.json") }.sorted()
+        graphs = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+            .filter { $0.hasSuffix(".symbols.json") }.sorted()
             .map { file in
                 let graph = try JSONDecoder().decode(Graph.self, from: Data(contentsOf: folder.appending(path: file)))
-                return (String(file.prefix { $0 != "." && $0 != "@" }), graph)
+                return (String(file.prefix { $0 != "/" }), graph)
             }
         relationships = graphs.flatMap(\.graph.relationships)
         byName = Dictionary(

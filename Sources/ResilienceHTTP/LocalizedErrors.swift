@@ -14,7 +14,7 @@
         public var errorDescription: String? { description }
     }
 
-    extension Throttled: LocalizedError {
+    extension ThrottleExceeded: LocalizedError {
         public var errorDescription: String? { description }
     }
 

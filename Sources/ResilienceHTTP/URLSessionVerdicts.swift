@@ -85,7 +85,7 @@
         /// Creates a classifier for a pipeline whose calls all send one kind of request through `URLSession`.
         ///
         /// It judges a thrown `URLError` by its `verdict(for:)`, and ``TimedOut`` as a request that may have been sent.
-        /// It leaves the rest to ``Classifier/standard``, which would judge each of these transient, even for a lost
+        /// It leaves the rest to ``/Resilience/Classifier/standard``, which would judge each of these transient, even for a lost
         /// POST.
         ///
         /// - Parameter request: The semantics of the requests.

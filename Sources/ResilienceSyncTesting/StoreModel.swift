@@ -60,14 +60,14 @@ struct StoreModel {
             oldest: pending.first?.queuedAt)
     }
 
-    mutating func append(_ mutations: [Mutation], _ rules: AppendRules, _ date: Date) throws -> Appended {
+    mutating func append(_ mutations: [Mutation], _ rules: AppendRules, _ date: Date) throws -> AppendResult {
         var taken = rows.map(\.stored.mutation.id)
         for mutation in mutations {
             if taken.contains(mutation.id) { throw SyncQueueError.duplicate(id: mutation.id) }
             taken.append(mutation.id)
         }
         var after = self
-        var appended = Appended()
+        var appended = AppendResult()
         var touched: [Int64] = []
         for mutation in mutations {
             let index = after.rows.lastIndex { $0.state == .pending && $0.stored.mutation.entity == mutation.entity }
@@ -94,7 +94,7 @@ struct StoreModel {
         }
         if after.pending.count > pending.count || after.bytes > bytes {
             let full = SyncQueueError.full(count: after.pending.count, bytes: after.bytes)
-            while !rules.allow(count: after.pending.count, bytes: after.bytes) {
+            while !rules.allows(count: after.pending.count, bytes: after.bytes) {
                 let oldest = after.rows.firstIndex { row in
                     row.state == .pending && !row.stored.isAttempted && !touched.contains(row.stored.position)
                 }
@@ -108,7 +108,7 @@ struct StoreModel {
 
     mutating func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, _ date: Date
-    ) -> Applied {
+    ) -> ApplyResult {
         for index in rows.indices {
             if let diedAt = rows[index].stored.diedAt { rows[index].stored.diedAt = min(diedAt, date) }
         }
@@ -127,9 +127,9 @@ struct StoreModel {
                 rows[index].stored.isAttempted = true
                 rows[index].stored.failures += 1
                 rows[index].stored.lastError = error
-            case .parked(_, let error, let rest):
+            case .died(_, let error, let rest):
                 park(index, as: rest == .block ? .blocking : .dead, error, date)
-                guard rest == .parkRest else { continue }
+                guard rest == .killRest else { continue }
                 for next in rows.indices[(index + 1)...]
                 where rows[next].state == .pending
                     && rows[next].stored.mutation.entity == rows[index].stored.mutation.entity
@@ -145,7 +145,7 @@ struct StoreModel {
             rows[index].stored.isAttempted = true
             return rows[index].stored
         }
-        return Applied(claimed: claimed, dropped: dropped)
+        return ApplyResult(claimed: claimed, dropped: dropped)
     }
 
     private mutating func park(_ index: Int, as state: State, _ error: String, _ date: Date) {
@@ -166,7 +166,7 @@ struct StoreModel {
             dropped = rows.filter(isTooOld).sorted(by: Row.goesBefore)
             rows.removeAll(where: isTooOld)
         }
-        while !limits.allow(count: dead.count, bytes: deadBytes) {
+        while !limits.allows(count: dead.count, bytes: deadBytes) {
             guard let first = rows.filter({ $0.state != .pending }).min(by: Row.goesBefore) else { break }
             dropped.append(first)
             rows.removeAll { $0.stored.position == first.stored.position }

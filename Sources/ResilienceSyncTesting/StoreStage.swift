@@ -54,7 +54,8 @@ final class StoreStage<Store: MutationStore>: Sendable {
 
     /// Appends mutations, without coalescing unless the rules say otherwise.
     @discardableResult
-    func append(_ mutations: [Mutation], _ rules: AppendRules = AppendRules(coalescing: .off)) async throws -> Appended
+    func append(_ mutations: [Mutation], _ rules: AppendRules = AppendRules(coalescing: .off)) async throws
+        -> AppendResult
     {
         try await store.append(mutations, under: rules, at: now)
     }

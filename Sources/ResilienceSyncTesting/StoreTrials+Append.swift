@@ -31,7 +31,7 @@ extension StoreTrial {
                         stage.require(found.map(\.mutation) == expected, "\(name) become \(found.map(\.mutation))")
                         let merges =
                             expected.count == 2
-                            ? [] : [Appended.Merge(id: "a2", into: "a1", cancelsOut: expected.isEmpty)]
+                            ? [] : [AppendResult.Merge(id: "a2", into: "a1", cancelsOut: expected.isEmpty)]
                         stage.require(
                             appended[1].merges == merges && appended[1].added == (merges.isEmpty ? 1 : 0),
                             "\(name) are told as \(appended[1])")
@@ -65,7 +65,7 @@ extension StoreTrial {
                         try await stage.apply(claiming: [position])
                     }
                     if attempt == "revived" {
-                        try await stage.apply([.parked(position, error: "x", rest: .skip)])
+                        try await stage.apply([.died(position, error: "x", rest: .skip)])
                         _ = try await stage.store.revive(nil, at: stage.now)
                     }
                     try await stage.reopen()
@@ -80,7 +80,7 @@ extension StoreTrial {
                 try await stage.append([.trial("a1", .update), .trial("a2")], AppendRules())
                 try await stage.append([.trial("b1", .update), .trial("a3", .update)], AppendRules())
                 try await stage.requirePending(["a1", "a2", "b1", "a3"], "one that stays apart is between")
-                try await stage.apply([.parked(try await stage.position(of: "a3"), error: "x", rest: .block)])
+                try await stage.apply([.died(try await stage.position(of: "a3"), error: "x", rest: .block)])
                 try await stage.append([.trial("a4", .update)], AppendRules())
                 try await stage.requirePending(["a1", "a2", "b1", "a4"], "the last one is dead")
                 try await stage.append([.trial("a5", .update)], AppendRules())
@@ -175,7 +175,7 @@ extension StoreTrial {
             StoreTrial("the dead count for no limit") { stage in
                 let rules = AppendRules(maxCount: 1, maxBytes: 3, overflow: .dropOldest)
                 try await stage.append([.trial("a1", payload: "123")], rules)
-                try await stage.apply([.parked(try await stage.position(of: "a1"), error: "x", rest: .skip)])
+                try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .skip)])
                 let appended = try await stage.append([.trial("b1", payload: "123")], rules)
                 stage.require(appended.dropped.isEmpty, "\(appended.dropped) is dropped")
                 try await stage.requireDead(["a1"], "dead ones and limits")
@@ -189,7 +189,7 @@ extension StoreTrial {
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
                 try await stage.apply([.failed(positions[0], error: "x")])
-                try await stage.apply(positions[...2].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.apply(positions[...2].map { .died($0, error: "x", rest: .skip) })
                 try await stage.requireHeads(["c1"], "three are dead")
                 let none = try await stage.store.revive([positions[3], 0, .max, .min], at: stage.now)
                 stage.require(none == 0, "\(none) that are not dead are revived")
@@ -215,7 +215,7 @@ extension StoreTrial {
             StoreTrial("one is revived before others of its lane") { stage in
                 try await stage.append(["a1", "a2", "a3", "a4"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
-                try await stage.apply(positions[...1].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.apply(positions[...1].map { .died($0, error: "x", rest: .skip) })
                 try await stage.requireHeads(["a3"], "the first two are dead")
                 _ = try await stage.store.revive([positions[0]], at: stage.now)
                 try await stage.requireHeads(["a1"], "the first is revived")
@@ -229,7 +229,7 @@ extension StoreTrial {
             StoreTrial("what is overtaken is told, and passed over") { stage in
                 try await stage.append(["a1", "a2", "b1", "b2", "a3"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
-                try await stage.apply([positions[0], positions[2]].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.apply([positions[0], positions[2]].map { .died($0, error: "x", rest: .skip) })
                 try await stage.apply([.acknowledged(positions[1])])
                 try await stage.reopen()
                 let overtaken = try await stage.dead().map(\.isOvertaken)
@@ -243,7 +243,7 @@ extension StoreTrial {
                 stage.require(even == 1, "\(even) are revived, even overtaken")
                 try await stage.requireHeads(["a1", "b1"], "both are revived")
                 // It is still older than what was delivered.
-                try await stage.apply([.parked(positions[0], error: "x", rest: .skip)])
+                try await stage.apply([.died(positions[0], error: "x", rest: .skip)])
                 let still = try await stage.dead().map(\.isOvertaken)
                 stage.require(still == [true], "what was overtaken before is no more")
             },
@@ -253,7 +253,7 @@ extension StoreTrial {
                 let (a1, a2, a3, b1, b2, c1) = (
                     positions[0], positions[1], positions[2], positions[3], positions[4], positions[5]
                 )
-                try await stage.apply([a1, a2, b1, c1].map { .parked($0, error: "x", rest: .skip) }, claiming: [a3])
+                try await stage.apply([a1, a2, b1, c1].map { .died($0, error: "x", rest: .skip) }, claiming: [a3])
                 try await stage.apply([.failed(b2, error: "no answer")])
                 try await stage.reopen()
                 func require(_ expected: [Bool], _ problem: String) async throws {
@@ -268,7 +268,7 @@ extension StoreTrial {
                 stage.require(one == 1, "\(one) are revived instead of the one behind which nothing was attempted")
                 try await stage.requireHeads(["a3", "b2", "c1"], "one is revived")
                 // Dead mutations overtake no other.
-                try await stage.apply([a3, b2].map { .parked($0, error: "x", rest: .skip) })
+                try await stage.apply([a3, b2].map { .died($0, error: "x", rest: .skip) })
                 try await require([false, false, false, false, false], "what was attempted is dead, too")
                 // Decided before any is revived: a3, which is attempted, is still dead then.
                 let all = try await stage.store.revive([a3, a2, a1], evenOvertaken: false, at: stage.now)
@@ -282,7 +282,7 @@ extension StoreTrial {
                     async throws -> [String]
                 {
                     var changes: [MutationChange] = []
-                    for id in ids { changes.append(.parked(try await stage.position(of: id), error: "x", rest: rest)) }
+                    for id in ids { changes.append(.died(try await stage.position(of: id), error: "x", rest: rest)) }
                     return try await stage.store.apply(
                         changes, claiming: [], keeping: limits, at: stage.now + seconds
                     ).dropped
@@ -320,7 +320,7 @@ extension StoreTrial {
                     try await stage.append(ids.map { .trial($0, payload: "four") })
                     var changes: [MutationChange] = []
                     for id in ids {
-                        changes.append(.parked(try await stage.position(of: id), error: "x", rest: rest))
+                        changes.append(.died(try await stage.position(of: id), error: "x", rest: rest))
                     }
                     return try await stage.store.apply(
                         changes, claiming: [], keeping: limits, at: stage.now + seconds
@@ -349,7 +349,7 @@ extension StoreTrial {
             StoreTrial("discarding") { stage in
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
-                try await stage.apply(positions[...2].map { .parked($0, error: "x", rest: .block) })
+                try await stage.apply(positions[...2].map { .died($0, error: "x", rest: .block) })
                 let none = try await stage.store.discard([positions[3], 0, .max, .min])
                 stage.require(none == 0, "\(none) that are not dead are discarded")
                 let some = try await stage.store.discard([positions[1], positions[1]])
@@ -365,7 +365,7 @@ extension StoreTrial {
             },
             StoreTrial("clearing") { stage in
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
-                try await stage.apply([.parked(try await stage.position(of: "a1"), error: "x", rest: .block)])
+                try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .block)])
                 try await stage.apply(claiming: [try await stage.position(of: "b1")])
                 let removed = try await stage.store.removePending()
                 stage.require(removed == 3, "\(removed) are removed instead of 3")

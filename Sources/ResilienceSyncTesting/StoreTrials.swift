@@ -58,7 +58,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await stage.append([.trial("a1"), .trial("b1"), .trial("é1"), .trial("c1")])
                 let heads = try await stage.heads().map(\.position)
                 _ = try await stage.store.apply(
-                    [.acknowledged(heads[0]), .parked(heads[1], error: "error", rest: .block)], claiming: [heads[2]])
+                    [.acknowledged(heads[0]), .died(heads[1], error: "error", rest: .block)], claiming: [heads[2]])
                 let entities = ["c", "b", "a", "d", "é"]
                 let found = try await stage.store.pendingEntities(among: entities)
                 stage.require(found == ["c", "é"], "pending of \(entities) are \(found)")
@@ -110,13 +110,13 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     let page = try await store.pending(after: end, limit: 2)
                     stage.require(page.isEmpty, "there is a page after the last")
                 }
-                try await stage.apply(positions.map { .parked($0, error: "x", rest: .skip) })
+                try await stage.apply(positions.map { .died($0, error: "x", rest: .skip) })
                 let dead = try await store.dead(after: positions[1], limit: 2).map(\.position)
                 stage.require(dead == Array(positions[2...3]), "a page of dead ones is not the next ones")
             },
             StoreTrial("limits of a page that are huge, zero or negative") { stage in
                 try await stage.append([.trial("a1"), .trial("b1")])
-                try await stage.apply([.parked(try await stage.position(of: "b1"), error: "x", rest: .skip)])
+                try await stage.apply([.died(try await stage.position(of: "b1"), error: "x", rest: .skip)])
                 for limit in [0, -1, Int.min, Int.max] {
                     let counts = [
                         try await stage.store.pending(after: .min, limit: limit).count,
@@ -129,7 +129,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
             },
             StoreTrial("all or none, and no id twice") { stage in
                 try await stage.append([.trial("a1"), .trial("d1")])
-                try await stage.apply([.parked(try await stage.position(of: "d1"), error: "x", rest: .skip)])
+                try await stage.apply([.died(try await stage.position(of: "d1"), error: "x", rest: .skip)])
                 for (ids, twice) in [(["b1", "a1", "c1"], "a1"), (["b1", "d1"], "d1"), (["b1", "b1"], "b1")] {
                     await stage.requireError(.duplicate(id: twice), "\(ids)") {
                         try await stage.append(ids.map { .trial($0) })
@@ -147,7 +147,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await stage.append([.trial("a1"), .trial("b1")])
                 try await stage.apply([
                     .acknowledged(try await stage.position(of: "a1")),
-                    .parked(try await stage.position(of: "b1"), error: "x", rest: .skip),
+                    .died(try await stage.position(of: "b1"), error: "x", rest: .skip),
                 ])
                 _ = try await stage.store.discard(nil)
                 try await stage.append([.trial("a1"), .trial("b1")])
@@ -243,7 +243,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await expect(QueueTotals(pending: 3, bytes: 9, dead: 0, oldest: stage.now), "of three")
                 let positions = try await stage.pending().map(\.position)
                 try await stage.apply([
-                    .acknowledged(positions[0]), .parked(positions[1], error: "x", rest: .block),
+                    .acknowledged(positions[0]), .died(positions[1], error: "x", rest: .block),
                 ])
                 try await expect(
                     QueueTotals(pending: 1, bytes: 2, dead: 1, deadBytes: 4, oldest: stage.now + 60),
@@ -285,7 +285,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 StoreTrial("a head dies: \(rule)") { stage in
                     try await stage.append(["a1", "b1", "a2", "a3"].map { .trial($0) })
                     try await stage.apply([.failed(try await stage.position(of: "a1"), error: "first")])
-                    try await stage.apply([.parked(try await stage.position(of: "a1"), error: "why", rest: rule)])
+                    try await stage.apply([.died(try await stage.position(of: "a1"), error: "why", rest: rule)])
                     try await stage.reopen()
                     switch rule {
                     case .skip:
@@ -294,7 +294,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     case .block:
                         try await stage.requirePending(["b1", "a2", "a3"], "\(rule)")
                         try await stage.requireHeads(["b1"], "\(rule)")
-                    case .parkRest:
+                    case .killRest:
                         try await stage.requirePending(["b1"], "\(rule)")
                         try await stage.requireDead(["a1", "a2", "a3"], "\(rule)")
                     }
@@ -313,13 +313,13 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 StoreTrial("a lane is blocked until all that block it are gone") { stage in
                     try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
-                    try await stage.apply(positions[...1].map { .parked($0, error: "x", rest: .block) })
+                    try await stage.apply(positions[...1].map { .died($0, error: "x", rest: .block) })
                     try await stage.requireHeads([], "two block the lane")
                     _ = try await stage.store.discard([positions[0]])
                     try await stage.requireHeads([], "one still blocks the lane")
                     _ = try await stage.store.revive([positions[1]], at: stage.now)
                     try await stage.requireHeads(["a2"], "the last that blocked is revived")
-                    try await stage.apply([.parked(positions[1], error: "x", rest: .block)])
+                    try await stage.apply([.died(positions[1], error: "x", rest: .block)])
                     try await stage.requireHeads([], "it blocks the lane again")
                     _ = try await stage.store.discard(nil)
                     try await stage.requireHeads(["a3"], "the last that blocked is discarded")
@@ -330,7 +330,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     let positions = try await stage.pending().map(\.position)
                     // As one batch is answered.
                     try await stage.apply([
-                        .parked(positions[0], error: "x", rest: .block), .acknowledged(positions[1]),
+                        .died(positions[0], error: "x", rest: .block), .acknowledged(positions[1]),
                     ])
                     try await stage.append([.trial("a3")])
                     try await stage.requireHeads([], "the lane is blocked by one that is overtaken")
@@ -340,11 +340,11 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 StoreTrial("one behind the head dies") { stage in
                     try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
-                    try await stage.apply([.parked(positions[1], error: "x", rest: .parkRest)])
+                    try await stage.apply([.died(positions[1], error: "x", rest: .killRest)])
                     try await stage.requirePending(["a1"], "parking the rest behind the second")
                     try await stage.requireHeads(["a1"], "parking the rest behind the second")
                     _ = try await stage.store.revive(nil, at: stage.now)
-                    try await stage.apply([.parked(positions[1], error: "x", rest: .block)])
+                    try await stage.apply([.died(positions[1], error: "x", rest: .block)])
                     try await stage.requireHeads([], "the second blocks the lane")
                 },
                 StoreTrial("changes are made in order") { stage in
@@ -352,7 +352,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     let position = try await stage.position(of: "a1")
                     try await stage.apply([
                         .failed(position, error: "one"), .failed(position, error: "two"),
-                        .parked(position, error: "three", rest: .skip), .failed(position, error: "four"),
+                        .died(position, error: "three", rest: .skip), .failed(position, error: "four"),
                         .acknowledged(position),
                     ])
                     let dead = try await stage.dead().first
@@ -364,13 +364,13 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     try await stage.append([.trial("a1"), .trial("b1"), .trial("c1")])
                     let positions = try await stage.pending().map(\.position)
                     try await stage.apply([
-                        .acknowledged(positions[0]), .parked(positions[1], error: "why", rest: .block),
+                        .acknowledged(positions[0]), .died(positions[1], error: "why", rest: .block),
                     ])
                     let before = try await stage.store.totals()
                     for position in [positions[0], positions[1], 0, .min, .max] {
                         let claimed = try await stage.apply(
                             [
-                                .failed(position, error: "late"), .parked(position, error: "late", rest: .skip),
+                                .failed(position, error: "late"), .died(position, error: "late", rest: .skip),
                                 .acknowledged(position),
                             ], claiming: [position])
                         stage.require(claimed.isEmpty, "one that is gone is claimed")

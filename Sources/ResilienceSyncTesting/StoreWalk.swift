@@ -98,7 +98,7 @@ struct StoreWalk<Store: MutationStore> {
             let rest = LaneRule.allCases.randomElement(using: &random) ?? .skip
             switch Int.random(in: 0..<4, using: &random) {
             case 0: return { .failed($0, error: error) }
-            case 1: return { .parked($0, error: error, rest: rest) }
+            case 1: return { .died($0, error: error, rest: rest) }
             default: return { .acknowledged($0) }
             }
         }
@@ -235,11 +235,11 @@ struct StoreWalk<Store: MutationStore> {
     }
 
     private enum Ending: Equatable {
-        case appended(Appended)
+        case appended(AppendResult)
         case threw(String)
     }
 
-    private func result(_ body: () async throws -> Appended) async -> Ending {
+    private func result(_ body: () async throws -> AppendResult) async -> Ending {
         do { return .appended(try await body()) } catch { return .threw("\(error)") }
     }
 }

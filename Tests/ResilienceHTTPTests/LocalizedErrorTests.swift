@@ -8,10 +8,10 @@ import Testing
     private struct Outage: Error {}
 
     private static let errors: [any Error] = [
-        CircuitOpen(breaker: "search", retryAfter: .seconds(42)),
-        Throttled(throttle: "search", retryAfter: .seconds(1)),
-        BulkheadFull(bulkhead: "search", reason: .full, retryAfter: nil), WouldWait(policy: "search", retryAfter: nil),
-        DeadlinePassed(), TimedOut(timeout: "search", limit: .seconds(5), underlying: nil),
+        CircuitOpen(policy: "search", retryAfter: .seconds(42)),
+        ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
+        BulkheadFull(policy: "search", reason: .full, retryAfter: nil), WouldWait(policy: "search", retryAfter: nil),
+        DeadlinePassed(), TimedOut(policy: "search", limit: .seconds(5), underlying: nil),
         RetriesExhausted(
             reason: .attemptsExhausted, lastError: Outage(), verdict: .transient, history: RetryHistory()),
         CancelledWhileWaiting(lastError: Outage(), lastVerdict: .transient), unusableSnapshot(), invalidSettings(),

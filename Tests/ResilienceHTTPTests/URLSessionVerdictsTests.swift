@@ -77,7 +77,7 @@
 
         @Test("a POST that timed out is uncertain, a GET is tried again")
         func timedOut() {
-            let error = TimedOut(timeout: "attempt", limit: .seconds(1), underlying: CancellationError())
+            let error = TimedOut(policy: "attempt", limit: .seconds(1), underlying: CancellationError())
             #expect(Classifier.urlSession(for: post).verdict(for: error) == .uncertain)
             #expect(Classifier.urlSession(for: RequestSemantics(method: "GET")).verdict(for: error) == .transient)
         }

@@ -68,7 +68,7 @@
             queue.trigger()
             var seen = 1
             func show(pending: Int, until: MonotonicInstant?, left: Duration?) { seen = pending }
-            for await status in queue.statuses() {
+            for await status in queue.statusUpdates() {
                 show(pending: status.pending, until: status.pausedUntil, left: status.estimatedTimeLeft)
                 if seen == 0 { break }
             }

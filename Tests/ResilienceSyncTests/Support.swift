@@ -204,12 +204,12 @@ struct HookedStore: MutationStore {
         let result = try await body()
         let rows =
             (result as? [StoredMutation])?.count ?? (result as? [LaneHead])?.count
-            ?? (result as? Applied)?.claimed.count
+            ?? (result as? ApplyResult)?.claimed.count
         try await hook(.after(name, rows: rows ?? 0))
         return result
     }
 
-    func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended {
+    func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult {
         try await hooked("append") { try await inner.append(mutations, under: rules, at: date) }
     }
     func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
@@ -221,12 +221,12 @@ struct HookedStore: MutationStore {
     /// Its step is named by what it changes first: "remove", "fail", "park", or "claim".
     func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
-    ) async throws -> Applied {
+    ) async throws -> ApplyResult {
         let name =
             switch changes.first {
             case .acknowledged: "remove"
             case .failed: "fail"
-            case .parked: "park"
+            case .died: "park"
             case nil: "claim"
             }
         return try await hooked(name) {

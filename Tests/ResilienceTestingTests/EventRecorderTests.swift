@@ -79,7 +79,7 @@ import Testing
         let ofPipeline = EventRecorder()
         let pipeline = Pipeline("p", observers: PolicyObservers(ofPipeline)) { throttle }
         try await pipeline.run {}
-        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
         #expect(recorder.events(of: Throttle.Event.self) == [.rejected(retryAfter: .seconds(1))])
         #expect(
             ofPipeline.events.map(\.description) == [

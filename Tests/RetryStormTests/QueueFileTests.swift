@@ -18,9 +18,9 @@
             let store = try SQLiteStore.temporary()
             #expect(try await backlog(in: store) == (["a", "b"], false))
             let positions = try await store.heads(after: .min, limit: 9).map(\.position)
-            _ = try await store.apply([.parked(positions[0], error: "410", rest: .skip)], claiming: [])
+            _ = try await store.apply([.died(positions[0], error: "410", rest: .skip)], claiming: [])
             #expect(try await backlog(in: store) == (["a", "b"], true))
-            _ = try await store.apply(positions.map { .parked($0, error: "410", rest: .skip) }, claiming: [])
+            _ = try await store.apply(positions.map { .died($0, error: "410", rest: .skip) }, claiming: [])
             #expect(try await backlog(in: store) == (["a", "b"], true))
         }
     }

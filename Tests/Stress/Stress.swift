@@ -213,7 +213,7 @@ final class World: Sendable {
         require(tally.permitsTaken == tally.permitsReturned, "permits by hand are missing")
         require(bulkhead.inUse == 0, "\(bulkhead.inUse) calls are in the bulkhead")
         require(bulkhead.queued == 0, "\(bulkhead.queued) calls are in the bulkhead's queue")
-        require(throttle.waiting == 0, "\(throttle.waiting) calls wait in the throttle")
+        require(throttle.queued == 0, "\(throttle.queued) calls wait in the throttle")
         require(running.load(ordering: .relaxed) == 0, "operations are running")
         // Every permit can still be had, and every breaker closes again.
         bulkhead.setLimit(64)

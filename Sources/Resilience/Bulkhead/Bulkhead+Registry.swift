@@ -1,3 +1,6 @@
+/// A registry of bulkheads, one for each key.
+public typealias BulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Bulkhead>
+
 extension Bulkhead: RegistryEntry {
     /// Whether the limit and the queue size are those that the bulkhead was made with.
     ///

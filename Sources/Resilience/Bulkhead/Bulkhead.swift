@@ -30,9 +30,10 @@ public final class Bulkhead: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this bulkhead does, in whichever pipeline it is.
-    public let observers: PolicyObservers
+    public var observers: PolicyObservers { lazyObservers.made }
+    private let lazyObservers: LazyObservers
     /// The order in which waiting calls get a permit.
-    public let order: Order
+    let order: Order
 
     struct State {
         /// Its `inUse` is right only inside ``ask(_:)``.
@@ -67,17 +68,17 @@ public final class Bulkhead: StatusReporting {
     ///     measurement, nor if it would be the first in the queue. If false, service times are not measured, and
     ///     `retryAfter` and `estimatedWait` are nil.
     ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does.
+    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
     public init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
         maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
+        observers: PolicyObservers? = nil
     ) {
         let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
         let limit = Self.checks.atLeast(1, limit, "limit")
         let queue = Self.checks.atLeast(0, queue, "queue")
         self.name = name
-        self.observers = observers
+        lazyObservers = LazyObservers(observers)
         self.order = order
         self.maxWait = min(maxWait ?? .infinite, .infinite)
         self.predictsWait = predictsWait
@@ -153,7 +154,7 @@ public final class Bulkhead: StatusReporting {
         case .queue(let ticket, _):
             BulkheadSlot.queued(ticket: ticket).write(to: &slot)
             loser?.resume()
-            call.emit(Event.queued, from: name, to: observers)
+            call.emit(Event.queued, from: name, to: lazyObservers.known)
             // Never nil: `.queue` makes a waiter.
             return .park(waiter!, until: waitEnds)
         case .reject:
@@ -182,9 +183,9 @@ public final class Bulkhead: StatusReporting {
     }
 
     private func reject(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout PolicyCall) -> PolicyEntry {
-        call.emit(Event.rejected(reason), from: name, to: observers)
+        call.emit(Event.rejected(reason), from: name, to: lazyObservers.known)
         return .reject(
-            BulkheadFull(bulkhead: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
+            BulkheadFull(policy: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
     }
 
     @inline(never) private func leave(_ call: inout PolicyCall, _ slot: PolicySlot) {
@@ -236,7 +237,7 @@ public final class Bulkhead: StatusReporting {
     }
 
     private func tell(_ event: Event) {
-        observers.send(event, from: name, at: base.now)
+        lazyObservers.known?.send(event, from: name, at: base.now)
     }
 
     /// The limits and how many calls are inside and in the queue now.
@@ -250,9 +251,9 @@ public final class Bulkhead: StatusReporting {
     }
 
     /// The number of calls inside now.
-    public var inUse: Int { ask { $0.machine.inUse } }
+    package var inUse: Int { ask { $0.machine.inUse } }
     /// The number of calls in the queue now.
-    public var queued: Int { ask { $0.machine.queued } }
+    package var queued: Int { ask { $0.machine.queued } }
 
     /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting
     /// it would lose nothing.

@@ -67,10 +67,10 @@ extension Bulkhead {
     ///   - name: The name in events and errors.
     ///   - configuration: The settings.
     ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does.
+    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", configuration: BulkheadConfiguration, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
+        observers: PolicyObservers? = nil
     ) {
         self.init(
             name, limit: configuration.limit, queue: configuration.queue, order: configuration.order,

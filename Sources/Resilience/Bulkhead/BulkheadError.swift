@@ -1,7 +1,7 @@
 /// A bulkhead rejected the call; it did not run.
 public struct BulkheadFull: Rejection, Hashable {
     /// Why the call was rejected.
-    public enum Reason: Sendable, Hashable {
+    public enum Reason: String, Sendable, Hashable {
         /// All permits are in use, and the queue is full.
         case full
         /// The call was not queued: its turn would probably have come after its longest wait or its deadline. See
@@ -14,7 +14,7 @@ public struct BulkheadFull: Rejection, Hashable {
     }
 
     /// The bulkhead's name.
-    public let bulkhead: String
+    public let policy: String
     /// Why the call was rejected.
     public let reason: Reason
     /// How long one more call at the end of the queue would wait, estimated from recent service times; nil if there are
@@ -23,14 +23,14 @@ public struct BulkheadFull: Rejection, Hashable {
 
     /// Creates an error for a rejected call.
     /// - Parameters:
-    ///   - bulkhead: The bulkhead's name.
+    ///   - policy: The bulkhead's name.
     ///   - reason: Why the call was rejected.
     ///   - retryAfter: How long until another call may get a permit; nil if unknown.
-    public init(bulkhead: String, reason: Reason, retryAfter: Duration? = nil) {
-        self.bulkhead = bulkhead
+    public init(policy: String, reason: Reason, retryAfter: Duration? = nil) {
+        self.policy = policy
         self.reason = reason
         self.retryAfter = retryAfter
     }
 
-    public var description: String { "Too many calls at the same time (\(bulkhead)). \(retryAdvice)" }
+    public var description: String { "Too many calls at the same time (\(policy)). \(retryAdvice)" }
 }

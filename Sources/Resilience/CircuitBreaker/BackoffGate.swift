@@ -79,7 +79,7 @@ public struct BackoffGate: CircuitStateMachine {
     }
 
     // After a trip, `trips` is above 0.
-    public func isAtRest(at now: MonotonicInstant) -> Bool { trips == 0 && rule.counts(at: now).failures == 0 }
+    public func isAtRest(at now: MonotonicInstant) -> Bool { trips == 0 && rule.counts(at: now).failureCount == 0 }
 
     /// - Returns: nil if the end does not count.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> TripEvidence? {
@@ -99,7 +99,7 @@ public struct BackoffGate: CircuitStateMachine {
             failures &+= 1
         case .healthy:
             (trips, hasFailed, lateSuccesses) = (0, false, 0)
-        case .failing, .none:
+        case .failing, .inconclusive:
             break
         }
         rule.ended(end)

@@ -34,8 +34,7 @@ public struct CircuitTrip: Sendable, Hashable {
 
 /// A break of the same length after every trip.
 public struct ConstantBreak: BreakDuration, Hashable {
-    /// The length; 0 or more.
-    public let length: Duration
+    let length: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { length }
     public var longest: Duration? { length }
@@ -47,20 +46,16 @@ public struct ConstantBreak: BreakDuration, Hashable {
 /// base × min(`maxMultiplier`, 2^trips), or base × (trips + 1), never above `cap`: 30, 60, 120, 240, 300 s with the
 /// defaults of `exponential`. The linear form is that of Envoy's outlier detection.
 public struct GrowingBreak: BreakDuration, Hashable {
-    /// How the break grows.
-    public enum Growth: Sendable, Hashable {
+    enum Growth: Hashable {
         /// By the base with each trip.
         case linear
         /// It doubles with each trip, up to this multiple of the base.
         case exponential(maxMultiplier: Int)
     }
 
-    /// The first break.
-    public let base: Duration
-    /// How the break grows.
-    public let growth: Growth
-    /// The longest break.
-    public let cap: Duration
+    let base: Duration
+    let growth: Growth
+    let cap: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         let multiplier: Int64 =
@@ -93,10 +88,8 @@ public struct GrowingBreak: BreakDuration, Hashable {
 
 /// A break as long as the failure that opened the circuit asks for, if it asks for more than zero.
 public struct RetryAfterBreak: BreakDuration {
-    /// The break if the failure asks for none.
-    public let otherwise: any BreakDuration
-    /// The longest break that a failure can ask for.
-    public let cap: Duration
+    let otherwise: any BreakDuration
+    let cap: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         guard let asked = trip.verdict?.namedWait else {
@@ -112,10 +105,8 @@ public struct RetryAfterBreak: BreakDuration {
 
 /// Another break ± a share of it, so that clients do not all come back at once.
 public struct JitteredBreak: BreakDuration {
-    /// The break before the jitter.
-    public let length: any BreakDuration
-    /// The largest change, as a share of the break: 0…1.
-    public let share: Double
+    let length: any BreakDuration
+    let share: Double
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         let plain = max(0, length.duration(of: trip, using: generator).saturatedNanoseconds)

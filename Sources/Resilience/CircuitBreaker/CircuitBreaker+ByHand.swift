@@ -34,7 +34,7 @@ extension CircuitBreaker {
 
     /// Closes the circuit, with nothing counted. The mode stays. Calls in flight no longer count.
     /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
-    public func reset(keepingGrowth: Bool = false) {
+    public func reset(keepingGrowth: Bool) {
         let now = ownCore.timeBase.now
         let transition = change(at: now, afterTime: true) { $0.circuit.reset(keepingGrowth: keepingGrowth, at: now) }
         if transition != nil { tell(.reset) }

@@ -1,3 +1,6 @@
+/// A registry of circuit breakers, one for each key.
+public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, CircuitBreaker>
+
 extension CircuitBreaker: RegistryEntry {
     /// Whether the mode is automatic, the circuit is not open, and its last change of state is at least this long ago.
     /// - Parameter time: How long the breaker has not been used.

@@ -1,18 +1,13 @@
 /// What a breaker must still know after a restart.
 public struct CircuitSnapshot: Sendable, Hashable, Codable {
     /// The memory of its circuit.
-    public var memory: CircuitMemory
+    public let memory: CircuitMemory
     /// Its mode.
-    public var mode: CircuitBreaker.Mode
+    public let mode: CircuitBreaker.Mode
     /// When the snapshot was taken, by the wall clock: milliseconds since 1970.
-    public var takenAt: Int64
+    public let takenAt: Int64
 
-    /// Creates a snapshot.
-    /// - Parameters:
-    ///   - memory: The memory of the circuit.
-    ///   - mode: The breaker's mode.
-    ///   - takenAt: When the snapshot was taken, by the wall clock: milliseconds since 1970.
-    public init(memory: CircuitMemory, mode: CircuitBreaker.Mode = .automatic, takenAt: Int64) {
+    package init(memory: CircuitMemory, mode: CircuitBreaker.Mode = .automatic, takenAt: Int64) {
         self.memory = memory
         self.mode = mode
         self.takenAt = takenAt
@@ -22,20 +17,20 @@ public struct CircuitSnapshot: Sendable, Hashable, Codable {
 /// A snapshot makes no sense for the breaker that was to be restored from it.
 public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
     /// The breaker's name.
-    public let breaker: String
+    public let policy: String
 
-    public var description: String { "The snapshot does not fit the breaker \"\(breaker)\"; nothing was restored." }
+    public var description: String { "The snapshot does not fit the breaker \"\(policy)\"; nothing was restored." }
 }
 
 extension CircuitBreaker {
     /// Returns what the breaker must still know after a restart.
-    /// - Parameter wallClock: The wall clock's time: milliseconds since 1970.
+    /// - Parameter wallClock: The wall clock's time: milliseconds since 1970. Now by default.
     /// - Returns: nil if its circuit is of a kind that can't be stored.
-    public func snapshot(wallClock: Int64 = WallClock.milliseconds) -> CircuitSnapshot? {
+    public func snapshot(wallClock: Int64? = nil) -> CircuitSnapshot? {
         let now = ownCore.timeBase.now
         return change(at: now) { state in
             state.circuit.memory(at: now).map {
-                CircuitSnapshot(memory: $0, mode: state.circuit.mode, takenAt: wallClock)
+                CircuitSnapshot(memory: $0, mode: state.circuit.mode, takenAt: wallClock ?? WallClock.milliseconds)
             }
         }
     }
@@ -48,16 +43,17 @@ extension CircuitBreaker {
     /// known.
     /// - Parameters:
     ///   - snapshot: A snapshot of this breaker, or of one with a rule of the same kind.
-    ///   - wallClock: The wall clock's time: milliseconds since 1970.
+    ///   - wallClock: The wall clock's time: milliseconds since 1970. Now by default.
     /// - Throws: ``UnusableSnapshot``, with nothing changed, if the snapshot makes no sense or is of a breaker with
     ///   other rules.
-    public func restore(_ snapshot: CircuitSnapshot, wallClock: Int64 = WallClock.milliseconds) throws {
+    public func restore(_ snapshot: CircuitSnapshot, wallClock: Int64? = nil) throws {
         let now = ownCore.timeBase.now
+        let wallClock = wallClock ?? WallClock.milliseconds
         let age = Duration.milliseconds(max(0, wallClock.saturatingSubtracting(snapshot.takenAt)))
         let isDone = change(at: now) { state in
             state.extras?.rejection = nil
             return state.circuit.restore(snapshot.memory, snapshot.mode, age: age, at: now)
         }
-        guard isDone else { throw UnusableSnapshot(breaker: name) }
+        guard isDone else { throw UnusableSnapshot(policy: name) }
     }
 }

@@ -250,7 +250,7 @@ public final class CircuitBreaker: StatusReporting {
         let reason: CircuitOpen.Reason =
             state.circuit.mode == .isolated ? .isolated : state.circuit.state == .open ? .open : .probing
         if let last = state.extras?.rejection, last.until == until, last.reason == reason { return last.error }
-        let error = CircuitOpen(breaker: name, reason: reason, until: until, on: ownCore.timeBase)
+        let error = CircuitOpen(policy: name, reason: reason, until: until, on: ownCore.timeBase)
         state.needExtras().rejection = StandingRejection(until: until, reason: reason, error: error)
         return error
     }

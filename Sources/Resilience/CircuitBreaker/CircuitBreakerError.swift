@@ -11,7 +11,7 @@ public struct CircuitOpen: Rejection, Hashable {
     }
 
     /// The breaker's name.
-    public let breaker: String
+    public let policy: String
     /// Why the call was rejected.
     public let reason: Reason
     private let wait: Wait
@@ -24,17 +24,17 @@ public struct CircuitOpen: Rejection, Hashable {
 
     /// Creates an error for a rejected call.
     /// - Parameters:
-    ///   - breaker: The breaker's name.
+    ///   - policy: The breaker's name.
     ///   - reason: Why the call was rejected.
     ///   - retryAfter: How long until a call may be let through; nil if unknown.
-    public init(breaker: String, reason: Reason = .open, retryAfter: Duration?) {
-        self.breaker = breaker
+    public init(policy: String, reason: Reason = .open, retryAfter: Duration?) {
+        self.policy = policy
         self.reason = reason
         wait = retryAfter.map { .fixed($0) } ?? .unknown
     }
 
-    init(breaker: String, reason: Reason, until: MonotonicInstant?, on timeBase: any TimeBase) {
-        self.breaker = breaker
+    init(policy: String, reason: Reason, until: MonotonicInstant?, on timeBase: any TimeBase) {
+        self.policy = policy
         self.reason = reason
         wait = until.map { .until($0, timeBase) } ?? .unknown
     }
@@ -57,13 +57,13 @@ public struct CircuitOpen: Rejection, Hashable {
     }
 
     public static func == (lhs: CircuitOpen, rhs: CircuitOpen) -> Bool {
-        lhs.breaker == rhs.breaker && lhs.reason == rhs.reason && lhs.retryAfter == rhs.retryAfter
+        lhs.policy == rhs.policy && lhs.reason == rhs.reason && lhs.retryAfter == rhs.retryAfter
     }
 
     /// Hashes the name and the reason, but not the wait, since that shrinks.
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(breaker)
+        hasher.combine(policy)
         hasher.combine(reason)
     }
 }

@@ -14,7 +14,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// Whether a call would be let through.
     public let isAllowed: Bool
     /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
-    /// the circuit is isolated.
+    /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
     /// Who decides: the circuit itself, or somebody by hand.
     public let mode: CircuitBreaker.Mode
@@ -53,7 +53,8 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     init(state: CircuitState, _ counts: TripCounts, timeRemaining: Duration?, isAllowed: Bool) {
         self.init(
-            state: state, failureCount: counts.failures, failureLimit: counts.failureLimit, callCount: counts.calls,
+            state: state, failureCount: counts.failureCount, failureLimit: counts.failureLimit,
+            callCount: counts.callCount,
             timeRemaining: timeRemaining, isAllowed: isAllowed)
     }
 

@@ -8,13 +8,12 @@
 /// it throws or takes too long, it has failed. Calls are rejected until as many checks have succeeded as the circuit
 /// asks for; no call is a probe.
 public struct CircuitHealthCheck: Sendable {
-    /// How long a check may take. After that it counts as failed, and is cancelled.
-    public let timeout: Duration
+    let timeout: Duration
     let body: @Sendable () async throws -> Void
 
     /// Creates a health check.
     /// - Parameters:
-    ///   - timeout: How long a check may take; above 0.
+    ///   - timeout: How long a check may take; above 0. After that it counts as failed, and is cancelled.
     ///   - body: The check: returns if the endpoint is well, throws if it is not.
     public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
         self.timeout = SettingChecks("CircuitHealthCheck").aboveZero(timeout, "timeout")

@@ -189,11 +189,11 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         var round = round
         guard let index = round.probes.firstIndex(where: { $0.ticket == ticket }) else { return false }
         round.probes.remove(at: index)
-        let evidence = end.evidence ?? (end.verdict.saysNothing ? .none : rule.evidence(ofProbe: end))
+        let evidence = end.evidence ?? (end.verdict.saysNothing ? .inconclusive : rule.evidence(ofProbe: end))
         switch evidence {
         case .healthy: round.successes += 1
         case .failing: round.failures += 1
-        case .none: break
+        case .inconclusive: break
         }
         phase = .halfOpen(round)
         if round.failures == closing.failures {
@@ -209,7 +209,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     private mutating func count(_ end: CallEnd) -> TripEvidence {
         rule.ended(end)
-        let evidence = end.verdict.saysNothing ? .none : rule.evidence(of: end)
+        let evidence = end.verdict.saysNothing ? .inconclusive : rule.evidence(of: end)
         // During a ramp the recovery is not complete.
         if evidence == .healthy, case .closed = phase { trips = 0 }
         return evidence
@@ -273,14 +273,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     private func counts(of round: Round) -> TripCounts {
-        TripCounts(failures: round.failures, failureLimit: closing.failures, calls: round.decided)
+        TripCounts(failureCount: round.failures, failureLimit: closing.failures, callCount: round.decided)
     }
 
     public func isAtRest(at now: MonotonicInstant) -> Bool {
         var then = self
         then.timePassed(at: now)
         guard case .closed = then.phase else { return false }
-        return then.trips == 0 && rule.counts(at: now).failures == 0
+        return then.trips == 0 && rule.counts(at: now).failureCount == 0
     }
 
     public func wantsProbe(at now: MonotonicInstant) -> Bool {

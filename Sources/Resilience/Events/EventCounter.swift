@@ -64,11 +64,10 @@ public struct EventCounts: Sendable, Hashable {
         public var description: String { "\(pipeline.map { "\($0)/" } ?? "")\(policy).\(kind)" }
     }
 
-    /// The greatest number of keys that are counted separately.
-    public let limit: Int
+    let limit: Int
     /// The number of events of each key.
     public private(set) var byKey: [Key: Int] = [:]
-    /// The number of events whose key came after ``limit`` other keys.
+    /// The number of events whose key came after as many other keys as are counted.
     public private(set) var others = 0
 
     init(limit: Int) { self.limit = limit }

@@ -3,7 +3,7 @@
 ///
 /// The description is one readable log line without a time stamp.
 public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
-    /// A short, stable name for what happened, without details, such as "opened". ``EventCounter`` counts events by it.
+    /// A short, stable name for what happened, without details, such as "opened". ``/Resilience/EventCounter`` counts events by it.
     ///
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.
@@ -66,12 +66,8 @@ public protocol PolicyObserver: Sendable {
 }
 
 /// An observer made of a closure.
-public struct ClosureObserver: PolicyObserver {
-    private let body: @Sendable (PolicyEvent) -> Void
+struct ClosureObserver: PolicyObserver {
+    let body: @Sendable (PolicyEvent) -> Void
 
-    /// Creates an observer that calls a closure with each event.
-    /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
-    public init(_ body: @escaping @Sendable (PolicyEvent) -> Void) { self.body = body }
-
-    public func receive(_ event: PolicyEvent) { body(event) }
+    func receive(_ event: PolicyEvent) { body(event) }
 }

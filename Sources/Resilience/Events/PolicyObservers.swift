@@ -26,6 +26,12 @@ public final class PolicyObservers: Sendable {
         count = Atomic(entries.count)
     }
 
+    /// Creates a list of one observer, a closure, which can't be removed.
+    /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
+    public convenience init(_ body: @escaping @Sendable (PolicyEvent) -> Void) {
+        self.init(ClosureObserver(body: body))
+    }
+
     /// Whether there are no observers.
     public var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
@@ -46,7 +52,9 @@ public final class PolicyObservers: Sendable {
     /// - Parameter body: Receives an event. It may be called concurrently, and must not block.
     /// - Returns: The subscription, which removes the observer again.
     @discardableResult
-    public func add(_ body: @escaping @Sendable (PolicyEvent) -> Void) -> Subscription { add(ClosureObserver(body)) }
+    public func add(_ body: @escaping @Sendable (PolicyEvent) -> Void) -> Subscription {
+        add(ClosureObserver(body: body))
+    }
 
     /// Sends an event to all observers that there are now.
     /// - Parameter event: The event.

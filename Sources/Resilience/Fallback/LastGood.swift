@@ -7,10 +7,7 @@
 ///
 /// Make one for each thing that is fetched: it returns the latest result, whatever was asked for.
 public final class LastGood<Value: Sendable>: Sendable {
-    /// How long after it came a result may still be returned; nil for ever.
-    public let maxAge: Duration?
-    /// The time base that measures the age.
-    public let timeBase: any TimeBase
+    let timeBase: any TimeBase
     private let state: Locked<LastGoodStateMachine<Value>>
 
     /// Creates one without a result.
@@ -19,7 +16,6 @@ public final class LastGood<Value: Sendable>: Sendable {
     ///   - timeBase: The time base that measures the age; it must be that of the pipeline.
     public init(maxAge: Duration? = nil, timeBase: any TimeBase = .system) {
         let maxAge = maxAge.map { SettingChecks("LastGood").aboveZero($0, "maxAge") }
-        self.maxAge = maxAge
         self.timeBase = timeBase
         state = Locked(LastGoodStateMachine(maxAge: maxAge ?? .infinite))
     }

@@ -33,12 +33,12 @@ public struct Pipeline: Sendable {
     ///   - elements: The policies, outermost first. A pipeline in this list contributes its policies.
     public init(
         _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
-        observers: PolicyObservers = PolicyObservers(), @PipelineBuilder _ elements: () -> [Element]
+        observers: PolicyObservers? = nil, @PipelineBuilder _ elements: () -> [Element]
     ) {
         let elements = elements()
         var base = timeBase
         var owner = "the pipeline itself"
-        for case .policy(let policy) in elements {
+        for case .policy(let policy) in elements.map(\.kind) {
             guard let other = policy.timeBase else { continue }
             precondition(
                 base == nil || base === other,

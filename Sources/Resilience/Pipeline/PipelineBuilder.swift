@@ -1,14 +1,16 @@
 extension Pipeline {
     /// A policy in a pipeline's list.
-    public enum Element: Sendable, CustomStringConvertible {
-        /// A policy that guards calls in two synchronous steps.
-        case policy(any Policy)
-        /// A policy that runs the inside in a task of its own.
-        case around(any AroundPolicy)
+    public struct Element: Sendable, CustomStringConvertible {
+        enum Kind {
+            case policy(any Policy)
+            case around(any AroundPolicy)
+        }
+
+        let kind: Kind
 
         /// The policy's name.
         public var name: String {
-            switch self {
+            switch kind {
             case .policy(let policy): policy.name
             case .around(let around): around.name
             }
@@ -16,22 +18,22 @@ extension Pipeline {
 
         /// The policy, if it is an object; nil for a struct.
         var object: AnyObject? {
-            switch self {
+            switch kind {
             case .policy(let policy): type(of: policy) is AnyObject.Type ? policy as AnyObject : nil
             case .around(let around): type(of: around) is AnyObject.Type ? around as AnyObject : nil
             }
         }
 
         /// What the policy does to calls.
-        public var traits: PolicyTraits {
-            switch self {
+        var traits: PolicyTraits {
+            switch kind {
             case .policy(let policy): policy.traits
             case .around(let around): around.traits
             }
         }
 
         public var description: String {
-            switch self {
+            switch kind {
             case .policy(let policy): policy.description
             case .around(let around): around.description
             }
@@ -43,10 +45,14 @@ extension Pipeline {
 @resultBuilder public enum PipelineBuilder {
     /// Returns a list of one policy.
     /// - Parameter policy: A policy of the pipeline.
-    public static func buildExpression(_ policy: any Policy) -> [Pipeline.Element] { [.policy(policy)] }
+    public static func buildExpression(_ policy: any Policy) -> [Pipeline.Element] {
+        [Pipeline.Element(kind: .policy(policy))]
+    }
     /// Returns a list of one around policy.
     /// - Parameter around: An around policy of the pipeline.
-    public static func buildExpression(_ around: some AroundPolicy) -> [Pipeline.Element] { [.around(around)] }
+    public static func buildExpression(_ around: some AroundPolicy) -> [Pipeline.Element] {
+        [Pipeline.Element(kind: .around(around))]
+    }
     /// Returns the list of the policies of a nested pipeline.
     /// - Parameter inner: The nested pipeline. Its name, classifier and observers are not used.
     public static func buildExpression(_ inner: Pipeline) -> [Pipeline.Element] { inner.elements }

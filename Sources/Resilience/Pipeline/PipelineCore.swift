@@ -9,13 +9,13 @@
 
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
-        observers: PolicyObservers = PolicyObservers(),
+        observers: PolicyObservers? = nil,
         elements: [Pipeline.Element] = []
     ) {
         self.name = name
         self.timeBase = timeBase
         self.classifier = classifier
-        self.observers = observers
+        self.observers = observers ?? PolicyObservers()
         self.elements = elements
         outermost = PipelineSegment(elements[...])
     }
@@ -31,7 +31,7 @@
 
     /// Returns the core of a call that uses this policy without a pipeline and is not plain.
     @usableFromInline func of(_ policy: some Policy) -> PipelineCore {
-        PipelineCore(name: nil, timeBase: timeBase, elements: [.policy(policy)])
+        PipelineCore(name: nil, timeBase: timeBase, elements: [Pipeline.Element(kind: .policy(policy))])
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
@@ -156,8 +156,7 @@
         } catch let expired as TimeoutRace.Expired {
             guard hasBegun() else { throw DeadlinePassed() }
             call.settled = .transient
-            throw TimedOut(
-                timeout: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)
+            throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)
         } catch {
             call.settled = settled
             throw error

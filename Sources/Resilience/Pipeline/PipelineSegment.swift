@@ -15,7 +15,7 @@
         var around: (any AroundPolicy)?
         var inner: PipelineSegment?
         for (index, element) in zip(elements.indices, elements) {
-            switch element {
+            switch element.kind {
             case .policy(let policy) where policies.count < Frame.capacity:
                 policies.append(Node.holding(policy))
                 continue

@@ -136,8 +136,7 @@ public enum PolicyExit {
         self.error = error
     }
 
-    /// The outcome of an inside that returned a success.
-    @inlinable public static var success: PolicyOutcome { PolicyOutcome(.success) }
+    @inlinable package static var success: PolicyOutcome { PolicyOutcome(.success) }
 }
 
 /// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.

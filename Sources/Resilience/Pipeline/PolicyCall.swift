@@ -30,8 +30,8 @@
         self.deadline = deadline
     }
 
-    /// The pipeline's name; empty if the policy is used without a pipeline.
-    public var name: String { core.name ?? "" }
+    /// The pipeline's name; nil if it has none, or if the policy is used without a pipeline.
+    public var pipeline: String? { core.name }
 
     /// The time base of the pipeline.
     public var timeBase: any TimeBase { core.timeBase }

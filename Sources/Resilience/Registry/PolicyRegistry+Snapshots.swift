@@ -8,8 +8,9 @@ extension PolicyRegistry where Value == CircuitBreaker {
     /// let rejected = breakers.restore(stored)
     /// ```
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
-    public func snapshots(wallClock: Int64 = WallClock.milliseconds) -> [Key: CircuitSnapshot] {
-        values.compactMapValues { $0.isAtRest ? nil : $0.snapshot(wallClock: wallClock) }
+    public func snapshots(wallClock: Int64? = nil) -> [Key: CircuitSnapshot] {
+        let wallClock = wallClock ?? WallClock.milliseconds
+        return values.compactMapValues { $0.isAtRest ? nil : $0.snapshot(wallClock: wallClock) }
     }
 
     /// Restores each key's breaker from its snapshot, as ``CircuitBreaker/restore(_:wallClock:)`` does. A key without a
@@ -20,9 +21,10 @@ extension PolicyRegistry where Value == CircuitBreaker {
     /// - Returns: The keys whose snapshot does not fit their breaker, which stays as it is. All others are restored.
     @discardableResult
     public func restore(
-        _ snapshots: [Key: CircuitSnapshot], wallClock: Int64 = WallClock.milliseconds
+        _ snapshots: [Key: CircuitSnapshot], wallClock: Int64? = nil
     ) -> [Key] {
-        snapshots.filter { key, snapshot in
+        let wallClock = wallClock ?? WallClock.milliseconds
+        return snapshots.filter { key, snapshot in
             (try? self[key].restore(snapshot, wallClock: wallClock)) == nil
         }.map(\.key)
     }
@@ -32,8 +34,9 @@ extension PolicyRegistry where Value == Pipeline {
     /// Returns what the breakers of each key's pipeline should still know after a restart: a snapshot for each breaker,
     /// outermost first, or nil if its circuit can't be stored. It leaves out keys whose breakers are all at rest.
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
-    public func snapshots(wallClock: Int64 = WallClock.milliseconds) -> [Key: [CircuitSnapshot?]] {
-        values.compactMapValues { pipeline in
+    public func snapshots(wallClock: Int64? = nil) -> [Key: [CircuitSnapshot?]] {
+        let wallClock = wallClock ?? WallClock.milliseconds
+        return values.compactMapValues { pipeline in
             let breakers = pipeline.circuitBreakers
             return breakers.allSatisfy(\.isAtRest) ? nil : breakers.map { $0.snapshot(wallClock: wallClock) }
         }
@@ -50,9 +53,10 @@ extension PolicyRegistry where Value == Pipeline {
     ///   pipeline are restored.
     @discardableResult
     public func restore(
-        _ snapshots: [Key: [CircuitSnapshot?]], wallClock: Int64 = WallClock.milliseconds
+        _ snapshots: [Key: [CircuitSnapshot?]], wallClock: Int64? = nil
     ) -> [Key] {
-        snapshots.filter { key, snapshots in
+        let wallClock = wallClock ?? WallClock.milliseconds
+        return snapshots.filter { key, snapshots in
             let pipeline = self[key]
             let breakers = pipeline.circuitBreakers
             guard breakers.count == snapshots.count else { return true }

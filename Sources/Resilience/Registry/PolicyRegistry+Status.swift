@@ -1,12 +1,3 @@
-/// A registry of circuit breakers, one for each key.
-public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, CircuitBreaker>
-/// A registry of throttles, one for each key.
-public typealias ThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Throttle>
-/// A registry of bulkheads, one for each key.
-public typealias BulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Bulkhead>
-/// A registry of pipelines, one for each key.
-public typealias PipelineRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Pipeline>
-
 extension PolicyRegistry where Value: StatusReporting {
     /// Returns whether a call of cost 1 to this key would be let through now, without a wait; true for a key without a
     /// policy. Counts as a use of the key.

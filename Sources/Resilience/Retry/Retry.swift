@@ -9,7 +9,7 @@
 /// otherwise for individual errors:
 ///
 /// ```swift
-/// Retry(maxRetries: 3) { failure in failure.error is Stale ? .retry(.none) : nil }     // nil: as configured
+/// Retry(maxRetries: 3) { failure in failure.error is Stale ? .retry(after: .none) : nil }     // nil: as configured
 /// ```
 ///
 /// The wait is the longer of two: the backoff, and the wait that the other side or a rejecting policy named. So jitter
@@ -31,7 +31,7 @@ public struct Retry: Policy {
     /// Called with a failed attempt before the wait for the next one.
     public typealias BeforeRetry = @Sendable (RetryFailure, _ wait: Duration) -> Void
     /// Called with all failed attempts of a call when no further one is made.
-    public typealias OnGiveUp = @Sendable (RetryHistory, GivingUp) -> Void
+    public typealias OnGiveUp = @Sendable (RetryHistory, RetriesExhausted.Reason) -> Void
 
     public let name: String
     let settings: RetrySettings
@@ -188,7 +188,7 @@ public struct Retry: Policy {
     }
 
     private func giveUp(
-        _ reason: GivingUp, _ call: inout PolicyCall, _ own: inout RetrySlot, _ failure: RetryFailure,
+        _ reason: RetriesExhausted.Reason, _ call: inout PolicyCall, _ own: inout RetrySlot, _ failure: RetryFailure,
         _ notes: RetrySlot.Notes?
     ) -> PolicyExit {
         let attempts = failure.attempt - own.rejections
@@ -214,13 +214,23 @@ public struct Retry: Policy {
 
 extension Retry {
     /// What a rule decides about a failed attempt.
-    public enum Decision: Sendable, Hashable {
-        /// Retry after this backoff, if limits and budget allow; nil is the configured backoff.
-        case retry(Backoff?)
-        /// Do not retry: the failure goes through.
-        case leave
+    public struct Decision: Sendable, Hashable {
+        enum Kind: Hashable {
+            /// nil is the configured backoff.
+            case retry(Backoff?)
+            case leave
+        }
 
-        /// Retry after the configured backoff.
-        public static var retry: Decision { .retry(nil) }
+        let kind: Kind
+
+        /// Retry after the configured backoff, if limits and budget allow.
+        public static let retry = Decision(kind: .retry(nil))
+
+        /// Retry after another backoff, if limits and budget allow.
+        /// - Parameter backoff: The wait before the next attempt; ``Backoff/none`` for none.
+        public static func retry(after backoff: Backoff) -> Decision { Decision(kind: .retry(backoff)) }
+
+        /// Do not retry: the failure goes through.
+        public static let leave = Decision(kind: .leave)
     }
 }

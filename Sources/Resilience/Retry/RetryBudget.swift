@@ -12,7 +12,7 @@ import Synchronization
 /// first attempt; if that fails, its error is thrown at once.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The time base that the budget measures with; nil for budgets that do not measure time.
-    public let timeBase: (any TimeBase)?
+    let timeBase: (any TimeBase)?
 
     private let machine: Locked<any RetryBudgetStateMachine>
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.

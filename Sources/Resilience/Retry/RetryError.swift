@@ -1,8 +1,39 @@
 /// A call was given up after its last attempt failed: thrown instead of the last error if the ``Retry`` was made with
 /// `wrapsLastError: true`.
 public struct RetriesExhausted: PolicyError, VerdictConvertible {
+    /// Why no further attempt is made.
+    public enum Reason: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        /// All `maxRetries` have been made, or the backoff is a sequence that stops and has ended.
+        case attemptsExhausted
+        /// The next attempt would begin at the call's deadline or later.
+        case deadlineTooNear
+        /// The other side, or a policy that rejected the attempt, named a wait above `retryAfterCeiling`.
+        case retryAfterTooLong
+        /// The next attempt would begin more than `maxElapsed` after the first.
+        case elapsedTooLong
+        /// The budget allows no retry for this call.
+        case budgetExhausted
+        /// The call is not idempotent (``RunOptions/isIdempotent`` is false), and the failed attempt may have had its
+        /// effect.
+        case notIdempotent
+        /// A policy rejected a further attempt, for example an open circuit.
+        case rejected
+
+        public var description: String {
+            switch self {
+            case .attemptsExhausted: "no attempt is left"
+            case .deadlineTooNear: "the deadline is too near"
+            case .retryAfterTooLong: "the wait that was asked for is too long"
+            case .elapsedTooLong: "too much time has passed"
+            case .budgetExhausted: "the retry budget is exhausted"
+            case .notIdempotent: "it must not be done twice, and may have been done"
+            case .rejected: "a further attempt was rejected"
+            }
+        }
+    }
+
     /// Why no further attempt was made.
-    public let reason: Retry.GivingUp
+    public let reason: Reason
     /// The error of the last attempt that no policy rejected; the rejection itself if all attempts were rejected.
     public let lastError: any Error
     /// The verdict of ``lastError``.
@@ -16,7 +47,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
     ///   - lastError: The error of the last attempt that no policy rejected.
     ///   - verdict: The verdict of `lastError`.
     ///   - history: The failed attempts of the call.
-    public init(reason: Retry.GivingUp, lastError: any Error, verdict: Verdict, history: RetryHistory) {
+    public init(reason: Reason, lastError: any Error, verdict: Verdict, history: RetryHistory) {
         self.reason = reason
         self.lastError = lastError
         self.verdict = verdict

@@ -24,27 +24,24 @@ public struct RetryFailure: Sendable {
 
 /// The failed attempts of one call in order: the first eight, the last eight, and how many there were.
 public struct RetryHistory: Sendable {
-    /// How many of the first attempts, and how many of the last, are kept: 8 each.
-    public static let limit = 8
-
-    /// The first failed attempts, at most ``limit``.
-    public private(set) var first: [RetryFailure] = []
-    /// The latest failed attempts after those in ``first``, at most ``limit``.
-    public private(set) var last: [RetryFailure] = []
+    private static let limit = 8
+    private var first: [RetryFailure] = []
+    private var last: [RetryFailure] = []
     /// The number of all failed attempts, including those that are not kept.
     public private(set) var count = 0
     /// How many of the failed attempts ran. Policies rejected the others.
     public private(set) var attempts = 0
 
-    /// Creates an empty history.
-    public init() {}
+    /// Creates a history.
+    /// - Parameter failures: All failed attempts, in order. None by default.
+    public init(_ failures: some Sequence<RetryFailure> = []) {
+        for failure in failures { append(failure) }
+    }
 
     /// All failed attempts that are kept, in order.
     public var failures: [RetryFailure] { first + last }
 
-    /// Adds a failed attempt. Beyond twice ``limit``, the oldest in ``last`` is dropped.
-    /// - Parameter failure: The attempt that failed after those added before.
-    public mutating func append(_ failure: RetryFailure) {
+    mutating func append(_ failure: RetryFailure) {
         count += 1
         if !failure.isRejection { attempts += 1 }
         guard first.count == Self.limit else { return first.append(failure) }

@@ -12,7 +12,7 @@ struct RetryStateMachine: Equatable {
 
     enum Decision: Equatable {
         case retry(at: MonotonicInstant)
-        case giveUp(Retry.GivingUp)
+        case giveUp(RetriesExhausted.Reason)
         /// Not a failure that this retry retries.
         case notMine
     }
@@ -53,7 +53,7 @@ struct RetryStateMachine: Equatable {
         guard verdict != .success, verdict != .cancelled else { return nil }
         let throttled = if case .throttled = verdict { true } else { false }
         let usual = throttled ? settings.throttledBackoff : settings.backoff
-        switch rule {
+        switch rule?.kind {
         case .retry(let own):
             return own ?? usual
         case .leave:

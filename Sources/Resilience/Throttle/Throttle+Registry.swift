@@ -1,3 +1,6 @@
+/// A registry of throttles, one for each key.
+public typealias ThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Throttle>
+
 extension Throttle: RegistryEntry {
     /// Whether the throttle may be evicted although it is not idle.
     ///

@@ -16,7 +16,8 @@ public final class Throttle: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this throttle does, in whichever pipeline it is.
-    public let observers: PolicyObservers
+    public var observers: PolicyObservers { lazyObservers.made }
+    private let lazyObservers: LazyObservers
 
     struct State {
         var limit: ThrottleLimit
@@ -46,7 +47,7 @@ public final class Throttle: StatusReporting {
     ///   - name: The name in events and errors.
     ///   - limit: How many calls may go in which time.
     ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
-    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - queue: How many calls may wait at the same time; 0 or more.
     ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
     ///     it names none or 0, `holdBackoff` says how long. After a hold one call goes ahead as a probe.
     ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
@@ -56,24 +57,24 @@ public final class Throttle: StatusReporting {
     ///     full rate, in proportion to the time. A window, and no limit, let two calls go at first, and two more for each
     ///     call that ends.
     ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
     public init(
-        _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, maxWaiting: Int = 10_000,
+        _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, queue: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
+        observers: PolicyObservers? = nil
     ) {
         let checks = Self.checks
         self.name = name
         settings = ThrottleSettings(
-            maxWait: checks.notNegative(maxWait, "maxWait"), maxWaiting: checks.atLeast(0, maxWaiting, "maxWaiting"),
+            maxWait: checks.notNegative(maxWait, "maxWait"), queue: checks.atLeast(0, queue, "queue"),
             holdBackoff: holdOnThrottled
                 ? checks.require(
                     !holdBackoff.isCustom, holdBackoff, "holdBackoff",
                     "must not be custom, since it is asked under the throttle's lock", else: .none) : nil,
             maxHold: checks.notNegative(maxHold, "maxHold"))
-        self.observers = observers
+        lazyObservers = LazyObservers(observers)
         base = timeBase
         let machine = ThrottleStateMachine(Limiter(limit), ramp: checks.notNegative(ramp, "ramp"))
         state = Locked(State(limit: limit, made: limit, machine: machine))
@@ -129,8 +130,8 @@ public final class Throttle: StatusReporting {
             return .park(waiter!, until: until)
         case .reject(let retryAfter):
             slot = PolicySlot()
-            call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: observers)
-            return .reject(Throttled(throttle: name, retryAfter: retryAfter))
+            call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: lazyObservers.known)
+            return .reject(ThrottleExceeded(policy: name, retryAfter: retryAfter))
         }
     }
 
@@ -163,7 +164,7 @@ public final class Throttle: StatusReporting {
         }
         resume(woken)
         if let heldUntil {
-            call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: observers)
+            call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: lazyObservers.known)
         }
     }
 
@@ -231,10 +232,10 @@ public final class Throttle: StatusReporting {
     }
 
     /// When the gate lets the next call through, at the latest; nil if it is open.
-    public var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
+    package var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
     /// The number of calls that wait for their turn now.
-    public var waiting: Int { state.withLock { $0.machine.line.count } }
+    package var queued: Int { state.withLock { $0.machine.line.count } }
 
     public var description: String {
         let limit = state.withLock { $0.limit }

@@ -13,7 +13,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     /// How long a call may wait for its turn.
     public let maxWait: Duration
     /// How many calls may wait at the same time.
-    public let maxWaiting: Int
+    public let queue: Int
     /// Whether a 429 holds all calls.
     public let holdOnThrottled: Bool
     /// How long the nth hold in a row is, if the other side names no wait.
@@ -27,7 +27,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     /// - Parameters:
     ///   - limit: How many calls may go in which time.
     ///   - maxWait: How long a call may wait for its turn; 0 or more.
-    ///   - maxWaiting: How many calls may wait at the same time; 0 or more.
+    ///   - queue: How many calls may wait at the same time; 0 or more.
     ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names.
     ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`.
     ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
@@ -35,7 +35,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     /// - Throws: ``InvalidSettings``, with everything that is invalid. Settings of a limit or a backoff that is made in
     ///   the call are among it.
     public init(
-        limit: @autoclosure () -> ThrottleLimit, maxWait: Duration? = nil, maxWaiting: Int? = nil,
+        limit: @autoclosure () -> ThrottleLimit, maxWait: Duration? = nil, queue: Int? = nil,
         holdOnThrottled: Bool? = nil,
         holdBackoff: @autoclosure () -> Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration? = nil,
@@ -47,14 +47,14 @@ public struct ThrottleConfiguration: Sendable, Hashable {
             let standard = Throttle(limit: .unlimited, holdOnThrottled: true)
             let own = Throttle(
                 limit: limit, maxWait: maxWait ?? standard.settings.maxWait,
-                maxWaiting: maxWaiting ?? standard.settings.maxWaiting, holdOnThrottled: true,
+                queue: queue ?? standard.settings.queue, holdOnThrottled: true,
                 holdBackoff: holdBackoff(),
                 maxHold: maxHold ?? standard.settings.maxHold, ramp: ramp ?? standard.ramp)
             return (own, holdOnThrottled ?? (Throttle(limit: .unlimited).settings.holdBackoff != nil))
         }
         self.limit = throttle.limit
         self.maxWait = throttle.settings.maxWait.inNanoseconds
-        self.maxWaiting = throttle.settings.maxWaiting
+        self.queue = throttle.settings.queue
         self.holdOnThrottled = holds
         self.holdBackoff = throttle.settings.holdBackoff ?? .none
         self.maxHold = throttle.settings.maxHold.inNanoseconds
@@ -64,7 +64,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
 
 extension ThrottleConfiguration: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case limit, maxWaiting, holdOnThrottled, holdBackoff
+        case limit, queue, holdOnThrottled, holdBackoff
         case maxWait = "maxWaitSeconds"
         case maxHold = "maxHoldSeconds"
         case ramp = "rampSeconds"
@@ -76,7 +76,7 @@ extension ThrottleConfiguration: Codable {
             let standard = Throttle(limit: .unlimited, holdOnThrottled: true).settings.holdBackoff ?? .none
             let holdBackoff = reader.value(.holdBackoff) ?? standard
             return try ThrottleConfiguration(
-                limit: limit, maxWait: reader.duration(.maxWait), maxWaiting: reader.value(.maxWaiting),
+                limit: limit, maxWait: reader.duration(.maxWait), queue: reader.value(.queue),
                 holdOnThrottled: reader.value(.holdOnThrottled), holdBackoff: holdBackoff,
                 maxHold: reader.duration(.maxHold), ramp: reader.duration(.ramp))
         }
@@ -141,18 +141,18 @@ extension ThrottleLimit: Codable {
 
 extension Throttle {
     /// Creates a throttle with the settings of a configuration; see
-    /// ``init(_:limit:maxWait:maxWaiting:holdOnThrottled:holdBackoff:maxHold:ramp:timeBase:observers:)``.
+    /// ``init(_:limit:maxWait:queue:holdOnThrottled:holdBackoff:maxHold:ramp:timeBase:observers:)``.
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - configuration: The settings.
     ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
     public convenience init(
         _ name: String = "throttle", configuration: ThrottleConfiguration, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
+        observers: PolicyObservers? = nil
     ) {
         self.init(
-            name, limit: configuration.limit, maxWait: configuration.maxWait, maxWaiting: configuration.maxWaiting,
+            name, limit: configuration.limit, maxWait: configuration.maxWait, queue: configuration.queue,
             holdOnThrottled: configuration.holdOnThrottled, holdBackoff: configuration.holdBackoff,
             maxHold: configuration.maxHold, ramp: configuration.ramp, timeBase: timeBase, observers: observers)
     }

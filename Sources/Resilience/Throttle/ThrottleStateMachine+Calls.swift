@@ -17,7 +17,7 @@ extension ThrottleStateMachine {
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
         let latest = isInLine ? slot.latest : now + settings.maxWait
-        guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < settings.maxWaiting else {
+        guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < settings.queue else {
             if isInLine { _ = leave(slot.ticket) }
             return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
         }

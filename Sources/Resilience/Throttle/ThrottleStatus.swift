@@ -9,8 +9,26 @@ public struct ThrottleStatus: PolicyStatusDetail {
     public let heldUntil: MonotonicInstant?
     /// Whether a probe is in flight, which decides whether all calls may go.
     public let isProbing: Bool
-    /// The number of calls that wait for their turn.
-    public let waiting: Int
+    /// The number of calls in the queue: those that wait for their turn.
+    public let queued: Int
+
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - available: How many calls of cost 1 could go now.
+    ///   - timeUntilNext: How long until a new call of cost 1 could go.
+    ///   - heldUntil: When the gate lets the next call through, at the latest; nil if it is open.
+    ///   - isProbing: Whether a probe is in flight.
+    ///   - queued: The number of calls that wait for their turn.
+    public init(
+        available: Int, timeUntilNext: Duration = .zero, heldUntil: MonotonicInstant? = nil, isProbing: Bool = false,
+        queued: Int = 0
+    ) {
+        self.available = available
+        self.timeUntilNext = timeUntilNext
+        self.heldUntil = heldUntil
+        self.isProbing = isProbing
+        self.queued = queued
+    }
 
     /// Whether a call of cost 1 would go now without a wait.
     public var isAllowed: Bool { timeUntilNext <= .zero }
@@ -18,7 +36,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
     public static var kind: String { "throttle" }
 
     private enum CodingKeys: String, CodingKey {
-        case available, isProbing, waiting
+        case available, isProbing, queued
         case timeUntilNext = "timeUntilNextSeconds"
         case heldUntil = "heldUntilNanoseconds"
     }
@@ -38,6 +56,6 @@ extension ThrottleStateMachine {
         return ThrottleStatus(
             available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil,
             isProbing: isProbing,
-            waiting: line.count)
+            queued: line.count)
     }
 }

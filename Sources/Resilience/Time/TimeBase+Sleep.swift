@@ -6,7 +6,7 @@ extension TimeBase {
     /// ```
     ///
     /// - Parameter deadline: The instant to wake at or after. The sleep ends at once if it has passed, and never if it
-    ///   is ``MonotonicInstant/distantFuture``.
+    ///   is ``/Resilience/MonotonicInstant/distantFuture``.
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
     public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()

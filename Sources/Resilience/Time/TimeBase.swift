@@ -47,6 +47,13 @@ public struct TimeBaseAlarm: Sendable, Hashable {
     package let slot: Int
     package let generation: UInt64
 
+    /// Creates a receipt, for a time base of your own.
+    /// - Parameter id: A number by which your time base knows the action: each action has its own.
+    public init(id: UInt64) {
+        slot = 0
+        generation = id
+    }
+
     package init(slot: Int, generation: UInt64) {
         self.slot = slot
         self.generation = generation

@@ -19,9 +19,9 @@
 #endif
 
 /// The wall clock, which people can set: only for what is stored over restarts, and for HTTP dates.
-public enum WallClock {
+package enum WallClock {
     /// Milliseconds since 1970-01-01 00:00:00 UTC; in whole seconds on Windows and WASI.
-    public static var milliseconds: Int64 {
+    package static var milliseconds: Int64 {
         #if canImport(WASILibc) || canImport(ucrt)
             return Int64(time(nil)) &* 1000
         #else

@@ -28,8 +28,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     public let limit: Duration
     /// The observers that are told of calls that timed out and of operations that ended late.
     public let observers: PolicyObservers
-    /// The time base that the limit is measured on.
-    public let timeBase: any TimeBase
+    let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
 
     /// Creates a timeout.
@@ -37,15 +36,15 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0.
     ///   - timeBase: The time base that the limit is measured on.
-    ///   - observers: The observers that are told of calls that timed out and of operations that ended late.
+    ///   - observers: The observers that are told of calls that timed out and of operations that ended late; nil for none at first.
     public init(
         _ name: String = "timeout", limit: Duration, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
+        observers: PolicyObservers? = nil
     ) {
         self.name = name
         self.limit = SettingChecks("AbandoningTimeout").aboveZero(limit, "limit")
         self.timeBase = timeBase
-        self.observers = observers
+        self.observers = observers ?? PolicyObservers()
     }
 
     /// The number of abandoned operations that still run. If it keeps growing, there is a leak.
@@ -123,7 +122,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     private func timedOut(_ error: (any Error)?) -> TimedOut {
         tell(.timedOut(limit), at: timeBase.now)
-        return TimedOut(timeout: name, limit: limit, underlying: error)
+        return TimedOut(policy: name, limit: limit, underlying: error)
     }
 
     private func endedLate(after abandonedAt: MonotonicInstant) {

@@ -76,7 +76,7 @@ public struct Timeout: AroundPolicy {
     }
 
     private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout PolicyCall) -> TimedOut {
-        let error = TimedOut(timeout: name, limit: limit ?? .nanoseconds(wait), underlying: underlying)
+        let error = TimedOut(policy: name, limit: limit ?? .nanoseconds(wait), underlying: underlying)
         call.emit(Event.timedOut(error.limit), from: name)
         return error
     }

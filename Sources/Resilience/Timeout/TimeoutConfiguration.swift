@@ -43,10 +43,10 @@ extension AbandoningTimeout {
     ///   - name: The name in events and errors.
     ///   - configuration: The settings.
     ///   - timeBase: The time base that the limit is measured on.
-    ///   - observers: The observers that are told of calls that timed out and of operations that ended late.
+    ///   - observers: The observers that are told of calls that timed out and of operations that ended late; nil for none at first.
     public convenience init(
         _ name: String = "timeout", configuration: TimeoutConfiguration, timeBase: any TimeBase = .system,
-        observers: PolicyObservers = PolicyObservers()
+        observers: PolicyObservers? = nil
     ) {
         self.init(name, limit: configuration.limit, timeBase: timeBase, observers: observers)
     }

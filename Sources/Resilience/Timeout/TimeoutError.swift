@@ -1,7 +1,7 @@
 /// The call took longer than its ``Timeout`` allows. It may or may not have had its effect.
 public struct TimedOut: PolicyError, VerdictConvertible {
     /// The timeout's name.
-    public let timeout: String
+    public let policy: String
     /// The limit that was exceeded.
     public let limit: Duration
     /// The error that the cancelled inside threw, or ``DeadlinePassed`` if it had no time to begin; nil if it was
@@ -10,11 +10,11 @@ public struct TimedOut: PolicyError, VerdictConvertible {
 
     /// Creates an error for a call that took too long.
     /// - Parameters:
-    ///   - timeout: The timeout's name.
+    ///   - policy: The timeout's name.
     ///   - limit: The limit that was exceeded.
     ///   - underlying: The error that the cancelled inside threw; nil if it was abandoned.
-    public init(timeout: String, limit: Duration, underlying: (any Error)?) {
-        self.timeout = timeout
+    public init(policy: String, limit: Duration, underlying: (any Error)?) {
+        self.policy = policy
         self.limit = limit
         self.underlying = underlying
     }
@@ -31,5 +31,5 @@ public struct TimedOut: PolicyError, VerdictConvertible {
     /// The wait that ``underlying`` names; nil if it names none.
     public var retryAfter: Duration? { underlying.flatMap { CallFailure($0).retryAfter } }
 
-    public var description: String { "Timed out after \(limit.text) (\(timeout))" }
+    public var description: String { "Timed out after \(limit.text) (\(policy))" }
 }

@@ -73,7 +73,7 @@ public struct FlushReport: Sendable {
     /// The number of attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
     /// The number of mutations that became dead for a reason of their own, without those that died with them under
-    /// ``LaneRule/parkRest``.
+    /// ``LaneRule/killRest``.
     public var died: Int { counts.died }
 
     mutating func add(_ other: FlushReport) {

@@ -23,11 +23,11 @@
         /// - Throws: What ``enqueue(_:)-([Mutation])`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in
         ///   another database, or its store is not an ``SQLiteStore``.
         @discardableResult
-        public func enqueue(_ mutations: [Mutation], in db: Database) throws -> Appended {
+        public func enqueue(_ mutations: [Mutation], in db: Database) throws -> AppendResult {
             guard let store = store as? SQLiteStore else {
                 throw SyncQueueError.unreadable(path: "\(type(of: store))", reason: "It is no SQLiteStore.")
             }
-            guard !mutations.isEmpty else { return Appended() }
+            guard !mutations.isEmpty else { return AppendResult() }
             try Self.check(mutations)
             state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
             let commit = Commit(queue: self)
@@ -44,7 +44,7 @@
     private final class Commit: TransactionObserver {
         /// The queue may be released before the commit.
         private weak var queue: SyncQueue?
-        var appended: Appended?
+        var appended: AppendResult?
         private var isAppending = true
         private var hasChanged = false
         private var isCommitted = false

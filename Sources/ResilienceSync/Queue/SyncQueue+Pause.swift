@@ -30,9 +30,7 @@ extension SyncQueue {
 
     func endPause(keepingGrowth: Bool) async throws {
         try await keepPause(nil)
-        for case .policy(let policy) in pipeline.elements {
-            (policy as? CircuitBreaker)?.reset(keepingGrowth: keepingGrowth)
-        }
+        for breaker in pipeline.circuitBreakers { breaker.reset(keepingGrowth: keepingGrowth) }
         change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
     }
 

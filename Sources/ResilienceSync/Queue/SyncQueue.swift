@@ -122,13 +122,13 @@ public final class SyncQueue: Sendable {
     ///   - store: Keeps the mutations.
     ///   - pipeline: Guards every request. Its time base is the queue's.
     ///   - configuration: The settings of the queue.
-    ///   - observers: Told what the queue does.
+    ///   - observers: Told what the queue does; nil for none at first.
     ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
     ///   - handlers: Send the mutations, by kind.
     public init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
         configuration: SyncQueueConfiguration = SyncQueueConfiguration(),
-        observers: PolicyObservers = PolicyObservers(),
+        observers: PolicyObservers? = nil,
         wallClock: @escaping @Sendable () -> Date = { Date() }, handlers: [SyncHandler]
     ) {
         var configuration = configuration
@@ -137,7 +137,7 @@ public final class SyncQueue: Sendable {
         self.store = store
         self.pipeline = pipeline
         self.configuration = configuration
-        self.observers = observers
+        self.observers = observers ?? PolicyObservers()
         self.wallClock = wallClock
         var byKind: [String?: SyncHandler] = [:]
         for handler in handlers {
@@ -170,14 +170,14 @@ public final class SyncQueue: Sendable {
     ///   - store: Keeps the mutations.
     ///   - pipeline: Guards every request. Its time base is the queue's.
     ///   - configuration: The settings of the queue.
-    ///   - observers: Told what the queue does.
+    ///   - observers: Told what the queue does; nil for none at first.
     ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
     ///   - send: Sends one mutation, of any kind. It returns when the other side has acknowledged it, and throws
     ///     otherwise.
     public convenience init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
         configuration: SyncQueueConfiguration = SyncQueueConfiguration(),
-        observers: PolicyObservers = PolicyObservers(),
+        observers: PolicyObservers? = nil,
         wallClock: @escaping @Sendable () -> Date = { Date() },
         send: @escaping @Sendable (Mutation) async throws -> Void
     ) {
@@ -197,7 +197,7 @@ public final class SyncQueue: Sendable {
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
     ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
-    public func enqueue(_ mutation: Mutation) async throws -> Appended { try await enqueue([mutation]) }
+    public func enqueue(_ mutation: Mutation) async throws -> AppendResult { try await enqueue([mutation]) }
 
     /// Stores mutations, all or none, which are durable when this returns. They may be coalesced with mutations that
     /// are pending: see ``Coalescing``.
@@ -207,8 +207,8 @@ public final class SyncQueue: Sendable {
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
     ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
-    public func enqueue(_ mutations: [Mutation]) async throws -> Appended {
-        guard !mutations.isEmpty else { return Appended() }
+    public func enqueue(_ mutations: [Mutation]) async throws -> AppendResult {
+        guard !mutations.isEmpty else { return AppendResult() }
         try Self.check(mutations)
         state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
         let appended = try await store.append(mutations, under: configuration.appending, at: wallClock())
@@ -227,7 +227,7 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    func tell(_ appended: Appended) {
+    func tell(_ appended: AppendResult) {
         if appended.added > 0 { tell(.enqueued(appended.added)) }
         for merge in appended.merges { tell(.coalesced(id: merge.id, into: merge.into, cancelsOut: merge.cancelsOut)) }
         for id in appended.dropped { tell(.dropped(id: id)) }

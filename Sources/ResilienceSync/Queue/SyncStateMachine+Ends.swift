@@ -178,7 +178,7 @@ extension SyncStateMachine {
 
     mutating func park(_ mutation: LaneHead, _ error: String, after changes: [MutationChange] = []) {
         witnesses.forget(mutation.position)
-        let parked = MutationChange.parked(mutation.position, error: error, rest: settings.laneRule)
+        let parked = MutationChange.died(mutation.position, error: error, rest: settings.laneRule)
         unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: error)))
     }
 

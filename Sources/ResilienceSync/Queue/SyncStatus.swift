@@ -33,6 +33,35 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     /// if neither is known.
     public let estimatedTimeLeft: Duration?
 
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - pending: The number of mutations that are not yet acknowledged.
+    ///   - bytes: The bytes of their payloads.
+    ///   - dead: The number of dead mutations.
+    ///   - deadBytes: The bytes of their payloads.
+    ///   - inFlight: The number of mutations that were sent and not yet answered.
+    ///   - isFlushing: Whether a flush is in progress.
+    ///   - pausedUntil: The end of the pause; nil if there is none.
+    ///   - rate: The rate that was found, in requests per second; nil if none was.
+    ///   - oldestAge: How long the first pending mutation has been in the queue; nil if none is pending.
+    ///   - estimatedTimeLeft: The estimated time until nothing is pending; nil if unknown.
+    public init(
+        pending: Int, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, inFlight: Int = 0, isFlushing: Bool = false,
+        pausedUntil: MonotonicInstant? = nil, rate: Double? = nil, oldestAge: Duration? = nil,
+        estimatedTimeLeft: Duration? = nil
+    ) {
+        self.pending = pending
+        self.bytes = bytes
+        self.dead = dead
+        self.deadBytes = deadBytes
+        self.inFlight = inFlight
+        self.isFlushing = isFlushing
+        self.pausedUntil = pausedUntil
+        self.rate = rate
+        self.oldestAge = oldestAge
+        self.estimatedTimeLeft = estimatedTimeLeft
+    }
+
     private enum CodingKeys: String, CodingKey {
         case pending, bytes, dead, deadBytes, inFlight, isFlushing, rate
         case pausedUntil = "pausedUntilNanoseconds"
@@ -85,7 +114,7 @@ extension SyncQueue {
     /// be read, it is tried again after a second, or at the next change.
     ///
     /// - Returns: The stream.
-    public func statuses() -> AsyncStream<SyncStatus> {
+    public func statusUpdates() -> AsyncStream<SyncStatus> {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         continuation.yield()
         let number = state.withLock { $0.add(continuation) }

@@ -20,7 +20,7 @@ protocol AppendingTable {
 }
 
 extension AppendingTable {
-    mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> Appended {
+    mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> AppendResult {
         var ids: Set<ExactText> = []
         for mutation in mutations {
             guard ids.insert(ExactText(mutation.id)).inserted, try !contains(id: mutation.id) else {
@@ -28,7 +28,7 @@ extension AppendingTable {
             }
         }
         let before = try rules.hasLimits ? pendingCountAndBytes() : nil
-        var appended = Appended()
+        var appended = AppendResult()
         var ours: Set<Int64> = []
         for mutation in mutations {
             let last = try rules.coalescing.mayMerge(mutation) ? last(of: mutation.entity) : nil
@@ -61,7 +61,7 @@ extension AppendingTable {
         var dropped: [String] = []
         var position = Int64.min
         var now = wanted
-        while !rules.allow(count: now.count, bytes: now.bytes) {
+        while !rules.allows(count: now.count, bytes: now.bytes) {
             guard rules.overflow == .dropOldest, let oldest = try fresh(after: position) else {
                 throw SyncQueueError.full(count: wanted.count, bytes: wanted.bytes)
             }

@@ -21,7 +21,7 @@ public final class MemoryStore: MutationStore {
     /// Creates an empty store.
     public init() {}
 
-    public func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> Appended {
+    public func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> AppendResult {
         try state.withLock { try $0.table.atomically { try $0.append(mutations, under: rules, at: date) } }
     }
 
@@ -37,12 +37,12 @@ public final class MemoryStore: MutationStore {
 
     public func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
-    ) -> Applied {
+    ) -> ApplyResult {
         state.withLock { state in
             state.table.noneDied(after: date)
             for change in changes { state.table.make(change.withBoundedError, at: date) }
             let dropped = state.table.dropDead(beyond: limits, at: date)
-            return Applied(claimed: positions.compactMap { state.table.claim($0) }, dropped: dropped)
+            return ApplyResult(claimed: positions.compactMap { state.table.claim($0) }, dropped: dropped)
         }
     }
 
@@ -121,9 +121,9 @@ extension MemoryTable {
             entry.stored.failures = entry.stored.failures.saturatingAdding(1)
             entry.stored.lastError = error
             put(entry, at: position)
-        case .parked(let position, let error, let rest):
+        case .died(let position, let error, let rest):
             park(entry, error: error, as: rest == .block ? .blocking : .dead, at: date)
-            guard rest == .parkRest else { return }
+            guard rest == .killRest else { return }
             for next in self.rest(of: entry.stored.mutation.entity, after: position) {
                 if let entry = pending(next) { park(entry, error: error, as: .dead, at: date) }
             }
@@ -145,7 +145,7 @@ extension MemoryTable {
             return entry.stored.diedAt ?? date < oldest
         }
         while dropped.count < DeadLimits.droppedAtOnce, let first = firstDead,
-            isTooOld(first) || !limits.allow(count: totals.dead, bytes: totals.deadBytes)
+            isTooOld(first) || !limits.allows(count: totals.dead, bytes: totals.deadBytes)
         {
             put(nil, at: first.stored.position)
             dropped.append(first.stored.mutation.id)

@@ -29,7 +29,7 @@ public protocol MutationStore: Sendable {
     /// - Returns: What became of them.
     /// - Throws: ``SyncQueueError/duplicate(id:)`` if an id is taken by a pending or dead mutation, or occurs twice
     ///   among these; ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
-    func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended
+    func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult
 
     /// Returns the next heads of lanes after a position, in order.
     ///
@@ -65,7 +65,7 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
-    ) async throws -> Applied
+    ) async throws -> ApplyResult
 
     /// Returns the next pending mutations after a position, in order.
     ///
@@ -157,10 +157,7 @@ public protocol MutationStore: Sendable {
 
 extension MutationStore {
     /// Removes all pending mutations.
-    ///
-    /// - Returns: The number removed.
-    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
-    public func removePending() async throws -> Int { try await removePending(through: .max) }
+    package func removePending() async throws -> Int { try await removePending(through: .max) }
 
     /// Keeps all dead mutations.
     package func apply(
@@ -239,12 +236,12 @@ public enum MutationChange: Sendable, Hashable {
     /// An attempt failed by the mutation's own fault, and counts.
     case failed(Int64, error: String)
     /// It becomes dead. By itself that does not count as a failure.
-    case parked(Int64, error: String, rest: LaneRule)
+    case died(Int64, error: String, rest: LaneRule)
 
     /// The position of the mutation.
     public var position: Int64 {
         switch self {
-        case .acknowledged(let position), .failed(let position, _), .parked(let position, _, _): position
+        case .acknowledged(let position), .failed(let position, _), .died(let position, _, _): position
         }
     }
 
@@ -253,8 +250,8 @@ public enum MutationChange: Sendable, Hashable {
         switch self {
         case .acknowledged: self
         case .failed(let position, let error): .failed(position, error: StoredMutation.bounded(error))
-        case .parked(let position, let error, let rest):
-            .parked(position, error: StoredMutation.bounded(error), rest: rest)
+        case .died(let position, let error, let rest):
+            .died(position, error: StoredMutation.bounded(error), rest: rest)
         }
     }
 }
@@ -266,7 +263,7 @@ public enum LaneRule: String, Sendable, Hashable, CaseIterable {
     /// The lane waits until the dead mutation is retried, discarded or dropped.
     case block
     /// The mutations behind it that are pending now become dead with it.
-    case parkRest
+    case killRest
 }
 
 /// The limits and the coalescing that ``MutationStore/append(_:under:at:)`` applies.
@@ -313,7 +310,7 @@ public struct AppendRules: Sendable {
     ///   - count: The number of pending mutations.
     ///   - bytes: The bytes of their payloads.
     /// - Returns: Whether both are within the limits.
-    public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
+    public func allows(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 }
 
 /// Limits on the dead mutations that are kept; those beyond them are dropped.
@@ -353,7 +350,7 @@ public struct DeadLimits: Sendable, Hashable {
     ///   - count: The number of dead mutations.
     ///   - bytes: The bytes of their payloads.
     /// - Returns: Whether both are within the limits; the age is not looked at.
-    public func allow(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
+    public func allows(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 
     /// Returns the date before which a death is too long ago.
     ///
@@ -363,7 +360,7 @@ public struct DeadLimits: Sendable, Hashable {
 }
 
 /// The result of ``MutationStore/apply(_:claiming:keeping:at:)``.
-public struct Applied: Sendable, Hashable {
+public struct ApplyResult: Sendable, Hashable {
     /// The mutations to send, in the order asked for.
     public var claimed: [StoredMutation]
     /// The ids of dead mutations that were dropped, in the order in which they were dropped.
@@ -381,7 +378,7 @@ public struct Applied: Sendable, Hashable {
 }
 
 /// The result of ``MutationStore/append(_:under:at:)``.
-public struct Appended: Sendable, Hashable {
+public struct AppendResult: Sendable, Hashable {
     /// One appended mutation that was coalesced with a pending one.
     public struct Merge: Sendable, Hashable {
         /// The id of the mutation that was appended.

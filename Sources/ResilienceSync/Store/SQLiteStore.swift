@@ -184,7 +184,7 @@
         ///   `db` belongs to another database.
         public func append(
             _ mutations: [Mutation], under rules: AppendRules, at date: Date, in db: Database
-        ) throws -> Appended {
+        ) throws -> AppendResult {
             do {
                 try check(db)
                 // In a savepoint, so that nothing remains if the caller continues after an error.
@@ -226,7 +226,7 @@
 
         public func append(
             _ mutations: [Mutation], under rules: AppendRules, at date: Date
-        ) async throws -> Appended {
+        ) async throws -> AppendResult {
             try await write { table in
                 var table = table
                 return try table.append(mutations, under: rules, at: date)
@@ -243,12 +243,12 @@
 
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
-        ) async throws -> Applied {
+        ) async throws -> ApplyResult {
             try await write { table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
-                return Applied(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)
+                return ApplyResult(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)
             }
         }
 

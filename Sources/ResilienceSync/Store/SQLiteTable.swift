@@ -72,7 +72,7 @@
                 UPDATE resilience_mutation SET state = ?, head = 0, last_error = ?, died_at = ?, death = ?
                 WHERE position = ?
                 """
-            case parkRest = """
+            case killRest = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane
                 SET state = 1, last_error = ?, died_at = ?, death = ?
                 WHERE entity = ? AND state = 0 AND position > ?
@@ -198,13 +198,13 @@
                 try execute(.overtake, [entity, position])
             case .failed(let position, let error):
                 try execute(.fail, [Self.column(error), position])
-            case .parked(let position, let error, let rest):
+            case .died(let position, let error, let rest):
                 guard let entity = try entity(ofPending: position) else { return }
                 let death = try row(.nextDeath)?.databaseValue(at: 0)
                 try execute(.park, [rest == .block ? 2 : 1, Self.column(error), Self.column(date), death, position])
-                if rest == .parkRest {
+                if rest == .killRest {
                     // Of mutations with the same death number, the one with the lowest position is dropped first.
-                    try execute(.parkRest, [Self.column(error), Self.column(date), death, entity, position])
+                    try execute(.killRest, [Self.column(error), Self.column(date), death, entity, position])
                 }
                 try execute(.settle, [entity])
             }
@@ -242,7 +242,7 @@
                 let diedAt = first.optionalDate("died_at") ?? .distantPast
                 let blocks = first.integer("state") == 2
                 let isTooOld = !blocks && oldest.map { diedAt < $0 } == true
-                guard isTooOld || !limits.allow(count: totals.dead, bytes: totals.deadBytes) else { break }
+                guard isTooOld || !limits.allows(count: totals.dead, bytes: totals.deadBytes) else { break }
                 try remove(Int64.fromDatabaseValue(first["position"]) ?? 0, of: first["entity"], changesHead: blocks)
                 totals.dead &-= 1
                 totals.deadBytes &-= first.integer("bytes")

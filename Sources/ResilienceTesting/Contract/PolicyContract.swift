@@ -5,7 +5,7 @@ public import Resilience
 /// ```swift
 /// @Test func contract() async {
 ///     let report = await PolicyContract { clock in Bulkhead(limit: 4, queue: 16, timeBase: clock) }
-///         .check(permitsOut: { $0.inUse + $0.queued })
+///         .check(permitsOut: { $0.status.inUse + $0.status.queued })
 ///     #expect(report.violations == [])
 /// }
 /// ```
@@ -56,13 +56,13 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
     /// - Returns: What the trials found.
     public func check(
         calls: Int = 10_000, seed: UInt64 = 1, permitsOut: (@Sendable (Subject) -> Int)? = nil
-    ) async -> ContractReport {
+    ) async -> PolicyContractReport {
         let clock = ManualClock()
         if let base = home(make(clock)), base !== clock {
             let violation = ContractViolation(trial: "made on a clock", problem: "it lives on another time base")
-            return ContractReport(violations: [violation])
+            return PolicyContractReport(violations: [violation])
         }
-        var report = ContractReport()
+        var report = PolicyContractReport()
         var everyCallEnds = true
         for trial in Self.trials(seed: seed) where acquire != nil || !trial.isByHand {
             let stage = ContractStage(self, permitsOut)
@@ -93,7 +93,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
 }
 
 /// The result of ``PolicyContract/check(calls:seed:permitsOut:)``.
-public struct ContractReport: Sendable, CustomStringConvertible {
+public struct PolicyContractReport: Sendable, CustomStringConvertible {
     /// What the policy did wrong, each violation once; empty if it keeps the contract.
     public fileprivate(set) var violations: [ContractViolation] = []
     /// The number of calls made in all trials.
@@ -130,12 +130,7 @@ public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
     /// What the policy did wrong.
     public let problem: String
 
-    /// Creates a violation.
-    ///
-    /// - Parameters:
-    ///   - trial: The name of the trial.
-    ///   - problem: What the policy did wrong.
-    public init(trial: String, problem: String) {
+    package init(trial: String, problem: String) {
         self.trial = trial
         self.problem = problem
     }

@@ -14,12 +14,10 @@ import Resilience
 ///
 /// A failure is thrown as a ``CounterExample``: the shortest history found that shows it, printed as a test to paste.
 public struct Explorer<Machine: ExplorableMachine> {
-    /// An input of the machine.
-    public typealias Input = Machine.Input
+    private typealias Input = Machine.Input
 
     private let initial: Machine
-    /// The code that makes the machine, for the test that a ``CounterExample`` prints.
-    public let code: String
+    package let code: String
 
     /// Creates an explorer.
     ///
@@ -249,20 +247,13 @@ public struct Exploration: Sendable, Hashable, CustomStringConvertible {
 
 /// The shortest history found that breaks an invariant.
 public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringConvertible {
-    /// The code that makes the machine.
-    public let code: String
+    package let code: String
     /// The inputs, in order; the last one breaks the invariant.
     public let trace: [Input]
     /// What the last input threw.
     public let violation: any Error
 
-    /// Creates a counter-example.
-    ///
-    /// - Parameters:
-    ///   - code: The code that makes the machine.
-    ///   - trace: The inputs, in order.
-    ///   - violation: What the last input threw.
-    public init(code: String, trace: [Input], violation: any Error) {
+    package init(code: String, trace: [Input], violation: any Error) {
         self.code = code
         self.trace = trace
         self.violation = violation

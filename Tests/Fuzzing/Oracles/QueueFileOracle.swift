@@ -58,8 +58,8 @@
                 let store = try SQLiteStore(path: file.path)
                 _ = try await store.append((1...5).map { mutation("well-\($0)") }, under: AppendRules(), at: date)
                 _ = try await store.apply(
-                    [.failed(1, error: "503"), .parked(2, error: "410", rest: .skip)], claiming: [1])
-                _ = try await store.apply([.parked(3, error: "410", rest: .block)], claiming: [])
+                    [.failed(1, error: "503"), .died(2, error: "410", rest: .skip)], claiming: [1])
+                _ = try await store.apply([.died(3, error: "410", rest: .block)], claiming: [])
                 try await store.set("pausedUntil", to: "1800000000.0")
             }
             return try Data(contentsOf: file)
@@ -94,7 +94,7 @@
                 try await store.set("pausedUntil", to: nil)
                 if let first = pending.first, let last = pending.last {
                     let claimed = try await store.apply(
-                        [.failed(first.position, error: "503"), .parked(last.position, error: "410", rest: .skip)],
+                        [.failed(first.position, error: "503"), .died(last.position, error: "410", rest: .skip)],
                         claiming: [first.position])
                     try expect(claimed.count == (pending.count > 1 ? 1 : 0), "\(claimed.count) are claimed")
                     _ = try await store.apply([.acknowledged(first.position)], claiming: [])

@@ -139,9 +139,9 @@ import Testing
     }
 
     @Test("what depends on a mutation set aside can be set aside with it, unsent")
-    func parkRest() async throws {
+    func killRest() async throws {
         fixture.server.enqueue(.refused(.gone))
-        let queue = queue(rule: .parkRest)
+        let queue = queue(rule: .killRest)
         try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("a3")])
         #expect(try await queue.flush().end == .drained)
         #expect(fixture.server.ids == ["a1", "b1"])

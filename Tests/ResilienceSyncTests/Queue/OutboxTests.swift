@@ -119,7 +119,7 @@
         @Test("an empty list is nothing")
         func empty() async throws {
             let appended = try await database.write { [queue] db in try queue.enqueue([], in: db) }
-            #expect(appended == Appended())
+            #expect(appended == AppendResult())
             #expect(fixture.events.isEmpty)
         }
     }

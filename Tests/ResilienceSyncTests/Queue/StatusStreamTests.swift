@@ -13,7 +13,7 @@ import Testing
         _ queue: SyncQueue, afterFirst: () async throws -> Void, until condition: (SyncStatus) -> Bool
     ) async throws -> SyncStatus? {
         var isFirst = true
-        for await status in queue.statuses() {
+        for await status in queue.statusUpdates() {
             if isFirst { try await afterFirst() }
             isFirst = false
             if condition(status) { return status }
@@ -28,7 +28,7 @@ import Testing
         fixture.server.hold()
         try await queue.enqueue(Mutation("a1"))
         var isReleased = false
-        for await status in queue.statuses() {
+        for await status in queue.statusUpdates() {
             if !isReleased {
                 queue.trigger()
                 await fixture.server.waitForCalls(1)
@@ -74,7 +74,7 @@ import Testing
             if isFailing { throw Refusal.unavailable }
         }
         let queue = fixture.queue(store)
-        var statuses = queue.statuses().makeAsyncIterator()
+        var statuses = queue.statusUpdates().makeAsyncIterator()
         async let status = statuses.next()
         await fixture.clock.waitForSleepers(1)
         fixture.clock.advance(by: .seconds(1))

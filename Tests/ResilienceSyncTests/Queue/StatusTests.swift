@@ -136,11 +136,11 @@ import Testing
     }
 
     @Test("the stream of states shows the present one, then later ones, and at last an empty queue")
-    func statuses() async throws {
+    func statusUpdates() async throws {
         let queue = queue()
         try await queue.enqueue(Mutation.many(20))
         var pending: [Int] = []
-        for await status in queue.statuses() {
+        for await status in queue.statusUpdates() {
             if pending.isEmpty { queue.trigger() }
             pending.append(status.pending)
             if status.pending == 0 { break }

@@ -477,7 +477,7 @@ private struct QueueInAWorld: ExplorableMachine {
                 switch change {
                 case .acknowledged(let position): world.unsettled.contains(position)
                 case .failed(let position, _): wasRefused(position)
-                case .parked(let position, _, _): wasRefused(position) || item(position)?.kind == "nobody's"
+                case .died(let position, _, _): wasRefused(position) || item(position)?.kind == "nobody's"
                 }
             try require(isKnown, "\(change) did not happen")
         }
@@ -577,10 +577,10 @@ private struct QueueInAWorld: ExplorableMachine {
             world.unsettled.remove(position)
         case .failed:
             world.items[index].failures += 1
-        case .parked:
+        case .died:
             let lane = world.items[index].lane
             let parked =
-                laneRule == .parkRest ? world.items.filter { $0.lane == lane } : [world.items[index]]
+                laneRule == .killRest ? world.items.filter { $0.lane == lane } : [world.items[index]]
             world.dead += parked
             world.items.removeAll { parked.contains($0) }
         }

@@ -35,7 +35,7 @@ import Testing
         }
 
         static func died(_ name: String, _ verdict: Verdict, failures: Int, counts: Bool) -> Row {
-            let parked = MutationChange.parked(1, error: "no", rest: .skip)
+            let parked = MutationChange.died(1, error: "no", rest: .skip)
             return Row(
                 testDescription: name, failure: Failure(verdict: verdict, error: "no"), failures: failures,
                 changes: counts ? [.failed(1, error: "no"), parked] : [parked],
@@ -145,7 +145,7 @@ import Testing
         let second = talk.send(heads[1], heads[2])[0]
         talk.end(second, .gone, .unavailable)
         #expect(
-            talk.course().changes == [.parked(2, error: "410", rest: .skip), .failed(3, error: "503")])
+            talk.course().changes == [.died(2, error: "410", rest: .skip), .failed(3, error: "503")])
         #expect(talk.machine.progress == FlushReport.Counts(requests: 1, failed: 1, died: 1))
     }
 
@@ -336,7 +336,7 @@ import Testing
         talk.heads = [LaneHead(1, "a", "nobody's")]
         _ = talk.machine.triggered(at: talk.now)
         let error = "No handler for its kind."
-        #expect(talk.next() == .apply([.parked(1, error: error, rest: .skip)], claiming: []))
+        #expect(talk.next() == .apply([.died(1, error: error, rest: .skip)], claiming: []))
         talk.heads = [b]
         talk.apply([])
         #expect(talk.next() == .apply([], claiming: [2]))
@@ -349,7 +349,7 @@ import Testing
         _ = talk.machine.next(at: talk.now)
         talk.machine.found([a])
         let action = talk.machine.next(at: talk.now, oldest: a.queuedAt.addingTimeInterval(1))
-        #expect(action == .apply([.parked(1, error: "It is older than the age limit.", rest: .skip)], claiming: []))
+        #expect(action == .apply([.died(1, error: "It is older than the age limit.", rest: .skip)], claiming: []))
     }
 
     @Test(
@@ -457,7 +457,7 @@ import Testing
         talk.end(flight[0], nil)
         talk.end(flight[1], SyncStateMachine.Failure(verdict: .permanent, error: "gone"))
         let delivered = MutationChange.acknowledged(flight[0].mutations[0].position)
-        let parked = MutationChange.parked(flight[1].mutations[0].position, error: "gone", rest: .skip)
+        let parked = MutationChange.died(flight[1].mutations[0].position, error: "gone", rest: .skip)
         #expect(talk.next() == .apply([delivered, parked], claiming: []))
         talk.machine.storeFailed("full", at: talk.now)
         #expect(talk.next() == .draw(.failed, retry: 0))

@@ -9,7 +9,7 @@ import Testing
         let stores = try everyStore()
         for store in stores {
             try await store.append(Mutation.many(2_500))
-            let parkAll = (1...2_500).map { MutationChange.parked($0, error: "410", rest: .skip) }
+            let parkAll = (1...2_500).map { MutationChange.died($0, error: "410", rest: .skip) }
             _ = try await store.apply(parkAll, claiming: [])
             #expect(try await store.revive(nil, at: Date()) == 2_500)
             var totals = try await store.totals()
@@ -25,7 +25,7 @@ import Testing
     func inSteps() async throws {
         for store in try everyStore() {
             try await store.append(Mutation.many(2_500))
-            let parkAll = (1...2_500).map { MutationChange.parked($0, error: "410", rest: .skip) }
+            let parkAll = (1...2_500).map { MutationChange.died($0, error: "410", rest: .skip) }
             _ = try await store.apply(parkAll, claiming: [])
             var dropped: [String] = []
             for expected in [1_000, 1_000, 490, 0] {
@@ -50,7 +50,7 @@ import Testing
                     let count = dead + 100
                     let lane = (0..<count).map { Mutation(id: "\($0)", entity: "e", kind: "k", payload: Data()) }
                     _ = try await store.append(lane, under: AppendRules(coalescing: .off), at: Date())
-                    _ = try await store.apply((1...dead).map { .parked($0, error: "410", rest: .skip) }, claiming: [])
+                    _ = try await store.apply((1...dead).map { .died($0, error: "410", rest: .skip) }, claiming: [])
                     // This one finds them all.
                     _ = try await store.apply([.acknowledged(dead + 1)], claiming: [])
                     let start = ContinuousClock.now

@@ -90,7 +90,7 @@ import Testing
                     switch Int.random(in: 0..<4, using: &random) {
                     case 0: .acknowledged(position)
                     case 1: .failed(position, error: "x")
-                    default: .parked(position, error: "x", rest: LaneRule.allCases.randomElement(using: &random)!)
+                    default: .died(position, error: "x", rest: LaneRule.allCases.randomElement(using: &random)!)
                     }
                 }
                 _ = store.apply(

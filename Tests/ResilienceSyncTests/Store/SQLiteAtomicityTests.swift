@@ -20,7 +20,7 @@
             try await fail("UPDATE OF attempted", when: "NEW.position = 3")
             try await expectNothingChanges {
                 _ = try await store.apply(
-                    [.acknowledged(1), .failed(2, error: "503"), .parked(4, error: "410", rest: .skip)],
+                    [.acknowledged(1), .failed(2, error: "503"), .died(4, error: "410", rest: .skip)],
                     claiming: [2, 3])
             }
         }
@@ -31,7 +31,7 @@
             try await fail("UPDATE OF state", when: "NEW.position = 4")
             try await expectNothingChanges {
                 _ = try await store.apply(
-                    [.failed(2, error: "503"), .parked(4, error: "410", rest: .skip)], claiming: [])
+                    [.failed(2, error: "503"), .died(4, error: "410", rest: .skip)], claiming: [])
             }
         }
 
@@ -77,7 +77,7 @@
         private func fill() async throws {
             try await store.append(["a1", "b1", "c1", "d1", "e1", "f1"].map { Mutation($0) })
             _ = try await store.apply(
-                [.failed(2, error: "500")] + [5, 6].map { .parked($0, error: "410", rest: .skip) }, claiming: [])
+                [.failed(2, error: "500")] + [5, 6].map { .died($0, error: "410", rest: .skip) }, claiming: [])
         }
 
         private func fail(_ event: String, when condition: String) async throws {

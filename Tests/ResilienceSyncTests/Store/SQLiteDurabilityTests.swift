@@ -63,7 +63,7 @@
             for (start, count) in [(0, 3), (3, 3), (6, 2), (7, 1), (8, 0)] as [(Int64, Int)] {
                 #expect(try await store.pending(after: start, limit: .max).count == count)
             }
-            _ = try await store.apply((1...8).map { .parked($0, error: "x", rest: .skip) }, claiming: [])
+            _ = try await store.apply((1...8).map { .died($0, error: "x", rest: .skip) }, claiming: [])
             #expect(try await store.dead(after: 6, limit: .max).count == 2)
         }
 
@@ -85,7 +85,7 @@
             _ = try await store.apply(
                 [
                     .failed(positions[0], error: "503"), .acknowledged(positions[1]),
-                    .parked(positions[2], error: "410", rest: .block),
+                    .died(positions[2], error: "410", rest: .block),
                 ], claiming: [positions[0]])
             try await store.set("pausedUntil", to: pause)
         }

@@ -33,7 +33,7 @@
         func onlyPending() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append([Mutation("a1", payload: "kept")])
-            _ = try await store.apply([.parked(1, error: "410", rest: .skip)], claiming: [])
+            _ = try await store.apply([.died(1, error: "410", rest: .skip)], claiming: [])
             try await fillAndDeliver(store)
             #expect(try size() > 3_000_000)
             _ = try await store.removePending()
@@ -59,7 +59,7 @@
             let snapshot = try database.makeSnapshot()
             #expect(
                 try await snapshot.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM resilience_mutation") } == 2)
-            _ = try await store.apply([.parked(1, error: "410", rest: .skip)], claiming: [])
+            _ = try await store.apply([.died(1, error: "410", rest: .skip)], claiming: [])
             #expect(try await store.discard([1]) == 1)
             #expect(try await store.removePending() == 1)
             #expect(!isAsked.withLock { $0 })
@@ -81,7 +81,7 @@
                 : DatabaseQueue(path: path, configuration: configuration)
             let store = try SQLiteStore(in: database)
             try await store.append(secrets())
-            _ = try await store.apply((1...200).map { .parked($0, error: "SECRET", rest: .skip) }, claiming: [])
+            _ = try await store.apply((1...200).map { .died($0, error: "SECRET", rest: .skip) }, claiming: [])
             #expect(try await store.removePending() == 800)
             _ = try await store.discard(nil)
             #expect(try !isSecretInFiles())
@@ -102,7 +102,7 @@
         func partlyFree() async throws {
             let store = try SQLiteStore(path: path)
             try await store.append(secrets())
-            _ = try await store.apply((1...600).map { .parked($0, error: "410", rest: .skip) }, claiming: [])
+            _ = try await store.apply((1...600).map { .died($0, error: "410", rest: .skip) }, claiming: [])
             #expect(try await store.removePending() == 400)
             #expect(try await freePages(DatabaseQueue(path: path)) > 100)
         }
@@ -143,7 +143,7 @@
             let positions = try await store.heads(after: .min, limit: 500).map(\.position)
             _ = try await store.apply(
                 positions.prefix(250).map { .acknowledged($0) }
-                    + positions.suffix(250).map { .parked($0, error: "SECRET", rest: .skip) }, claiming: [])
+                    + positions.suffix(250).map { .died($0, error: "SECRET", rest: .skip) }, claiming: [])
         }
 
         private func isSecretInFiles() throws -> Bool {

@@ -60,7 +60,7 @@ import Testing
             case .notAtomic: "all or none, and no id twice"
             case .forgetsTheDeadsIDs: "all or none, and no id twice"
             case .ignoresBlocks: "a head dies: block"
-            case .ignoresRest, .countsParking: "a head dies: parkRest"
+            case .ignoresRest, .countsParking: "a head dies: killRest"
             case .ignoresLimits: "a full queue rejects"
             case .neverDrops, .dropsTheNewest: "a full queue that drops the oldest"
             case .claimsStale: "a claim gives what was coalesced into a mutation since it was found"
@@ -112,12 +112,12 @@ import Testing
 
         private var inner: MemoryStore { state.withLock { $0.inner } }
 
-        func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> Appended {
+        func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult {
             var mutations = mutations
             var rules = rules
             switch fault {
             case .notAtomic where mutations.count > 1:
-                var all = Appended()
+                var all = AppendResult()
                 for mutation in mutations {
                     let one = try inner.append([mutation], under: rules, at: date)
                     all.added += one.added
@@ -149,7 +149,7 @@ import Testing
                         $0.mutation.entity == only.entity
                     }), last.isAttempted, rules.coalescing.combine(last.mutation, only) != .apart
                 {
-                    var appended = Appended()
+                    var appended = AppendResult()
                     appended.merges = [.init(id: only.id, into: last.mutation.id, cancelsOut: false)]
                     return appended
                 }
@@ -184,7 +184,7 @@ import Testing
 
         func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
-        ) async throws -> Applied {
+        ) async throws -> ApplyResult {
             let limits =
                 switch fault {
                 case .keepsAllTheDead: DeadLimits(maxAge: limits.maxAge)
@@ -198,11 +198,11 @@ import Testing
                     throw SyncQueueError.invalid(id: "\(change.position)", reason: "It is gone.")
                 }
                 switch (fault, change) {
-                case (.ignoresBlocks, .parked(let position, let error, .block)):
-                    all.append(.parked(position, error: error, rest: .skip))
-                case (.ignoresRest, .parked(let position, let error, .parkRest)):
-                    all.append(.parked(position, error: error, rest: .skip))
-                case (.countsParking, .parked(let position, let error, _)):
+                case (.ignoresBlocks, .died(let position, let error, .block)):
+                    all.append(.died(position, error: error, rest: .skip))
+                case (.ignoresRest, .died(let position, let error, .killRest)):
+                    all.append(.died(position, error: error, rest: .skip))
+                case (.countsParking, .died(let position, let error, _)):
                     all += [.failed(position, error: error), change]
                 default:
                     all.append(change)
@@ -219,7 +219,7 @@ import Testing
                 // Gives way to others between finding and claiming.
                 let before = inner.totals().pending
                 await Task.detached {}.value
-                if inner.totals().pending != before { return Applied() }
+                if inner.totals().pending != before { return ApplyResult() }
             }
             var applied = applyToInner(all, claiming: positions, keeping: limits, at: date)
             if fault == .dropsSilently { applied.dropped = [] }
@@ -234,7 +234,7 @@ import Testing
 
         private func applyToInner(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
-        ) -> Applied {
+        ) -> ApplyResult {
             switch fault {
             case .dropsByTheClock:
                 // The times of death as the clock told them.
@@ -243,7 +243,7 @@ import Testing
                 for stored in inner.dead(after: .min, limit: .max) {
                     before[stored.position] = before[stored.position] ?? stored.diedAt
                 }
-                while case let totals = inner.totals(), !limits.allow(count: totals.dead, bytes: totals.deadBytes) {
+                while case let totals = inner.totals(), !limits.allows(count: totals.dead, bytes: totals.deadBytes) {
                     let dead = inner.dead(after: .min, limit: .max)
                     guard let first = dead.min(by: { before[$0.position] ?? date < before[$1.position] ?? date }) else {
                         break

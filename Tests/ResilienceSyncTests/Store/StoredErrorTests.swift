@@ -22,8 +22,8 @@ import Testing
             try await store.append(["a1", "b1", "b2", "c1"].map { Mutation($0) })
             _ = try await store.apply(
                 [
-                    .failed(1, error: error), .parked(2, error: error, rest: .parkRest),
-                    .parked(4, error: error, rest: .block),
+                    .failed(1, error: error), .died(2, error: error, rest: .killRest),
+                    .died(4, error: error, rest: .block),
                 ], claiming: [])
             let all = try await store.pending(after: .min, limit: 9) + store.dead(after: .min, limit: 9)
             #expect(all.count == 4)

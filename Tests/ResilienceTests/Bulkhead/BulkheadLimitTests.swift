@@ -69,7 +69,7 @@ import Testing
             await recorder.waitForEvents(number)
         }
         bulkhead.setQueue(1)
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .full)) { try await bulkhead.run {} }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .full)) { try await bulkhead.run {} }
         #expect(bulkhead.queued == 2)
         inside.complete(.success)
         for task in tasks { try await task.value }

@@ -36,7 +36,7 @@ import Testing
         let oldest = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         let newest = Task { try await bulkhead.run { try await operation(2) } }
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .displaced)) { try await oldest.value }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .displaced)) { try await oldest.value }
         #expect(bulkhead.queued == 1 && operation.callCount == 0)
         inside.complete(.success)
         try await newest.value
@@ -50,8 +50,8 @@ import Testing
         let low = Task { try await bulkhead.run(options: RunOptions(priority: .low)) { try await operation(1) } }
         await recorder.waitForEvents(1)
         let high = Task { try await bulkhead.run(options: RunOptions(priority: .high)) { try await operation(2) } }
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .displaced)) { try await low.value }
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .full)) { try await bulkhead.run {} }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .displaced)) { try await low.value }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .full)) { try await bulkhead.run {} }
         inside.complete(.success)
         try await high.value
         #expect(operation.inputs == [2] && bulkhead.inUse == 0)
@@ -64,7 +64,7 @@ import Testing
         let inside = try bulkhead.acquire()
         let waiting = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
-        #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .full)) {
+        #expect(throws: BulkheadFull(policy: "bulkhead", reason: .full)) {
             _ = try bulkhead.acquire(options: RunOptions(priority: .high))
         }
         inside.complete(.success)
@@ -79,7 +79,7 @@ import Testing
         let oldest = Task { try await bulkhead.acquireWaiting().complete(.success) }
         await recorder.waitForEvents(1)
         let newest = Task { try await bulkhead.acquireWaiting().complete(.success) }
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .displaced)) { try await oldest.value }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .displaced)) { try await oldest.value }
         inside.complete(.success)
         try await newest.value
         #expect(bulkhead.inUse == 0)

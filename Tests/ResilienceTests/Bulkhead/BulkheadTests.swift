@@ -13,7 +13,7 @@ import Testing
         let bulkhead = bulkhead(limit: 1)
         let inside = try bulkhead.acquire()
         let error = await #expect(throws: BulkheadFull.self) { try await bulkhead.run { try await operation(1) } }
-        #expect(error == BulkheadFull(bulkhead: "bulkhead", reason: .full) && error?.retryAfter == nil)
+        #expect(error == BulkheadFull(policy: "bulkhead", reason: .full) && error?.retryAfter == nil)
         #expect(operation.callCount == 0)
         inside.complete(.success)
         try await bulkhead.run { try await operation(1) }
@@ -110,7 +110,7 @@ import Testing
         clock.advance(by: .milliseconds(1999))
         #expect(bulkhead.queued == 1)
         clock.advance(by: .milliseconds(1))
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .waitedTooLong)) { try await queued.value }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .waitedTooLong)) { try await queued.value }
         #expect(bulkhead.queued == 0 && operation.callCount == 0)
         inside.complete(.success)
         #expect(bulkhead.inUse == 0)

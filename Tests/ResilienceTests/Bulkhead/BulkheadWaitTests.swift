@@ -18,7 +18,7 @@ import Testing
         stays.serviceTime(for: .seconds(10), thenQueue: 2)
         let late = RunOptions(deadline: clock.now + .seconds(19))
         await #expect(
-            throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate, retryAfter: .seconds(30))
+            throws: BulkheadFull(policy: "bulkhead", reason: .turnTooLate, retryAfter: .seconds(30))
         ) {
             try await bulkhead.run(options: late) { try await operation(1) }
         }
@@ -96,7 +96,7 @@ import Testing
     func zero() async throws {
         let bulkhead = bulkhead(maxWait: .zero)
         let inside = try bulkhead.acquire()
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate)) { try await bulkhead.run {} }
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .turnTooLate)) { try await bulkhead.run {} }
         #expect(bulkhead.queued == 0 && clock.sleepers.isEmpty)
         inside.complete(.success)
         try await bulkhead.run {}
@@ -108,7 +108,7 @@ import Testing
         let passed = RunOptions(deadline: clock.now)
         await #expect(throws: DeadlinePassed.self) { try await bulkhead.run(options: passed) {} }
         let inside = try bulkhead.acquire()
-        await #expect(throws: BulkheadFull(bulkhead: "bulkhead", reason: .turnTooLate)) {
+        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .turnTooLate)) {
             try await bulkhead.acquireWaiting(options: passed).complete(.success)
         }
         inside.complete(.success)
@@ -218,7 +218,7 @@ private final class CountingClock: TimeBase {
     }
 
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
-        TimeBaseAlarm(slot: 0, generation: 0)
+        TimeBaseAlarm(id: 0)
     }
 
     func cancel(_ alarm: TimeBaseAlarm) {}

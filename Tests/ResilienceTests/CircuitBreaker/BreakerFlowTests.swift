@@ -107,7 +107,7 @@ import Testing
         for _ in 0..<10 { await #expect(throws: CircuitOpen.self) { try await pipeline.run {} } }
         breaker.reset()
         try await pipeline.run {}
-        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
     }
 
     @Test("our own rejections further in never count as the endpoint's failures")
@@ -118,7 +118,7 @@ import Testing
             throttle
         }
         try await pipeline.run {}
-        for _ in 0..<10 { await #expect(throws: Throttled.self) { try await pipeline.run {} } }
+        for _ in 0..<10 { await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} } }
         #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
@@ -132,7 +132,7 @@ import Testing
         trip()
         clock.advance(by: .seconds(60))
         try throttle.acquire().complete(.success)
-        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
         #expect(breaker.state == .halfOpen)
         clock.advance(by: .seconds(60))
         try await pipeline.run {}

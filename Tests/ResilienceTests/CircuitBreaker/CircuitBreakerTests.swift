@@ -53,7 +53,7 @@ import Testing
         clock.advance(by: .seconds(18))
         for _ in 0..<100 {
             let error = await #expect(throws: CircuitOpen.self) { try await call() }
-            #expect(error == CircuitOpen(breaker: "activities", retryAfter: .seconds(42)))
+            #expect(error == CircuitOpen(policy: "activities", retryAfter: .seconds(42)))
         }
         #expect(endpoint.callCount == 5 && clock.sleepers.isEmpty)
     }
@@ -66,7 +66,7 @@ import Testing
             (.seconds(Int64.max), "in \(Int64.max) seconds"), (Duration(attoseconds: .max), "in \(Int64.max) seconds"),
         ] as [(Duration?, String)])
     func text(retryAfter: Duration?, advice: String) {
-        let error = CircuitOpen(breaker: "activities", retryAfter: retryAfter)
+        let error = CircuitOpen(policy: "activities", retryAfter: retryAfter)
         let text = "Service temporarily unavailable due to repeated failures. Please try again \(advice)."
         #expect("\(error)" == text)
     }

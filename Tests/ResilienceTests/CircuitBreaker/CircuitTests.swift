@@ -79,11 +79,11 @@ private let now = MonotonicInstant.second(0)
     private struct Watching: TripRule {
         let needs: TripRuleNeeds = .calls
         let description = "watching"
-        func evidence(of end: CallEnd) -> TripEvidence { .none }
+        func evidence(of end: CallEnd) -> TripEvidence { .inconclusive }
         mutating func ended(_ end: CallEnd) {}
         func isMet(at now: MonotonicInstant) -> Bool { false }
         mutating func reset() {}
-        func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+        func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
     @Test(
@@ -111,11 +111,11 @@ private let now = MonotonicInstant.second(0)
         struct PlainRule: TripRule {
             var successes = 0
             let description = "plain"
-            func evidence(of end: CallEnd) -> TripEvidence { .none }
+            func evidence(of end: CallEnd) -> TripEvidence { .inconclusive }
             mutating func ended(_ end: CallEnd) { successes += end.verdict == .success ? 1 : 0 }
             func isMet(at now: MonotonicInstant) -> Bool { false }
             mutating func reset() {}
-            func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+            func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
         }
         var rule = PlainRule()
         rule.succeeded(3, at: now)
@@ -127,7 +127,7 @@ private let now = MonotonicInstant.second(0)
 
     @Test("two rejections of one breaker are one in a set, as long as they name the same wait")
     func rejectionsInASet() {
-        let rejections = [1, 1, 2].map { CircuitOpen(breaker: "a", retryAfter: .seconds($0)) }
+        let rejections = [1, 1, 2].map { CircuitOpen(policy: "a", retryAfter: .seconds($0)) }
         #expect(Set(rejections).count == 2)
     }
 

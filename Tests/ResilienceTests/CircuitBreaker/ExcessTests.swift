@@ -146,7 +146,7 @@ import Testing
         let task = Task { [breaker] in try await breaker.run { 7 } }
         await clock.waitForSleepers(1)
         breaker.setMode(.isolated)
-        await #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
+        await #expect(throws: CircuitOpen(policy: "breaker", reason: .isolated, retryAfter: nil)) {
             try await task.value
         }
         probe.complete(.success)

@@ -191,9 +191,9 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             try breaker.acquire().complete(.transient)
-            var snapshot = try #require(breaker.snapshot(wallClock: 0))
-            snapshot.memory.remaining = .seconds(seconds + 1)
-            try breaker.restore(snapshot, wallClock: 1_000)
+            var memory = try #require(breaker.snapshot(wallClock: 0)).memory
+            memory.remaining = .seconds(seconds + 1)
+            try breaker.restore(CircuitSnapshot(memory: memory, takenAt: 0), wallClock: 1_000)
             let end = clock.now + .seconds(seconds)
             if seconds > 0 {
                 #expect(clock.sleepers == [end])

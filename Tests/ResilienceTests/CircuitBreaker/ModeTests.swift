@@ -22,7 +22,7 @@ import Testing
     func isolated() {
         breaker.setMode(.isolated)
         for _ in 0..<3 {
-            #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
+            #expect(throws: CircuitOpen(policy: "breaker", reason: .isolated, retryAfter: nil)) {
                 _ = try breaker.acquire()
             }
             #expect(breaker.status.timeless == CircuitBreakerStatus(state: .open, failureCount: 0, mode: .isolated))
@@ -61,11 +61,11 @@ import Testing
     @Test("isolated while it is open, it no longer says when to come back, though nobody observes it")
     func isolatedWhileOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-        let open = CircuitOpen(breaker: "breaker", reason: .open, retryAfter: .seconds(60))
+        let open = CircuitOpen(policy: "breaker", reason: .open, retryAfter: .seconds(60))
         try breaker.acquire().complete(.transient)
         #expect(throws: open) { _ = try breaker.acquire() }
         breaker.setMode(.isolated)
-        #expect(throws: CircuitOpen(breaker: "breaker", reason: .isolated, retryAfter: nil)) {
+        #expect(throws: CircuitOpen(policy: "breaker", reason: .isolated, retryAfter: nil)) {
             _ = try breaker.acquire()
         }
         breaker.setMode(.automatic)

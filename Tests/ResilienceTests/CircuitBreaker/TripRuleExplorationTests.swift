@@ -43,7 +43,7 @@ private struct ListedVerdicts: ExplorableMachine {
         case .record(let verdict):
             let evidence = rule.evidence(of: verdict)
             let expected: TripEvidence =
-                failing.contains(verdict) ? .failing : healthy.contains(verdict) ? .healthy : .none
+                failing.contains(verdict) ? .failing : healthy.contains(verdict) ? .healthy : .inconclusive
             try require(evidence, is: expected, "the evidence")
             verdicts.append(verdict)
             try require(rule.ended(verdict, at: .distantPast), is: failures >= rule.limit, "whether to open")

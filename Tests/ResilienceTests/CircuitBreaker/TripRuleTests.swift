@@ -8,9 +8,11 @@ private let now = MonotonicInstant.second(0)
     @Test(
         "what each verdict says about an endpoint, to a rule on failures and to a rule on 429s",
         arguments: [
-            (.success, .healthy, .healthy), (.transient, .failing, .none), (.uncertain, .failing, .none),
-            (.throttled, .none, .failing), (.throttled(retryAfter: .seconds(9)), .none, .failing),
-            (.permanent, .healthy, .none), (.rejected, .none, .none), (.cancelled, .none, .none),
+            (.success, .healthy, .healthy), (.transient, .failing, .inconclusive),
+            (.uncertain, .failing, .inconclusive),
+            (.throttled, .inconclusive, .failing), (.throttled(retryAfter: .seconds(9)), .inconclusive, .failing),
+            (.permanent, .healthy, .inconclusive), (.rejected, .inconclusive, .inconclusive),
+            (.cancelled, .inconclusive, .inconclusive),
         ] as [(Verdict, TripEvidence, TripEvidence)])
     func evidence(verdict: Verdict, ofFailures: TripEvidence, ofThrottles: TripEvidence) {
         #expect(ConsecutiveFailures.consecutiveFailures(5).evidence(of: verdict) == ofFailures)

@@ -19,7 +19,7 @@ import Testing
     func trip() throws {
         #expect(breaker.trip())
         #expect(breaker.status.timeRemaining == .seconds(30))
-        #expect(throws: CircuitOpen(breaker: "breaker", retryAfter: .seconds(30))) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen(policy: "breaker", retryAfter: .seconds(30))) { _ = try breaker.acquire() }
         clock.advance(by: .seconds(30))
         try breaker.acquire().complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(60))
@@ -54,7 +54,7 @@ import Testing
         breaker.trip(for: .seconds(5))
         _ = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
         breaker.trip(for: .seconds(50))
-        #expect(throws: CircuitOpen(breaker: "breaker", retryAfter: .seconds(50))) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen(policy: "breaker", retryAfter: .seconds(50))) { _ = try breaker.acquire() }
         clock.advance(by: .seconds(50))
         let probe = try breaker.acquire()
         breaker.trip(for: .seconds(7))

@@ -25,7 +25,7 @@ import Testing
     @Test("a rejection of ours stays a rejection, whatever a classifier of one's own would say")
     func rejection() {
         let classifier = Classifier { _ in .transient }
-        #expect(classifier.verdict(for: CircuitOpen(breaker: "b", retryAfter: nil)) == .rejected)
+        #expect(classifier.verdict(for: CircuitOpen(policy: "b", retryAfter: nil)) == .rejected)
         #expect(classifier.verdict(for: WouldWait(policy: "p", retryAfter: nil)) == .rejected)
     }
 

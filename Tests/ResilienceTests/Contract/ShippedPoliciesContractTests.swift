@@ -15,7 +15,7 @@ import Testing
         await expect(
             PolicyContract { _ in
                 Retry(
-                    wrapsLastError: true, rules: { _ in .retry(Backoff.none) }, beforeRetry: { _, _ in },
+                    wrapsLastError: true, rules: { _ in .retry(after: .none) }, beforeRetry: { _, _ in },
                     onGiveUp: { _, _ in })
             }, calls: 10_000)
     }
@@ -103,11 +103,11 @@ import Testing
 
     @Test("a throttle keeps the contract, whether it rejects or waits")
     func throttle() async {
-        await expect(PolicyContract { Throttle(limit: .perSecond(10, burst: 20), timeBase: $0) }) { $0.waiting }
+        await expect(PolicyContract { Throttle(limit: .perSecond(10, burst: 20), timeBase: $0) }) { $0.queued }
         await expect(
             PolicyContract { Throttle(limit: .perSecond(100, burst: 4), maxWait: .seconds(30), timeBase: $0) },
             calls: 10_000
-        ) { $0.waiting }
+        ) { $0.queued }
     }
 
     @Test("a throttle that counts in windows keeps the contract")
@@ -116,10 +116,10 @@ import Testing
             PolicyContract {
                 Throttle(limit: .slidingWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0)
             }
-        ) { $0.waiting }
+        ) { $0.queued }
         await expect(
             PolicyContract { Throttle(limit: .fixedWindow(50, per: .seconds(1)), maxWait: .seconds(30), timeBase: $0) }
-        ) { $0.waiting }
+        ) { $0.queued }
     }
 
     @Test("a throttle that holds and ramps keeps the contract, with a rate and without")
@@ -130,7 +130,7 @@ import Testing
                     limit: .perSecond(100, burst: 4), maxWait: .seconds(30), holdOnThrottled: true, ramp: .seconds(5),
                     timeBase: $0)
             }
-        ) { $0.waiting }
+        ) { $0.queued }
         await expect(
             PolicyContract {
                 Throttle(
@@ -138,7 +138,7 @@ import Testing
                     timeBase: $0)
             }
         ) {
-            $0.waiting
+            $0.queued
         }
     }
 

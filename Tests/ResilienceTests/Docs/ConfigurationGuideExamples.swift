@@ -31,7 +31,7 @@ import Testing
             if let timeout = settings?.timeout { Timeout(configuration: timeout) }
         }
         #expect(search.statuses.map(\.policy) == ["search"] && search.description.contains("5 retries"))
-        #expect(settings?.bulkhead?.limit == 16 && settings?.throttle?.maxWaiting == 100)
+        #expect(settings?.bulkhead?.limit == 16 && settings?.throttle?.queue == 100)
         #expect(
             try JSONDecoder().decode([String: EndpointSettings].self, from: JSONEncoder().encode(endpoints)).count == 1)
     }

@@ -82,12 +82,12 @@ import Testing
             #expect(guide.text.contains("| `\(sample.name)` |"), "\(sample.name)")
         }
         let texts: [any Error] = [
-            CircuitOpen(breaker: "search", retryAfter: .seconds(42)),
-            CircuitOpen(breaker: "search", reason: .isolated, retryAfter: nil),
-            Throttled(throttle: "search", retryAfter: .seconds(1)),
-            BulkheadFull(bulkhead: "search", reason: .full, retryAfter: .seconds(2)),
+            CircuitOpen(policy: "search", retryAfter: .seconds(42)),
+            CircuitOpen(policy: "search", reason: .isolated, retryAfter: nil),
+            ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
+            BulkheadFull(policy: "search", reason: .full, retryAfter: .seconds(2)),
             WouldWait(policy: "search", retryAfter: .seconds(3)),
-            DeadlinePassed(), TimedOut(timeout: "search", limit: .seconds(5), underlying: nil),
+            DeadlinePassed(), TimedOut(policy: "search", limit: .seconds(5), underlying: nil),
         ]
         for error in texts { #expect(guide.text.contains("| `\(error)` |"), "\(error)") }
     }

@@ -43,7 +43,7 @@ import Testing
         let log = { @Sendable (line: String) in journal.note(line) }
         let retry = Retry(
             maxRetries: 2,
-            rules: { failure in failure.error is Unauthorized ? .retry(Backoff.none) : nil },
+            rules: { failure in failure.error is Unauthorized ? .retry(after: .none) : nil },
             beforeRetry: { failure, wait in if failure.error is Unauthorized { tokens.refresh() } },
             onGiveUp: { history, reason in log("\(reason) after \(history.failures.map(\.verdict))") })
         let pipeline = Pipeline(timeBase: RushingClock()) { retry }
@@ -63,6 +63,6 @@ import Testing
             .gaveUp(attempt: 4, .attemptsExhausted),
         ]
         for event in events { #expect(guide.logs(event), "\(event)") }
-        for reason in Retry.GivingUp.allCases { #expect(guide.text.contains("| \(reason) |"), "\(reason)") }
+        for reason in RetriesExhausted.Reason.allCases { #expect(guide.text.contains("| \(reason) |"), "\(reason)") }
     }
 }

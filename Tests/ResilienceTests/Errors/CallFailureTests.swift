@@ -35,17 +35,17 @@ import Testing
 
     static let samples = [
         Sample(
-            CircuitOpen(breaker: "b", retryAfter: .seconds(42)), "rejected", reached: false,
+            CircuitOpen(policy: "b", retryAfter: .seconds(42)), "rejected", reached: false,
             retryAfter: .seconds(42),
             "Service temporarily unavailable due to repeated failures. Please try again in 42 seconds."),
         Sample(
-            CircuitOpen(breaker: "b", reason: .isolated, retryAfter: nil), "rejected", reached: false,
+            CircuitOpen(policy: "b", reason: .isolated, retryAfter: nil), "rejected", reached: false,
             "Service temporarily unavailable: it was taken out of use. Please try again later."),
         Sample(
-            Throttled(throttle: "t", retryAfter: .seconds(1)), "rejected", reached: false, retryAfter: .seconds(1),
+            ThrottleExceeded(policy: "t", retryAfter: .seconds(1)), "rejected", reached: false, retryAfter: .seconds(1),
             "Too many calls (t). Please try again in 1 second."),
         Sample(
-            BulkheadFull(bulkhead: "b", reason: .full, retryAfter: .seconds(2)), "rejected", reached: false,
+            BulkheadFull(policy: "b", reason: .full, retryAfter: .seconds(2)), "rejected", reached: false,
             retryAfter: .seconds(2), "Too many calls at the same time (b). Please try again in 2 seconds."),
         Sample(
             WouldWait(policy: "p", retryAfter: .seconds(3)), "rejected", reached: false, retryAfter: .seconds(3),
@@ -87,7 +87,7 @@ import Testing
     ]
 
     private static func timedOut(_ error: (any Error)?) -> TimedOut {
-        TimedOut(timeout: "t", limit: .seconds(5), underlying: error)
+        TimedOut(policy: "t", limit: .seconds(5), underlying: error)
     }
 
     private static func exhausted(_ error: any Error, _ verdict: Verdict) -> RetriesExhausted {

@@ -40,9 +40,16 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["a made 1", "c made 1"])
     }
 
+    @Test("a closure can be the first observer")
+    func closure() {
+        PolicyObservers(note("only")).send(
+            PolicyEvent(policy: "p", pipeline: nil, time: .second(0), detail: Noise.made(1)))
+        #expect(journal.lines == ["only made 1"])
+    }
+
     @Test("removing twice removes nobody else, whether given at the start or added later")
     func removedTwice() {
-        let observers = PolicyObservers(ClosureObserver(note("first")), ClosureObserver(note("second")))
+        let observers = PolicyObservers(Noting(note: note("first")), Noting(note: note("second")))
         let subscription = observers.add(note("third"))
         subscription.cancel()
         subscription.cancel()
@@ -155,4 +162,10 @@ private enum Noise: PolicyEventDetail, Equatable {
         let inPipeline = PolicyEvent(policy: "retry", pipeline: "sync", time: .second(0), detail: Noise.made(1))
         #expect("\(byHand)" == "[retry] made 1" && "\(inPipeline)" == "[sync/retry] made 1")
     }
+}
+
+private struct Noting: PolicyObserver {
+    let note: @Sendable (PolicyEvent) -> Void
+
+    func receive(_ event: PolicyEvent) { note(event) }
 }

@@ -30,7 +30,7 @@ import Testing
     func names() async throws {
         struct Naming: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-                #expect(call.name == "activities")
+                #expect(call.pipeline == "activities")
                 return .proceed
             }
         }

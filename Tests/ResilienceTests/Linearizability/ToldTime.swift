@@ -18,7 +18,7 @@ final class ToldTime: TimeBase {
     }
 
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
-        TimeBaseAlarm(slot: 0, generation: 0)
+        TimeBaseAlarm(id: 0)
     }
 
     func cancel(_ alarm: TimeBaseAlarm) {}

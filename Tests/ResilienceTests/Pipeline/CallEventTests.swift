@@ -197,7 +197,7 @@ private final class CountingTimeBase: TimeBase {
     }
 
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
-        TimeBaseAlarm(slot: 0, generation: 0)
+        TimeBaseAlarm(id: 0)
     }
 
     func cancel(_ alarm: TimeBaseAlarm) {}

@@ -34,7 +34,7 @@ import Testing
             operation.hold()
             let (start, options) = (clock.now, near(5))
             let error = #expect(throws: TimedOut.self) { try clock.run { try await call(options) } }
-            #expect(error?.timeout == "deadline" && error?.limit == .seconds(5))
+            #expect(error?.policy == "deadline" && error?.limit == .seconds(5))
             #expect(start.duration(to: clock.now) == .seconds(5))
             operation.release()
             let later = near(5)
@@ -105,7 +105,7 @@ import Testing
             // As after a stop of the process: everything that was due comes at once, and late.
             clock.jump(by: .seconds(5))
             let error = await #expect(throws: TimedOut.self) { try await task.value }
-            #expect(error?.timeout == (limit == nil ? "deadline" : "total"))
+            #expect(error?.policy == (limit == nil ? "deadline" : "total"))
             #expect(operation.callCount == 1)
         }
     }

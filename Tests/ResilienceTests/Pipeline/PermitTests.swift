@@ -94,7 +94,7 @@ import Testing
         try throttle.acquire().complete(.success)
         #expect(throws: WouldWait(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
         #expect(throws: WouldWait(policy: "room", retryAfter: nil)) { _ = try bulkhead.acquire() }
-        #expect(throttle.waiting == 0 && bulkhead.queued == 0 && clock.sleepers.isEmpty)
+        #expect(throttle.queued == 0 && bulkhead.queued == 0 && clock.sleepers.isEmpty)
         inside.complete(.success)
         #expect(bulkhead.inUse == 0)
     }
@@ -110,7 +110,7 @@ import Testing
     func rejected() {
         let throttle = Throttle("pace", limit: .perSecond(1), timeBase: clock)
         _ = try? throttle.acquire()
-        #expect(throws: Throttled(throttle: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
+        #expect(throws: ThrottleExceeded(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
     }
 
     @Test("acquireWaiting waits for its turn in a throttle")
@@ -121,7 +121,7 @@ import Testing
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(1))
         try await turn
-        #expect(throttle.waiting == 0)
+        #expect(throttle.queued == 0)
     }
 
     @Test("acquireWaiting waits for room in a bulkhead")

@@ -132,7 +132,7 @@ final class RushingClock: TimeBase {
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         reading.withLock { $0 = max($0, deadline) }
         action()
-        return TimeBaseAlarm(slot: 0, generation: 0)
+        return TimeBaseAlarm(id: 0)
     }
 
     func cancel(_ alarm: TimeBaseAlarm) {}

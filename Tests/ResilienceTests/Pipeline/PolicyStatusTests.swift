@@ -37,7 +37,7 @@ import Testing
                 "failureLimit":1,"isAllowed":false,"lastClosedNanoseconds":3601000000000,"mode":"automatic",\
                 "sinceNanoseconds":3601000000000,"state":"open","timeRemainingSeconds":59.5}},\
                 {"isAllowed":true,"kind":"throttle","policy":"throttle","status":{"available":1,"isProbing":false,\
-                "timeUntilNextSeconds":0,"waiting":0}},\
+                "queued":0,"timeUntilNextSeconds":0}},\
                 {"isAllowed":true,"kind":"bulkhead","policy":"db","status":{"inUse":0,"limit":3,"queueLimit":7,\
                 "queued":0}}]}
                 """)
@@ -84,7 +84,7 @@ import Testing
         }
         #expect(try roundTrip(status(written)) == status(read))
         let throttle = ThrottleStatus(
-            available: 1, timeUntilNext: written, heldUntil: .distantFuture, isProbing: false, waiting: 0)
+            available: 1, timeUntilNext: written, heldUntil: .distantFuture, isProbing: false, queued: 0)
         #expect(try roundTrip(throttle).timeUntilNext == read)
     }
 

@@ -29,7 +29,7 @@ import Testing
                 }
             }
         }
-        #expect(error?.timeout == "attempt" && breaker.state == .open)
+        #expect(error?.policy == "attempt" && breaker.state == .open)
         #expect(CallFailure(try #require(error)).reachedService == nil)
     }
 
@@ -260,7 +260,7 @@ import Testing
         for (verdicts, reason, word) in [
             ([.transient], .rejected, "a further attempt was rejected"),
             ([.transient, .rejected], .attemptsExhausted, "no attempt is left"),
-        ] as [(VerdictSet, Retry.GivingUp, String)] {
+        ] as [(VerdictSet, RetriesExhausted.Reason, String)] {
             let recorder = EventRecorder()
             let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
                 Retry(maxRetries: 3, backoff: .constant(.seconds(1)), on: verdicts, wrapsLastError: true)
@@ -306,7 +306,7 @@ import Testing
                 RetriesExhausted(
                     reason: .attemptsExhausted, lastError: Outage(), verdict: .transient, history: history))
         }
-        let rejection = CircuitOpen(breaker: "b", retryAfter: nil)
+        let rejection = CircuitOpen(policy: "b", retryAfter: nil)
         let answer = Judged(verdict: .permanent)
         #expect(exhausted([(.rejected, rejection), (.rejected, rejection)]).reachedService == false)
         #expect(exhausted([(.transient, Outage()), (.rejected, rejection)]).reachedService == nil)

@@ -46,7 +46,7 @@ private final class Listening: Policy {
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(10))
         let near = RunOptions(deadline: clock.now + .seconds(9))
-        await #expect(throws: Throttled.self) { try await gate.run(options: near) {} }
+        await #expect(throws: ThrottleExceeded.self) { try await gate.run(options: near) {} }
         let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(1)) }
         let seen = try await pipeline.run(options: near) { $0.deadline }
         #expect(seen == clock.now + .seconds(1))

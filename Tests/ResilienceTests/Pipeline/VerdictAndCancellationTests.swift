@@ -229,7 +229,7 @@ import Testing
             Retry(); throttle
         }
         _ = try? await pipeline.run { try await operation() }
-        let error = await #expect(throws: Throttled.self) { try await pipeline.run { try await operation() } }
+        let error = await #expect(throws: ThrottleExceeded.self) { try await pipeline.run { try await operation() } }
         #expect(error?.retryAfter == .seconds(1) && operation.callCount == 1)
     }
 }

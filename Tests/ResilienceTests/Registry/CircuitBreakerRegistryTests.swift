@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test("every key's state can be listed")
-    func statuses() {
+    func statusUpdates() {
         fail("/a", 5)
         fail("/slow", 3)
         #expect(

@@ -12,7 +12,7 @@ import Testing
             Throttle(key, limit: .perSecond(1, burst: 2), timeBase: clock)
         }
         for _ in 0..<2 { try throttles["a"].acquire().complete(.success) }
-        #expect(throws: Throttled.self) { _ = try throttles["a"].acquire() }
+        #expect(throws: ThrottleExceeded.self) { _ = try throttles["a"].acquire() }
         try throttles["b"].acquire().complete(.success)
         let kept = throttles.reconfigure { [clock] key in
             Throttle(key, limit: .perSecond(10, burst: 2), timeBase: clock)
@@ -20,7 +20,7 @@ import Testing
         #expect(kept == [])
         clock.advance(by: .milliseconds(100))
         try throttles["a"].acquire().complete(.success)
-        #expect(throws: Throttled.self) { _ = try throttles["a"].acquire() }
+        #expect(throws: ThrottleExceeded.self) { _ = try throttles["a"].acquire() }
         throttles.reset("a")
         for _ in 0..<2 { try throttles["a"].acquire().complete(.success) }
     }

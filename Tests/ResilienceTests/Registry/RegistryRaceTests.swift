@@ -322,7 +322,7 @@ import Testing
             }
             func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
                 seen.note("alarm: \(count() ?? -1)")
-                return TimeBaseAlarm(slot: 0, generation: 0)
+                return TimeBaseAlarm(id: 0)
             }
             func cancel(_ alarm: TimeBaseAlarm) { _ = count() }
         }

@@ -99,7 +99,9 @@ import Testing
         let before = breakers()
         for key in ["/a", "/b", "/c"] { for _ in 0..<2 { try before[key].acquire().complete(.transient) } }
         var snapshots = before.snapshots(wallClock: 0)
-        snapshots["/b"]?.memory.remaining = .seconds(-1)
+        var memory = try #require(snapshots["/b"]).memory
+        memory.remaining = .seconds(-1)
+        snapshots["/b"] = CircuitSnapshot(memory: memory, takenAt: 0)
         snapshots["/window"] = snapshots["/a"]
         let after = breakers()
         #expect(Set(after.restore(snapshots, wallClock: 0)) == ["/b", "/window"])
@@ -125,7 +127,9 @@ import Testing
         let stored = try JSONEncoder().encode(before.snapshots(wallClock: 0))
         var snapshots = try JSONDecoder().decode([String: [CircuitSnapshot?]].self, from: stored)
         #expect(Set(snapshots.keys) == ["/a", "/b", "/c"])
-        snapshots["/b"]?[0]?.memory.trips = -1
+        var memory = try #require(snapshots["/b"]?[0]).memory
+        memory.trips = -1
+        snapshots["/b"]?[0] = CircuitSnapshot(memory: memory, takenAt: 0)
         snapshots["/c"]?[0] = nil
 
         let after = pipelines(2)

@@ -123,7 +123,7 @@ private struct RetriedCall: ExplorableMachine {
     private func backoff(after verdict: Verdict, _ rule: Retry.Decision?) -> Backoff? {
         let usual = if case .throttled = verdict { settings.throttledBackoff } else { settings.backoff }
         if [.success, .cancelled].contains(verdict) || rule == .leave { return nil }
-        if case .retry(let own) = rule { return own ?? usual }
+        if case .retry(let own) = rule?.kind { return own ?? usual }
         var retried = settings.verdicts
         if isIdempotent == true, retried.contains(.transient) { retried.insert(VerdictSet.uncertain) }
         return retried.contains(verdict) ? usual : nil
@@ -197,7 +197,7 @@ private struct RetriedCall: ExplorableMachine {
             let explorer = Explorer(
                 RetriedCall(
                     Self.configured(maxRetries: 5, maxElapsed: maxElapsed, on: retried), deadline: 60,
-                    verdicts: Self.verdicts, rules: [nil, .retry, .retry(own), .leave],
+                    verdicts: Self.verdicts, rules: [nil, .retry, .retry(after: own), .leave],
                     rejections: [nil, .nanoseconds(-1), .nanoseconds(4), .nanoseconds(10)], isIdempotent: isIdempotent),
                 code: "RetriedCall(isIdempotent: \(isIdempotent as Any), maxElapsed: \(maxElapsed as Any), \(retried))")
             let exploration = try explorer.explore()

@@ -122,7 +122,9 @@ private final class Leaf: Error {
             history.append(RetryFailure(attempt: attempt, verdict: .transient))
             #expect(history.count == attempt && history.failures.count == min(attempt, 16))
         }
-        #expect(history.first.map(\.attempt) == Array(1...8) && history.last.map(\.attempt) == Array(93...100))
+        #expect(history.failures.map(\.attempt) == Array(1...8) + Array(93...100))
+        let same = RetryHistory((1...100).map { RetryFailure(attempt: $0, verdict: .transient) })
+        #expect(same.failures.map(\.attempt) == history.failures.map(\.attempt) && same.count == 100)
     }
 
     @Test(

@@ -107,9 +107,9 @@ private func configured(
         "a rule has a failure tried again that would not be, sooner or later than usual, or lets it through",
         arguments: [
             (.permanent, .retry, .retry(at: .second(101))), (.throttled, .retry, .retry(at: .second(105))),
-            (.permanent, .retry(.constant(.seconds(9))), .retry(at: .second(109))),
-            (.uncertain, .retry(Backoff.none), .retry(at: now)), (.rejected, .retry, .retry(at: .second(101))),
-            (.throttled(retryAfter: .seconds(30)), .retry(Backoff.none), .retry(at: .second(130))),
+            (.permanent, .retry(after: .constant(.seconds(9))), .retry(at: .second(109))),
+            (.uncertain, .retry(after: .none), .retry(at: now)), (.rejected, .retry, .retry(at: .second(101))),
+            (.throttled(retryAfter: .seconds(30)), .retry(after: .none), .retry(at: .second(130))),
             (.throttled(retryAfter: .seconds(61)), .retry, .giveUp(.retryAfterTooLong)),
             (.transient, .leave, .notMine), (.throttled, .leave, .notMine), (.permanent, .leave, .notMine),
             (.transient, nil, .retry(at: .second(101))), (.permanent, nil, .notMine),

@@ -128,7 +128,7 @@ import Testing
             .failure(Judged(verdict: .permanent)), .failure(Outage()), .failure(Outage(number: 2)),
         ])
         let retry = Retry(maxRetries: 9, backoff: .constant(.seconds(4))) { failure in
-            if failure.error is Judged { return .retry(.constant(.zero)) }
+            if failure.error is Judged { return .retry(after: .constant(.zero)) }
             return (failure.error as? Outage)?.number == 2 ? .leave : nil
         }
         let (waits, result) = await play(retry, operation: operation)

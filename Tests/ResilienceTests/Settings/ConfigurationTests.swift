@@ -224,11 +224,11 @@ import Testing
         let throttle: ThrottleConfiguration = try decoded(
             """
             {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 60, "burst": 3}, "maxWaitSeconds": 5,
-             "maxWaiting": 7, "holdOnThrottled": true, "holdBackoff": {"kind": "constant", "baseSeconds": 2},
+             "queue": 7, "holdOnThrottled": true, "holdBackoff": {"kind": "constant", "baseSeconds": 2},
              "maxHoldSeconds": 100, "rampSeconds": 8}
             """)
         let literal = Throttle(
-            limit: .perMinute(10, burst: 3), maxWait: .seconds(5), maxWaiting: 7, holdOnThrottled: true,
+            limit: .perMinute(10, burst: 3), maxWait: .seconds(5), queue: 7, holdOnThrottled: true,
             holdBackoff: .constant(.seconds(2)), maxHold: .seconds(100), ramp: .seconds(8))
         #expect(Throttle(configuration: throttle).settings == literal.settings)
         #expect(Throttle(configuration: throttle).canBeReconfigured(like: literal))
@@ -726,20 +726,20 @@ private struct All: Decodable {
 private final class CountingRule: TripRule {
     let resets = Locked(0)
 
-    func evidence(of end: CallEnd) -> TripEvidence { .none }
+    func evidence(of end: CallEnd) -> TripEvidence { .inconclusive }
     func ended(_ end: CallEnd) {}
     func isMet(at now: MonotonicInstant) -> Bool { false }
     func reset() { resets.withLock { $0 += 1 } }
-    func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+    func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     var description: String { "counting rule" }
 }
 
 private struct OwnRule: TripRule {
-    func evidence(of end: CallEnd) -> TripEvidence { .none }
+    func evidence(of end: CallEnd) -> TripEvidence { .inconclusive }
     mutating func ended(_ end: CallEnd) {}
     func isMet(at now: MonotonicInstant) -> Bool { false }
     mutating func reset() {}
-    func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+    func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     var description: String { "own rule" }
 }
 

@@ -32,8 +32,8 @@ import Testing
             "Throttle: maxWait is -2 s, and must not be negative"
         ),
         (
-            { _ = Throttle(limit: .perSecond(1), maxWaiting: -2) },
-            "Throttle: maxWaiting is -2, and must not be negative"
+            { _ = Throttle(limit: .perSecond(1), queue: -2) },
+            "Throttle: queue is -2, and must not be negative"
         ),
         ({ _ = Throttle(limit: .slidingWindow(0, per: .seconds(1))) }, "Throttle: calls is 0, and must be at least 1"),
         (

@@ -108,7 +108,7 @@ private final class Departures: Sendable {
         }
         #expect(departures.all.count > 3)
         #expect(departures.excess(over: rate, burst: burst) <= 0, "\(rate), burst \(burst)")
-        #expect(throttle.waiting == 0)
+        #expect(throttle.queued == 0)
     }
 
     @Test("first come, first served, also when a 429 comes before the next has woken (P34)")
@@ -135,7 +135,7 @@ private final class Departures: Sendable {
             }
         }
         #expect(operation.inputs == ["A", "B", "C", "D"])
-        #expect(throttle.heldUntil == nil && throttle.waiting == 0)
+        #expect(throttle.heldUntil == nil && throttle.queued == 0)
     }
 
     @Test("a call that a policy further in rejects never left: its share is free again", arguments: [true, false])
@@ -156,7 +156,7 @@ private final class Departures: Sendable {
         #expect(throttle.status.available == 2)
         breaker.setMode(.automatic)
         for _ in 1...2 { try await pipeline.run {} }
-        await #expect(throws: Throttled.self) { try await pipeline.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
     }
 
     @Test("a call that went and failed has used its share, as has one that was cancelled")
@@ -182,10 +182,10 @@ private final class Departures: Sendable {
         let moment = clock.now + ThrottleStateMachine.absence
         #expect(enter(&second) == moment)
         clock.advance(to: moment)
-        #expect(enter(&second) == nil && throttle.waiting == 1)
+        #expect(enter(&second) == nil && throttle.queued == 1)
         #expect(enter(&first) == moment + .seconds(1))
         clock.advance(by: .seconds(1))
-        #expect(enter(&first) == nil && throttle.waiting == 0)
+        #expect(enter(&first) == nil && throttle.queued == 0)
     }
 
     @Test("the status of a window of many calls is read without going through them all", .timeLimit(.minutes(5)))

@@ -40,9 +40,9 @@ import Testing
         }
         #expect(text(wait).contains("maxWait is -1"))
         let waiting = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Throttle(limit: .perSecond(1), maxWaiting: -1)
+            _ = Throttle(limit: .perSecond(1), queue: -1)
         }
-        #expect(text(waiting).contains("maxWaiting is -1"))
+        #expect(text(waiting).contains("queue is -1"))
         let ramp = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Throttle("gate", limit: .unlimited, holdOnThrottled: true, ramp: .seconds(-1))
         }

@@ -25,7 +25,7 @@ private struct SleepingCalls: ExplorableMachine {
     }
 
     private let settings = ThrottleSettings(
-        maxWait: .nanoseconds(6), maxWaiting: 2, holdBackoff: .constant(.nanoseconds(2), jitter: .none),
+        maxWait: .nanoseconds(6), queue: 2, holdBackoff: .constant(.nanoseconds(2), jitter: .none),
         maxHold: .nanoseconds(3))
     private var machine: ThrottleStateMachine
     private var now = MonotonicInstant(nanoseconds: 0)
@@ -91,7 +91,7 @@ private struct SleepingCalls: ExplorableMachine {
             inside.append((own, cost))
         case .wait(let own, let turn, let until):
             try require(isNew || own == slot, "it has lost its place")
-            try require(!isNew || sleepers.count < settings.maxWaiting, "too many wait")
+            try require(!isNew || sleepers.count < settings.queue, "too many wait")
             try require(own.latest == (isNew ? now + settings.maxWait : slot.latest), "how long it may wait")
             try require(now < until && until <= own.latest && until <= deadline, "it sleeps until \(until) at \(now)")
             if let turn { try require(turn <= own.latest && turn < deadline, "its turn comes too late") }

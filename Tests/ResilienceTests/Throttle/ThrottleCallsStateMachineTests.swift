@@ -7,10 +7,10 @@ import Testing
     private let patient = Self.settings()
 
     private static func settings(
-        maxWait: Duration = .seconds(10), maxWaiting: Int = 10, holdBackoff: Backoff? = nil,
+        maxWait: Duration = .seconds(10), queue: Int = 10, holdBackoff: Backoff? = nil,
         maxHold: Duration = .seconds(100)
     ) -> ThrottleSettings {
-        ThrottleSettings(maxWait: maxWait, maxWaiting: maxWaiting, holdBackoff: holdBackoff, maxHold: maxHold)
+        ThrottleSettings(maxWait: maxWait, queue: queue, holdBackoff: holdBackoff, maxHold: maxHold)
     }
 
     private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
@@ -71,7 +71,7 @@ import Testing
     @Test("the line takes as many as it is told, and those in it keep their places when it is full")
     func full() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
-        let one = Self.settings(maxWaiting: 1)
+        let one = Self.settings(queue: 1)
         _ = come(&machine, under: one, at: at(0))
         let first = try waiting(come(&machine, under: one, at: at(0)))
         #expect(come(&machine, under: one, at: at(0)) == .reject(retryAfter: .seconds(2)))

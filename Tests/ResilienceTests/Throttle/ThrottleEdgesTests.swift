@@ -89,7 +89,7 @@ import Testing
         clock.advance(by: .seconds(9))
         for _ in 1...5 { try throttle.acquire().complete(.success) }
         clock.advance(by: .seconds(1))
-        #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(9))) {
+        #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(9))) {
             try throttle.acquire().complete(.success)
         }
     }
@@ -132,7 +132,7 @@ import Testing
         #expect(throttle.enter(&second, on: clock) == moment)
         clock.advance(to: moment)
         #expect(throttle.enter(&second, on: clock) == nil && throttle.status.isProbing)
-        #expect(throttle.waiting == 2)
+        #expect(throttle.queued == 2)
     }
 
     @Test("what the absent would cost is in nobody's way once they are passed")
@@ -163,7 +163,7 @@ import Testing
                 }
             }
         }
-        #expect(gate.waiting == 0)
+        #expect(gate.queued == 0)
     }
 
     @Test("the one behind a head that does not come asks once a moment")

@@ -13,7 +13,7 @@ import Testing
         let gate = gate()
         await throttled(gate, after: .seconds(7))
         #expect(gate.heldUntil == clock.now + .seconds(7))
-        await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(7))) { try await gate.run {} }
+        await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(7))) { try await gate.run {} }
         clock.advance(by: .seconds(7))
         try await gate.run {}
         #expect(gate.heldUntil == nil)
@@ -76,10 +76,10 @@ import Testing
         async let second: Void = gate.run { try await operation(2) }
         await clock.waitForSleepers(1)
         #expect(throws: WouldWait.self) { _ = try gate.acquire() }
-        #expect(operation.callCount == 1 && gate.waiting == 1)
+        #expect(operation.callCount == 1 && gate.queued == 1)
         operation.release()
         _ = try await (probe, second)
-        #expect(operation.callCount == 2 && gate.waiting == 0 && clock.sleepers.isEmpty)
+        #expect(operation.callCount == 2 && gate.queued == 0 && clock.sleepers.isEmpty)
     }
 
     @Test("a hold by hand may say when it ends; an earlier one than is held already changes nothing")
@@ -87,7 +87,7 @@ import Testing
         let throttle = Throttle(limit: .perSecond(1, burst: 20), timeBase: clock)
         throttle.hold(until: clock.now + .seconds(7))
         throttle.hold(until: clock.now + .seconds(5))
-        #expect(throws: Throttled(throttle: throttle.name, retryAfter: .seconds(7))) { _ = try throttle.acquire() }
+        #expect(throws: ThrottleExceeded(policy: throttle.name, retryAfter: .seconds(7))) { _ = try throttle.acquire() }
     }
 
     @Test("with a rate, calls go on after a good probe at the rate and not with a burst")
@@ -97,7 +97,9 @@ import Testing
         clock.advance(by: .seconds(5))
         try await throttle.run {}
         try await throttle.run {}
-        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) { try await throttle.run {} }
+        await #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(1))) {
+            try await throttle.run {}
+        }
     }
 
     @Test("a probe that is throttled holds everybody again, for longer, and those who waited wait on")
@@ -189,8 +191,8 @@ import Testing
         let waiting = Task { try await gate.run { try await operation(1) } }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(30))
-        await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(30))) { try await waiting.value }
-        #expect(gate.waiting == 0 && operation.callCount == 0)
+        await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(30))) { try await waiting.value }
+        #expect(gate.queued == 0 && operation.callCount == 0)
         probe.complete(.success)
     }
 
@@ -201,7 +203,7 @@ import Testing
         let pipeline = Pipeline {
             Timeout(limit: .seconds(5)); gate
         }
-        await #expect(throws: Throttled(throttle: "gate", retryAfter: .seconds(5))) { try await pipeline.run {} }
+        await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(5))) { try await pipeline.run {} }
     }
 
     @Test("calls can be held by hand, and a longer hold stays")
@@ -218,13 +220,13 @@ import Testing
     }
 
     @Test("no more calls wait at the gate than may", arguments: [0, 1])
-    func maxWaiting(limit: Int) async throws {
+    func queue(limit: Int) async throws {
         let gate = Throttle(
-            "gate", limit: .unlimited, maxWait: .seconds(60), maxWaiting: limit, holdOnThrottled: true, timeBase: clock)
+            "gate", limit: .unlimited, maxWait: .seconds(60), queue: limit, holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))
         let waiting = (0..<limit).map { _ in Task { try await gate.run {} } }
         await clock.waitForSleepers(limit)
-        await #expect(throws: Throttled.self) { try await gate.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await gate.run {} }
         clock.advance(by: .seconds(5))
         for task in waiting { try await task.value }
     }
@@ -239,7 +241,7 @@ import Testing
         let held = clock.now + .seconds(10)
         clock.advance(by: .seconds(1))
         await clock.waitForSleepers(1)
-        #expect(clock.sleepers == [held] && operation.callCount == 0 && throttle.waiting == 1)
+        #expect(clock.sleepers == [held] && operation.callCount == 0 && throttle.queued == 1)
         clock.advance(to: held)
         try await turn
     }
@@ -257,7 +259,7 @@ import Testing
         #expect(operation.callCount == 1)
         operation.release()
         for task in tasks { try await task.value }
-        #expect(operation.callCount == 200 && gate.waiting == 0)
+        #expect(operation.callCount == 200 && gate.queued == 0)
     }
 
     @Test("a call that gives up waiting for a probe leaves nothing behind, however long the probe takes")
@@ -271,9 +273,9 @@ import Testing
         var slot = PolicySlot()
         weak var parked: PolicyWaiter?
         if case .park(let waiter, _) = gate.enter(&call, &slot) { parked = waiter }
-        #expect(parked != nil && gate.waiting == 1)
+        #expect(parked != nil && gate.queued == 1)
         _ = gate.exit(&call, &slot, PolicyOutcome(.cancelled))
-        #expect(parked == nil && gate.waiting == 0)
+        #expect(parked == nil && gate.queued == 0)
         probe.complete(.success)
     }
 

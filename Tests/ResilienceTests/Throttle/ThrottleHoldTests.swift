@@ -19,7 +19,7 @@ import Testing
         throttle.hold(for: .seconds(60))
         throttle.endHold()
         let probe = try throttle.acquire()
-        #expect(throws: Throttled.self) { try throttle.acquire().complete(.success) }
+        #expect(throws: ThrottleExceeded.self) { try throttle.acquire().complete(.success) }
         probe.complete(.success)
         try throttle.acquire().complete(.success)
     }

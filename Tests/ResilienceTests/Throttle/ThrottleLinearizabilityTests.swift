@@ -35,7 +35,7 @@ extension Linearizability {
 
             var machine: Dumped<ThrottleStateMachine>
             let maxWait: Duration
-            let maxWaiting: Int
+            let queue: Int
             /// How long a 429 without a wait holds; nil if 429s do not hold.
             let hold: Duration?
             var calls: [Int: Call] = [:]
@@ -80,7 +80,7 @@ extension Linearizability {
                 case .never:
                     return .rejected(retryAfter: nil)
                 case .notBefore, .held, .probing:
-                    let isFull = waiting == nil && machine.value.line.count >= maxWaiting
+                    let isFull = waiting == nil && machine.value.line.count >= queue
                     guard mayWait(for: answer, at: now, latest), !isFull else {
                         if let waiting { _ = machine.value.leave(waiting) }
                         return .rejected(retryAfter: now.duration(to: max(now, answer.instant)))
@@ -138,34 +138,34 @@ extension Linearizability {
             ])
         func linearizable(rate: ThrottleRate, maxWait: Int, hold: Int?) async {
             let model = Model(
-                machine: Dumped(ThrottleStateMachine(rate: rate, burst: 2)), maxWait: .seconds(maxWait), maxWaiting: 2,
+                machine: Dumped(ThrottleStateMachine(rate: rate, burst: 2)), maxWait: .seconds(maxWait), queue: 2,
                 hold: hold.map { .seconds($0) })
             await expectLinearizable(model, seed: UInt64(maxWait)) {
                 Throttle(
-                    limit: .rate(rate.calls, per: rate.period, burst: 2), maxWait: .seconds(maxWait), maxWaiting: 2,
+                    limit: .rate(rate.calls, per: rate.period, burst: 2), maxWait: .seconds(maxWait), queue: 2,
                     holdOnThrottled: hold != nil,
                     holdBackoff: .constant(.seconds(hold ?? 0)), timeBase: ToldTime())
             } play: { throttle, thread, random, history in
                 Self.play(throttle, thread, &random, history, changesRate: true)
             } afterwards: { throttle, _ in
-                #expect(throttle.waiting == 0)
+                #expect(throttle.queued == 0)
             }
         }
 
         @Test("so they do at a gate without a rate")
         func gate() async {
             let model = Model(
-                machine: Dumped(ThrottleStateMachine(rate: nil, burst: 1)), maxWait: .seconds(20), maxWaiting: 2,
+                machine: Dumped(ThrottleStateMachine(rate: nil, burst: 1)), maxWait: .seconds(20), queue: 2,
                 hold: .seconds(10))
             await expectLinearizable(model) {
                 Throttle(
                     "gate", limit: .unlimited,
-                    maxWait: .seconds(20), maxWaiting: 2, holdOnThrottled: true, holdBackoff: .constant(.seconds(10)),
+                    maxWait: .seconds(20), queue: 2, holdOnThrottled: true, holdBackoff: .constant(.seconds(10)),
                     timeBase: ToldTime())
             } play: { throttle, thread, random, history in
                 Self.play(throttle, thread, &random, history)
             } afterwards: { throttle, _ in
-                #expect(throttle.waiting == 0)
+                #expect(throttle.queued == 0)
             }
         }
 
@@ -201,7 +201,7 @@ extension Linearizability {
                         return .proceed
                     case .reject(let error):
                         (isInside, waits) = (false, false)
-                        return .rejected(retryAfter: (error as? Throttled)?.retryAfter)
+                        return .rejected(retryAfter: (error as? ThrottleExceeded)?.retryAfter)
                     case .sleep:
                         return .done
                     case .park(_, let instant):
@@ -239,7 +239,7 @@ extension Linearizability {
                     case 2..<4:
                         history.record(.heldUntil, onThread: thread) { .heldUntil(throttle.heldUntil) }
                     case 4..<6:
-                        history.record(.waiting, onThread: thread) { .waiting(throttle.waiting) }
+                        history.record(.waiting, onThread: thread) { .waiting(throttle.queued) }
                     case 6..<13 where waits: enter()
                     case _ where isInside: exit(waits ? .cancelled : random.pick(verdicts))
                     default: enter()

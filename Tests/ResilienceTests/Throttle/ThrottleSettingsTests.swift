@@ -12,7 +12,7 @@ import Testing
         let throttle = Throttle(limit: .perSecond(1, burst: 5), timeBase: clock)
         try await throttle.run(options: RunOptions(cost: 4)) {}
         try await throttle.run(options: RunOptions(cost: 0)) {}
-        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
+        await #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(1))) {
             try await throttle.run(options: RunOptions(cost: 2)) {}
         }
         try await throttle.run {}
@@ -25,10 +25,10 @@ import Testing
             Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock),
             Throttle(limit: .slidingWindow(5, per: .seconds(1)), maxWait: .seconds(60), timeBase: clock),
         ] {
-            let error = await #expect(throws: Throttled.self) {
+            let error = await #expect(throws: ThrottleExceeded.self) {
                 try await throttle.run(options: RunOptions(cost: 6)) {}
             }
-            #expect(error?.retryAfter == nil && throttle.waiting == 0)
+            #expect(error?.retryAfter == nil && throttle.queued == 0)
         }
     }
 
@@ -52,7 +52,7 @@ import Testing
         async let small: Void = throttle.run { try await operation(1) }
         await clock.waitForSleepers(2)
         clock.advance(by: .seconds(4))
-        #expect(operation.callCount == 0 && throttle.waiting == 2)
+        #expect(operation.callCount == 0 && throttle.queued == 2)
         clock.advance(by: .seconds(1))
         await operation.waitForCalls(1)
         clock.advance(by: .seconds(1))
@@ -72,7 +72,7 @@ import Testing
         #expect(clock.sleepers == [10, 10, 20].map { start + .seconds($0) })
         clock.advance(by: .seconds(10))
         await operation.waitForCalls(4)
-        #expect(throttle.waiting == 1 && throttle.status.available == 0)
+        #expect(throttle.queued == 1 && throttle.status.available == 0)
         clock.advance(by: .seconds(10))
         for task in waiting { try await task.value }
         #expect(throttle.description == "window: \(window), waits up to 60 s")
@@ -90,7 +90,7 @@ import Testing
     func slower() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(10), timeBase: clock)
         let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(ThrottleRate(1, per: .seconds(8))) }
-        #expect(turns == [.zero, .seconds(8), nil] && throttle.waiting == 0)
+        #expect(turns == [.zero, .seconds(8), nil] && throttle.queued == 0)
     }
 
     @Test("one that waits and costs more than a changed burst is rejected, and those behind it go on (P24)")
@@ -136,7 +136,7 @@ import Testing
         await operation.waitForCalls(1)
         operation.release()
         for task in tasks { try await task.value }
-        #expect(operation.callCount == 6 && gate.waiting == 0)
+        #expect(operation.callCount == 6 && gate.queued == 0)
 
         let one = try gate.acquire()
         gate.hold(for: .zero)
@@ -204,9 +204,9 @@ import Testing
             Issue.record("not parked for the hold")
             return
         }
-        #expect(end == turn + .seconds(5) && throttle.waiting == 1)
+        #expect(end == turn + .seconds(5) && throttle.queued == 1)
         _ = throttle.exit(&later, &slot, PolicyOutcome(.cancelled))
-        #expect(throttle.waiting == 0)
+        #expect(throttle.queued == 0)
     }
 
     @Test("the first of the line, cancelled before it woke to probe, leaves the probe to the next call")
@@ -220,10 +220,10 @@ import Testing
         _ = gate.enter(&call, &slot)
         clock.advance(by: .seconds(5))
         gate.endHold()
-        #expect(!gate.status.isProbing && gate.waiting == 1)
+        #expect(!gate.status.isProbing && gate.queued == 1)
         var later = PolicyCall(core)
         _ = gate.exit(&later, &slot, PolicyOutcome(.cancelled))
-        #expect(gate.waiting == 0 && gate.status.available == 1)
+        #expect(gate.queued == 0 && gate.status.available == 1)
         try gate.acquire().complete(.success)
         #expect(gate.isAtRest)
     }
@@ -236,7 +236,7 @@ import Testing
         #expect(
             throttle.status
                 == ThrottleStatus(
-                    available: 0, timeUntilNext: .milliseconds(500), heldUntil: nil, isProbing: false, waiting: 0))
+                    available: 0, timeUntilNext: .milliseconds(500), heldUntil: nil, isProbing: false, queued: 0))
         throttle.hold(for: .seconds(9))
         #expect(throttle.status.heldUntil == clock.now + .seconds(9) && throttle.status.timeUntilNext == .seconds(9))
     }

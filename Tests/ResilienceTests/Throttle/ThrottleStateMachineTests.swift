@@ -337,7 +337,7 @@ import Testing
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         #expect(
             machine.status(at: at(0))
-                == ThrottleStatus(available: 3, timeUntilNext: .zero, heldUntil: nil, isProbing: false, waiting: 0))
+                == ThrottleStatus(available: 3, timeUntilNext: .zero, heldUntil: nil, isProbing: false, queued: 0))
         _ = machine.ask(cost: 3, at: at(0))
         #expect(machine.status(at: at(0)).available == 0 && machine.status(at: at(0)).timeUntilNext == .seconds(1))
         #expect(machine.status(at: at(2)).available == 2)
@@ -345,19 +345,19 @@ import Testing
         #expect(
             machine.status(at: at(0))
                 == ThrottleStatus(
-                    available: 0, timeUntilNext: .seconds(3), heldUntil: nil, isProbing: false, waiting: 1))
+                    available: 0, timeUntilNext: .seconds(3), heldUntil: nil, isProbing: false, queued: 1))
         _ = machine.leave(ticket)
         machine.hold(until: at(9))
         #expect(
             machine.status(at: at(3))
                 == ThrottleStatus(
-                    available: 0, timeUntilNext: .seconds(6), heldUntil: at(9), isProbing: false, waiting: 0))
+                    available: 0, timeUntilNext: .seconds(6), heldUntil: at(9), isProbing: false, queued: 0))
         #expect(machine.status(at: at(9)).available == 1 && machine.status(at: at(9)).timeUntilNext == .zero)
         _ = machine.ask(at: at(9))
         #expect(
             machine.status(at: at(9))
                 == ThrottleStatus(
-                    available: 0, timeUntilNext: .seconds(60), heldUntil: at(69), isProbing: true, waiting: 0))
+                    available: 0, timeUntilNext: .seconds(60), heldUntil: at(69), isProbing: true, queued: 0))
         #expect(machine.status(at: at(69)).available == 1)
         #expect(ThrottleStateMachine(rate: nil, burst: 1).status(at: at(0)).available == .max)
     }

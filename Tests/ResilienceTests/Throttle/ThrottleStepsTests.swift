@@ -15,12 +15,12 @@ import Testing
         try throttle.acquire().complete(.success)
         var (first, second) = (PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, on: clock), throttle.enter(&second, on: clock))
-        #expect(!nobodyIsParked(throttle) && throttle.waiting == 2)
+        #expect(!nobodyIsParked(throttle) && throttle.queued == 2)
         clock.advance(by: .seconds(1))
         #expect(throttle.enter(&first, on: clock) == nil)
         clock.advance(by: .seconds(10))
         #expect(throttle.enter(&second, on: clock) == nil)
-        #expect(nobodyIsParked(throttle) && throttle.waiting == 0)
+        #expect(nobodyIsParked(throttle) && throttle.queued == 0)
     }
 
     @Test("one that was rejected after its wait and comes again waits anew")
@@ -31,16 +31,16 @@ import Testing
         #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(1))
         throttle.hold(for: .seconds(100))
         clock.advance(by: .seconds(1))
-        #expect(throttle.enter(&slot, on: clock) == nil && throttle.waiting == 0)
+        #expect(throttle.enter(&slot, on: clock) == nil && throttle.queued == 0)
         clock.advance(by: .seconds(97))
-        #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(2) && throttle.waiting == 1)
+        #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(2) && throttle.queued == 1)
     }
 
     @Test("a gate that may have nobody wait lets its probe go")
     func nobodyWaits() throws {
-        let throttle = Throttle("gate", limit: .unlimited, maxWaiting: 0, holdOnThrottled: true, timeBase: clock)
+        let throttle = Throttle("gate", limit: .unlimited, queue: 0, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
-        #expect(throws: Throttled.self) { _ = try throttle.acquire() }
+        #expect(throws: ThrottleExceeded.self) { _ = try throttle.acquire() }
         clock.advance(by: .seconds(1))
         try throttle.acquire().complete(.success)
         #expect(!throttle.status.isProbing && throttle.heldUntil == nil)
@@ -52,7 +52,7 @@ import Testing
         throttle.hold(for: .seconds(1))
         clock.advance(by: .seconds(1))
         let probe = try throttle.acquire()
-        #expect(throws: Throttled.self) { _ = try throttle.acquire(options: RunOptions(deadline: clock.now)) }
+        #expect(throws: ThrottleExceeded.self) { _ = try throttle.acquire(options: RunOptions(deadline: clock.now)) }
         #expect(throws: WouldWait.self) { _ = try throttle.acquire() }
         probe.complete(.success)
     }
@@ -93,20 +93,20 @@ import Testing
             Throttle("throttle", limit: .perSecond(1), holdOnThrottled: true),
             Throttle(limit: .perSecond(1), holdOnThrottled: true),
             Throttle(
-                "throttle", limit: .perSecond(1, burst: 1), maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                "throttle", limit: .perSecond(1, burst: 1), maxWait: .zero, queue: 10_000, holdOnThrottled: true,
                 holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
         ]
         let windows = [
             Throttle("throttle", limit: window, holdOnThrottled: true), Throttle(limit: window, holdOnThrottled: true),
             Throttle(
-                "throttle", limit: window, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                "throttle", limit: window, maxWait: .zero, queue: 10_000, holdOnThrottled: true,
                 holdBackoff: backoff,
                 maxHold: .seconds(3600), ramp: .zero),
         ]
         let gates = [
             Throttle("gate", limit: .unlimited, holdOnThrottled: true),
             Throttle(
-                "gate", limit: .unlimited, maxWait: .zero, maxWaiting: 10_000, holdOnThrottled: true,
+                "gate", limit: .unlimited, maxWait: .zero, queue: 10_000, holdOnThrottled: true,
                 holdBackoff: backoff, maxHold: .seconds(3600), ramp: .zero),
         ]
         for alike in [rates, windows, gates] {

@@ -14,8 +14,8 @@ import Testing
         let throttle = throttle(burst: 2)
         for number in 1...2 { try await throttle.run { try await operation(number) } }
         clock.advance(by: .milliseconds(400))
-        let error = await #expect(throws: Throttled.self) { try await throttle.run { try await operation(3) } }
-        #expect(error == Throttled(throttle: "throttle", retryAfter: .milliseconds(600)))
+        let error = await #expect(throws: ThrottleExceeded.self) { try await throttle.run { try await operation(3) } }
+        #expect(error == ThrottleExceeded(policy: "throttle", retryAfter: .milliseconds(600)))
         #expect(operation.inputs == [1, 2])
         clock.advance(by: .milliseconds(600))
         try await throttle.run { try await operation(4) }
@@ -31,7 +31,7 @@ import Testing
             await clock.waitForSleepers(number)
         }
         #expect(clock.sleepers == (1...4).map { start + .seconds($0) })
-        #expect(throttle.waiting == 4)
+        #expect(throttle.queued == 4)
         for number in 1...4 {
             clock.advance(by: .seconds(1))
             await operation.waitForCalls(number)
@@ -45,7 +45,9 @@ import Testing
         try await throttle.run {}
         let waiting = (1...2).map { number in Task { try await throttle.run { try await operation(number) } } }
         await clock.waitForSleepers(2)
-        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(3))) { try await throttle.run {} }
+        await #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(3))) {
+            try await throttle.run {}
+        }
         for number in 1...2 {
             clock.advance(by: .seconds(1))
             await operation.waitForCalls(number)
@@ -60,10 +62,10 @@ import Testing
             Timeout(limit: .seconds(1)); throttle
         }
         try await pipeline.run {}
-        await #expect(throws: Throttled(throttle: "throttle", retryAfter: .seconds(1))) {
+        await #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(1))) {
             try await pipeline.run { try await operation(1) }
         }
-        #expect(operation.callCount == 0 && throttle.waiting == 0 && clock.sleepers.isEmpty)
+        #expect(operation.callCount == 0 && throttle.queued == 0 && clock.sleepers.isEmpty)
         clock.advance(by: .milliseconds(1))
         async let turn: Void = pipeline.run { try await operation(2) }
         await clock.waitForSleepers(2)
@@ -72,15 +74,15 @@ import Testing
     }
 
     @Test("no more calls wait than may")
-    func maxWaiting() async throws {
-        let throttle = throttle(maxWait: .seconds(60), maxWaiting: 1)
+    func queue() async throws {
+        let throttle = throttle(maxWait: .seconds(60), queue: 1)
         try await throttle.run {}
         async let turn: Void = throttle.run {}
         await clock.waitForSleepers(1)
-        await #expect(throws: Throttled.self) { try await throttle.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await throttle.run {} }
         clock.advance(by: .seconds(1))
         try await turn
-        #expect(throttle.waiting == 0)
+        #expect(throttle.queued == 0)
     }
 
     @Test("a cancelled waiter gives its share back to the next (P20)")
@@ -91,7 +93,7 @@ import Testing
         await clock.waitForSleepers(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(throttle.waiting == 0 && operation.callCount == 0)
+        #expect(throttle.queued == 0 && operation.callCount == 0)
         async let turn: Void = throttle.run {}
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(1))
@@ -111,19 +113,19 @@ import Testing
         await clock.waitForSleepers(3)
         first.cancel()
         _ = await first.result
-        #expect(throttle.waiting == 2)
+        #expect(throttle.queued == 2)
         clock.advance(to: start + .seconds(1))
         await operation.waitForCalls(1)
         clock.advance(to: start + .seconds(2))
         _ = try await (second, third)
-        #expect(operation.inputs == [2, 3] && throttle.waiting == 0)
+        #expect(operation.inputs == [2, 3] && throttle.queued == 0)
     }
 
     @Test("a failed call has used its share")
     func failure() async {
         let throttle = throttle()
         await #expect(throws: Outage()) { try await throttle.run { throw Outage() } }
-        await #expect(throws: Throttled.self) { try await throttle.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await throttle.run {} }
     }
 
     @Test("without holdOnThrottled a 429 is a failure like others: nobody is held")
@@ -152,9 +154,9 @@ import Testing
     @Test("an observer may ask the throttle while it is told: nothing runs under the lock (P7)")
     func observerAsks() async throws {
         let throttle = throttle()
-        throttle.observers.add { _ in journal.note("\(throttle.waiting) wait, \(throttle.heldUntil == nil)") }
+        throttle.observers.add { _ in journal.note("\(throttle.queued) wait, \(throttle.heldUntil == nil)") }
         try await throttle.run {}
-        await #expect(throws: Throttled.self) { try await throttle.run {} }
+        await #expect(throws: ThrottleExceeded.self) { try await throttle.run {} }
         #expect(journal.lines == ["0 wait, true"])
         #expect(recorder.events(of: Throttle.Event.self) == [.rejected(retryAfter: .seconds(1))])
     }
@@ -169,9 +171,9 @@ import Testing
         #expect(went == 100)
     }
 
-    private func throttle(burst: Int = 1, maxWait: Duration = .zero, maxWaiting: Int = 100) -> Throttle {
+    private func throttle(burst: Int = 1, maxWait: Duration = .zero, queue: Int = 100) -> Throttle {
         Throttle(
-            limit: .perSecond(1, burst: burst), maxWait: maxWait, maxWaiting: maxWaiting, timeBase: clock,
+            limit: .perSecond(1, burst: burst), maxWait: maxWait, queue: queue, timeBase: clock,
             observers: PolicyObservers(recorder))
     }
 }

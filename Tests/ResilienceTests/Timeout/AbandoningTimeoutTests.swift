@@ -68,7 +68,7 @@ private final class OwnThreads: TimeBase {
         try clock.run {
             let start = clock.now
             let error = await #expect(throws: TimedOut.self) { try await patience.run { await stubborn() } }
-            #expect(error?.timeout == "slow" && error?.limit == .seconds(5) && error?.underlying == nil)
+            #expect(error?.policy == "slow" && error?.limit == .seconds(5) && error?.underlying == nil)
             #expect(clock.now == start + .seconds(5) && stubborn.running == 1 && patience.abandoned == 1)
             stubborn.release()
         }

@@ -117,7 +117,7 @@ import Testing
             clock.advance(by: .seconds(wait))
         }
         let error = await #expect(throws: TimedOut.self) { try await task.value }
-        #expect(error?.timeout == "total" && operation.callCount == 2 && clock.sleepers.isEmpty)
+        #expect(error?.policy == "total" && operation.callCount == 2 && clock.sleepers.isEmpty)
     }
 
     @Test("a retry that would begin past the total limit is not waited for: the last error comes at once (P23)")

@@ -61,7 +61,7 @@ import Testing
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TimedOut.self) { try await task.value }
-        #expect(error?.timeout == "timeout" && error?.limit == .seconds(5) && error?.underlying is CancellationError)
+        #expect(error?.policy == "timeout" && error?.limit == .seconds(5) && error?.underlying is CancellationError)
         #expect(error?.verdict == .transient && operation.running == 0)
     }
 
@@ -200,7 +200,7 @@ import Testing
             }
             let error = try #require(
                 await #expect(throws: TimedOut.self) { try await pipeline.run { try await operation(1) } })
-            #expect(error.timeout == "spent" && error.limit == limit)
+            #expect(error.policy == "spent" && error.limit == limit)
             #expect(CallFailure(error).reachedService == false)
             #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(limit)])
         }

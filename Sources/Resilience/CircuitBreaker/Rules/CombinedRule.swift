@@ -30,7 +30,7 @@ public struct CombinedRule: TripRule {
     /// - Returns: What the end says about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(of: end) }
-        return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
+        return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .inconclusive
     }
 
     /// Failing if such calls alone would open the circuit: with ``Quorum/any`` if any rule says so, with ``Quorum/all``
@@ -40,7 +40,7 @@ public struct CombinedRule: TripRule {
     public func evidence(ofProbe end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(ofProbe: end) }
         if quorum == .all, evidence.contains(.healthy) { return .healthy }
-        return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .none
+        return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .inconclusive
     }
 
     public mutating func began(at now: MonotonicInstant) {
@@ -73,7 +73,7 @@ public struct CombinedRule: TripRule {
     /// - Returns: What that rule has counted.
     public func counts(at now: MonotonicInstant) -> TripCounts {
         let all = rules.map { $0.counts(at: now) }
-        return all.first { $0.failures > 0 } ?? all[0]
+        return all.first { $0.failureCount > 0 } ?? all[0]
     }
 
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {

@@ -7,7 +7,7 @@ public struct ConsecutiveFailures: TripRule, Hashable {
     /// The verdicts that reset the count.
     public let healthy: VerdictSet
     /// The failures in a row so far.
-    public private(set) var failureCount = 0
+    private(set) var failureCount = 0
 
     /// Creates a rule.
     /// - Parameters:
@@ -27,14 +27,14 @@ public struct ConsecutiveFailures: TripRule, Hashable {
         switch evidence(of: end) {
         case .healthy: failureCount = 0
         case .failing: failureCount = failureCount.saturatingAdding(1)
-        case .none: break
+        case .inconclusive: break
         }
     }
 
     public func isMet(at now: MonotonicInstant) -> Bool { failureCount >= limit }
     public mutating func reset() { failureCount = 0 }
     public func counts(at now: MonotonicInstant) -> TripCounts {
-        TripCounts(failures: failureCount, failureLimit: limit)
+        TripCounts(failureCount: failureCount, failureLimit: limit)
     }
     public var needs: TripRuleNeeds { failureCount == 0 ? [] : .successes }
 
@@ -64,7 +64,7 @@ extension SettingChecks {
 
 extension Verdict {
     func evidence(failing: VerdictSet, healthy: VerdictSet) -> TripEvidence {
-        failing.contains(self) ? .failing : healthy.contains(self) ? .healthy : .none
+        failing.contains(self) ? .failing : healthy.contains(self) ? .healthy : .inconclusive
     }
 }
 

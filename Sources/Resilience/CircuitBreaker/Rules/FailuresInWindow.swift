@@ -90,7 +90,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
 
     func shown(_ counts: OutcomeWindow.Counts) -> TripCounts {
         let limit: Int? = if case .count(let count) = self { count } else { nil }
-        return TripCounts(failures: counts.failures, failureLimit: limit, calls: counts.calls)
+        return TripCounts(failureCount: counts.failures, failureLimit: limit, callCount: counts.calls)
     }
 
     public var description: String {
@@ -107,7 +107,7 @@ extension TripEvidence {
         switch self {
         case .healthy: false
         case .failing: true
-        case .none: nil
+        case .inconclusive: nil
         }
     }
 }

@@ -161,26 +161,26 @@ public enum TripEvidence: Sendable, Hashable {
     /// The endpoint is failing.
     case failing
     /// Nothing either way.
-    case none
+    case inconclusive
 }
 
 /// What a rule has counted.
 public struct TripCounts: Sendable, Hashable {
     /// The failures that count now.
-    public let failures: Int
+    public let failureCount: Int
     /// The number of failures that opens the circuit; nil if the rule is not as simple as that.
     public let failureLimit: Int?
     /// The calls that count now, including failures; nil if the rule does not count calls.
-    public let calls: Int?
+    public let callCount: Int?
 
     /// Creates counts.
     /// - Parameters:
-    ///   - failures: The failures that count now.
+    ///   - failureCount: The failures that count now.
     ///   - failureLimit: The number of failures that opens the circuit; nil if there is none.
-    ///   - calls: The calls that count now, including failures; nil if calls are not counted.
-    public init(failures: Int, failureLimit: Int? = nil, calls: Int? = nil) {
-        self.failures = failures
+    ///   - callCount: The calls that count now, including failures; nil if calls are not counted.
+    public init(failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil) {
+        self.failureCount = failureCount
         self.failureLimit = failureLimit
-        self.calls = calls
+        self.callCount = callCount
     }
 }

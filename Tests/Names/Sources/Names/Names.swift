@@ -19,7 +19,7 @@ enum Names {
         (any PolicyObserver).self,
         PolicyObservers.self, PolicySlot.self, PolicyEntry.self, PolicyExit.self,
         PolicyOutcome.self, (any PolicyError).self, (any Rejection).self, CircuitOpen.self, BulkheadFull.self,
-        Throttled.self, TimedOut.self, MonotonicInstant.self, TimeBaseAlarm.self, ThrottleRate.self,
+        ThrottleExceeded.self, TimedOut.self, MonotonicInstant.self, TimeBaseAlarm.self, ThrottleRate.self,
         HTTPStatusError.self,
         RequestSemantics.self, SyncQueue.self, Mutation.self, MemoryStore.self, SQLiteStore.self,
     ]

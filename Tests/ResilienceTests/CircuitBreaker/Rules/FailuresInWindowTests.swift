@@ -26,7 +26,7 @@ import Testing
     func callsFallOut() {
         var rule = FailuresInWindow.failures(3, over: .calls(5))
         #expect(play("ffsssfsssff", into: &rule) == Array(repeating: false, count: 11))
-        #expect(rule.counts(at: .second(11)) == TripCounts(failures: 2, failureLimit: 3, calls: 5))
+        #expect(rule.counts(at: .second(11)) == TripCounts(failureCount: 2, failureLimit: 3, callCount: 5))
         #expect(play("f", into: &rule) == [true])
     }
 
@@ -45,10 +45,10 @@ import Testing
     func timePasses() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 5))
         #expect(rule.ended(.transient, at: .second(1)) == false)
-        #expect(rule.counts(at: .second(9)).failures == 1)
-        #expect(rule.counts(at: .second(10)).failures == 0)
+        #expect(rule.counts(at: .second(9)).failureCount == 1)
+        #expect(rule.counts(at: .second(10)).failureCount == 0)
         #expect(!rule.ended(.transient, at: .second(10)) && rule.ended(.transient, at: .second(17)))
-        #expect(rule.counts(at: .second(17)) == TripCounts(failures: 2, failureLimit: 2, calls: 2))
+        #expect(rule.counts(at: .second(17)) == TripCounts(failureCount: 2, failureLimit: 2, callCount: 2))
     }
 
     @Test("one failure after an idle hour does not open a window that turned by elapsed time, not by calls (P9)")
@@ -56,7 +56,7 @@ import Testing
         var rule = FailuresInWindow.failureRatio(0.5, over: .time(.seconds(60)), minimumCalls: 2)
         #expect(play("ss", into: &rule) == [false, false])
         #expect(rule.ended(.transient, at: .second(3600)) == false)
-        #expect(rule.counts(at: .second(3600)) == TripCounts(failures: 1, calls: 1))
+        #expect(rule.counts(at: .second(3600)) == TripCounts(failureCount: 1, callCount: 1))
     }
 
     @Test("a window of time before the clock's zero, and at both ends of time, neither traps nor loses a call")
@@ -65,8 +65,8 @@ import Testing
             var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
             let instant = MonotonicInstant(nanoseconds: start)
             #expect(!rule.ended(.transient, at: instant) && rule.ended(.transient, at: instant))
-            #expect(rule.counts(at: instant).failures == 2 && rule.tallyEnds(after: instant) >= instant)
-            #expect(rule.counts(at: .distantFuture).failures == (start > .max - 10 ? 2 : 0))
+            #expect(rule.counts(at: instant).failureCount == 2 && rule.tallyEnds(after: instant) >= instant)
+            #expect(rule.counts(at: .distantFuture).failureCount == (start > .max - 10 ? 2 : 0))
         }
     }
 
@@ -109,8 +109,8 @@ import Testing
             all.append(random.below(3) == 0)
             _ = rule.ended(all[all.count - 1] ? .transient : .success)
             let last = all.suffix(size)
-            #expect(rule.counts(at: .second(0)).failures == last.count { $0 })
-            #expect(rule.counts(at: .second(0)).calls == last.count)
+            #expect(rule.counts(at: .second(0)).failureCount == last.count { $0 })
+            #expect(rule.counts(at: .second(0)).callCount == last.count)
         }
         #expect(rule.memory(at: .second(0)) == [2] + all.suffix(size).map { $0 ? 1 : 0 })
     }
@@ -138,7 +138,7 @@ import Testing
         _ = rule.ended(.transient, at: instant)
         var next = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
         #expect(next.restore(rule.memory(at: instant), at: instant) == true)
-        #expect(next.counts(at: instant) == TripCounts(failures: 1, failureLimit: 2, calls: 1))
+        #expect(next.counts(at: instant) == TripCounts(failureCount: 1, failureLimit: 2, callCount: 1))
     }
 
     @Test("a memory reaches beyond the earliest of readings, and over as long as all time")
@@ -154,7 +154,7 @@ import Testing
             var next = FailuresInWindow.failures(2, over: window)
             let now = MonotonicInstant(nanoseconds: now)
             #expect(next.restore(rule.memory(at: now), at: now) == true)
-            #expect(next.counts(at: now).failures == 1)
+            #expect(next.counts(at: now).failureCount == 1)
         }
     }
 
@@ -163,7 +163,7 @@ import Testing
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10)))
         let buckets = (0..<100_000).flatMap { _ in [1, 0, 1] }
         #expect(rule.restore([3] + buckets, at: .second(0)) == true)
-        #expect(rule.counts(at: .second(0)).calls == 100_000)
+        #expect(rule.counts(at: .second(0)).callCount == 100_000)
         #expect(rule.restore([3] + buckets + [1, 0, 1], at: .second(0)) == false)
         #expect(rule.restore([3, 0, 0, Int(Int32.max)], at: .second(0)) == true)
         #expect(rule.restore([3, 0, 0, Int(Int32.max) + 1], at: .second(0)) == false)
@@ -210,8 +210,8 @@ import Testing
         for buckets in [1, 2, 5, 10, 100] {
             var next = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: buckets))
             #expect(next.restore(rule.memory(at: .second(4)), at: .second(4)) == true)
-            #expect(next.counts(at: .second(4)) == TripCounts(failures: 2, failureLimit: 2, calls: 4))
-            #expect(next.counts(at: .second(40)).calls == 0)
+            #expect(next.counts(at: .second(4)) == TripCounts(failureCount: 2, failureLimit: 2, callCount: 4))
+            #expect(next.counts(at: .second(40)).callCount == 0)
         }
     }
 

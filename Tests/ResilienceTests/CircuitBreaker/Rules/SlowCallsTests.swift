@@ -13,7 +13,7 @@ import Testing
             for _ in 0..<2 { rule.began(at: .second(0)) }
             for _ in 0..<2 { _ = rule.ended(verdict, at: .second(length), began: .second(0)) }
             #expect(rule.isMet(at: .second(length)) == (length > 8))
-            #expect(rule.counts(at: .second(length)) == TripCounts(failures: length > 8 ? 2 : 0, calls: 2))
+            #expect(rule.counts(at: .second(length)) == TripCounts(failureCount: length > 8 ? 2 : 0, callCount: 2))
         }
     }
 
@@ -23,7 +23,7 @@ import Testing
             rule.evidence(of: CallEnd(verdict, at: .second(length), began: .second(0)))
         }
         #expect(evidence(.success, 8) == .healthy && evidence(.permanent, 8) == .healthy)
-        #expect(evidence(.transient, 8) == .none && evidence(.throttled, 8) == .none)
+        #expect(evidence(.transient, 8) == .inconclusive && evidence(.throttled, 8) == .inconclusive)
         #expect(evidence(.success, 9) == .failing && evidence(.transient, 9) == .failing)
     }
 
@@ -31,30 +31,30 @@ import Testing
     mutating func underWay() {
         for _ in 0..<2 { rule.began(at: .second(0)) }
         rule.began(at: .second(7))
-        #expect(!rule.isMet(at: .second(7)) && rule.counts(at: .second(7)).calls == 0)
+        #expect(!rule.isMet(at: .second(7)) && rule.counts(at: .second(7)).callCount == 0)
         rule.began(at: .second(9))
-        #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failures: 2, calls: 2))
+        #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failureCount: 2, callCount: 2))
     }
 
     @Test("a call that was counted while under way is not counted again at its end")
     mutating func once() {
         rule.began(at: .second(0))
         rule.began(at: .second(100))
-        #expect(rule.counts(at: .second(100)) == TripCounts(failures: 1, calls: 1))
+        #expect(rule.counts(at: .second(100)) == TripCounts(failureCount: 1, callCount: 1))
         _ = rule.ended(.success, at: .second(101), began: .second(0))
-        #expect(rule.counts(at: .second(101)) == TripCounts(failures: 1, calls: 1))
+        #expect(rule.counts(at: .second(101)) == TripCounts(failureCount: 1, callCount: 1))
         _ = rule.ended(.success, at: .second(102), began: .second(100))
-        #expect(rule.counts(at: .second(102)) == TripCounts(failures: 1, calls: 2))
+        #expect(rule.counts(at: .second(102)) == TripCounts(failureCount: 1, callCount: 2))
     }
 
     @Test("a call cancelled in time counts for nothing, one cancelled when it was slow has been slow")
     mutating func cancelled() {
         rule.began(at: .second(0))
         _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
-        #expect(rule.counts(at: .second(50)).calls == 0)
+        #expect(rule.counts(at: .second(50)).callCount == 0)
         rule.began(at: .second(50))
         _ = rule.ended(.cancelled, at: .second(59), began: .second(50))
-        #expect(rule.counts(at: .second(59)) == TripCounts(failures: 1, calls: 1))
+        #expect(rule.counts(at: .second(59)) == TripCounts(failureCount: 1, callCount: 1))
     }
 
     @Test("a call of which nobody knows when it began is not slow")
@@ -66,9 +66,9 @@ import Testing
     mutating func eighths() {
         rule.began(at: .second(0) + .milliseconds(999))
         rule.began(at: .second(9) + .milliseconds(-1))
-        #expect(rule.counts(at: .second(9)).calls == 0)
+        #expect(rule.counts(at: .second(9)).callCount == 0)
         rule.began(at: .second(9))
-        #expect(rule.counts(at: .second(9)) == TripCounts(failures: 1, calls: 1))
+        #expect(rule.counts(at: .second(9)) == TripCounts(failureCount: 1, callCount: 1))
     }
 
     @Test("a call is under way until it ends once; after ages nothing takes long to be found")
@@ -98,7 +98,7 @@ import Testing
         _ = rule.ended(.success, at: .second(9), began: .second(0))
         rule.began(at: .second(20))
         _ = rule.ended(.success, at: .second(21), began: .second(3))
-        #expect(rule.counts(at: .second(21)).calls == 0)
+        #expect(rule.counts(at: .second(21)).callCount == 0)
     }
 
     @Test(
@@ -195,7 +195,7 @@ import Testing
         #expect(all.evidence(ofProbe: slow) == .healthy)
         #expect(all.evidence(ofProbe: quick) == .failing && all.evidence(ofProbe: both) == .failing)
         for rule in [any, all] {
-            #expect(rule.evidence(ofProbe: well) == .healthy && rule.evidence(ofProbe: throttled) == .none)
+            #expect(rule.evidence(ofProbe: well) == .healthy && rule.evidence(ofProbe: throttled) == .inconclusive)
         }
     }
 
@@ -225,12 +225,12 @@ import Testing
         var began = 0
         var ends: [Verdict] = []
         var description: String { "noting" }
-        func evidence(of end: CallEnd) -> TripEvidence { .none }
+        func evidence(of end: CallEnd) -> TripEvidence { .inconclusive }
         mutating func began(at now: MonotonicInstant) { began += 1 }
         mutating func ended(_ end: CallEnd) { ends.append(end.verdict) }
         func isMet(at now: MonotonicInstant) -> Bool { false }
         mutating func reset() {}
-        func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failures: 0) }
+        func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
     @Test(
@@ -248,7 +248,7 @@ import Testing
     @Test("without failures the first rule's counts are shown")
     func shownCounts() {
         let rule = CombinedRule.anyOf(.consecutiveFailures(5), .failures(7, over: .calls(9)))
-        #expect(rule.counts(at: .second(0)) == TripCounts(failures: 0, failureLimit: 5))
+        #expect(rule.counts(at: .second(0)) == TripCounts(failureCount: 0, failureLimit: 5))
     }
 
     @Test("successes may be told together as long as every rule that they change allows it")
@@ -259,7 +259,7 @@ import Testing
         #expect(rule.tallyEnds(after: .second(0)) == .second(0))
         rule.succeeded(3, at: .second(0))
         #expect(rule.tallyEnds(after: .second(0)) == .second(1))
-        #expect(rule.counts(at: .second(0)) == TripCounts(failures: 1, calls: 4))
+        #expect(rule.counts(at: .second(0)) == TripCounts(failureCount: 1, callCount: 4))
     }
 
     @Test("what each rule counted goes on; a memory of other rules is rejected, and changes nothing")
@@ -278,7 +278,7 @@ import Testing
             #expect(!next.restore(bad, at: .second(0)) && next.memory(at: .second(0)) == memory, "\(bad)")
         }
         next.reset()
-        #expect(next.counts(at: .second(0)).failures == 0)
+        #expect(next.counts(at: .second(0)).failureCount == 0)
     }
 
     @Test("no rules at all are rejected")

@@ -74,7 +74,8 @@ private struct ListedCalls: ExplorableMachine {
         let then = MonotonicInstant(nanoseconds: now)
         let failures = counted.count { $0.failed }
         try require(
-            rule.counts(at: then), is: TripCounts(failures: failures, failureLimit: nil, calls: counted.count), "counts"
+            rule.counts(at: then), is: TripCounts(failureCount: failures, failureLimit: nil, callCount: counted.count),
+            "counts"
         )
         guard case .ratio(let ratio) = rule.limit else { return }
         let isMet = counted.count >= rule.minimumCalls && Double(failures) / Double(counted.count) >= ratio
@@ -167,7 +168,7 @@ private struct ListedSpans: ExplorableMachine {
         }
         let counted = outcomes.suffix(size)
         let slow = counted.count { $0 }
-        try require(rule.counts(at: instant), is: TripCounts(failures: slow, calls: counted.count), "counts")
+        try require(rule.counts(at: instant), is: TripCounts(failureCount: slow, callCount: counted.count), "counts")
         try require(rule.isMet(at: instant), is: !counted.isEmpty && 2 * slow >= counted.count, "whether to open")
         // Nobody is lost, and nobody stays: what is watched is what is under way and has not been found slow.
         try require(rule.underWay.count, is: underWay.count { !spans[$0].wasFound }, "calls watched")

@@ -1,3 +1,6 @@
+/// A registry of pipelines, one for each key.
+public typealias PipelineRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Pipeline>
+
 extension Pipeline: RegistryEntry {
     /// Returns whether nobody but the registry holds the pipeline.
     ///
@@ -24,7 +27,7 @@ extension Pipeline: RegistryEntry {
     public func canBeReconfigured(like other: Pipeline) -> Bool {
         timeBase === other.timeBase && elements.count == other.elements.count
             && zip(elements, other.elements).allSatisfy { old, new in
-                switch (old, new) {
+                switch (old.kind, new.kind) {
                 case (.policy(let old), .policy(let new)): old.canBeReconfigured(likeAny: new)
                 case (.around(let old), .around(let new)): type(of: old) == type(of: new)
                 case (.policy, .around), (.around, .policy): false
@@ -41,13 +44,13 @@ extension Pipeline: RegistryEntry {
         guard canBeReconfigured(like: other) else { return nil }
         var merged: [Element] = []
         for (old, new) in zip(elements, other.elements) {
-            guard case .policy(let old) = old, case .policy(let new) = new else {
+            guard case .policy(let old) = old.kind, case .policy(let new) = new.kind else {
                 merged.append(new)
                 continue
             }
             // nil only if the policy decides by its state, which has changed since it was asked.
             guard let policy = old.reconfigured(likeAny: new) else { return nil }
-            merged.append(.policy(policy))
+            merged.append(Element(kind: .policy(policy)))
         }
         return Pipeline(like: other, elements: merged)
     }
@@ -62,7 +65,7 @@ extension Pipeline: RegistryEntry {
 
     var policies: [any Policy] {
         elements.compactMap { element in
-            if case .policy(let policy) = element { policy } else { nil }
+            if case .policy(let policy) = element.kind { policy } else { nil }
         }
     }
 }
