@@ -33,7 +33,7 @@ public final class Bulkhead: StatusReporting {
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
     /// The order in which waiting calls get a permit.
-    let order: Order
+    package let order: Order
 
     struct State {
         /// Its `inUse` is right only inside ``ask(_:)``.

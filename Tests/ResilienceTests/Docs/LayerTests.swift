@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Holds the tests to Tests/README.md.
+/// Holds the tests to Tests/README.md, and the core to Docs/Architecture.md.
 @Suite struct LayerTests {
     struct File {
         let path: String
@@ -70,5 +70,44 @@ import Testing
         }
         #expect(machines.count >= 6)
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
+    }
+
+    /// What a folder of the core names of another one that is a policy's, without comments and texts.
+    private static func namesOfPolicies() throws -> Set<String> {
+        let policies = ["Retry", "CircuitBreaker", "Bulkhead", "Throttle", "Timeout", "Fallback"]
+        let files = try Self.files(in: "Sources/Resilience").map { file -> (room: String, name: String, code: String) in
+            let path = file.path.components(separatedBy: "Sources/Resilience/").last ?? ""
+            return (
+                String(path.prefix { $0 != "/" }), file.name,
+                file.text.replacing(/\/\/.*/, with: "").replacing(/"[^"\n]*"/, with: "")
+            )
+        }
+        var owners: [Substring: String] = [:]
+        for file in files where policies.contains(file.room) {
+            for type in file.code.matches(
+                of: /(?m)^(?:public |package |final |@frozen )*(?:class|struct|enum|protocol|typealias) (\w+)/)
+            {
+                owners[type.1] = file.room
+            }
+        }
+        var found: Set<String> = []
+        for file in files {
+            for word in Set(file.code.matches(of: /\b[A-Z]\w*/).map(\.output)) {
+                guard let owner = owners[word], owner != file.room else { continue }
+                found.insert("\(file.room)/\(file.name): \(word)")
+            }
+        }
+        return found
+    }
+
+    @Test("no policy names another one, and of the rest of the core only deadlines and registries name any")
+    func rooms() throws {
+        let found = try Self.namesOfPolicies()
+        let expected = { (name: String) in
+            name.hasPrefix("Registry/") && name.contains(": Circuit")
+                || ["Pipeline/PipelineCore: TimeoutRace", "Pipeline/PipelineCore: TimedOut"].contains(name)
+        }
+        #expect(found.filter { !expected($0) } == [])
+        #expect(found.contains("Pipeline/PipelineCore: TimeoutRace"), "the search finds nothing")
     }
 }
