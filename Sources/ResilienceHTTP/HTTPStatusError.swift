@@ -3,8 +3,12 @@ public import Resilience
 /// A response that is not a success, thrown as an error that carries its verdict.
 ///
 /// ```swift
-/// let verdict = Verdict(httpStatus: response.status, for: request) { response.headers[$0] }
-/// guard verdict == .success else { throw HTTPStatusError(status: response.status, verdict: verdict) }
+/// let verdict = Verdict(httpStatus: response.status, for: request) {
+///     response.headers[$0]
+/// }
+/// guard verdict == .success else {
+///     throw HTTPStatusError(status: response.status, verdict: verdict)
+/// }
 /// ```
 public struct HTTPStatusError: Error, VerdictConvertible, Hashable, CustomStringConvertible {
     /// The status as the server sent it.

@@ -5,7 +5,9 @@ extension Verdict {
     ///
     /// ```swift
     /// let request = RequestSemantics(method: "GET")
-    /// let verdict = Verdict(httpStatus: response.status, for: request) { response.headers[$0] }
+    /// let verdict = Verdict(httpStatus: response.status, for: request) {
+    ///     response.headers[$0]
+    /// }
     /// ```
     ///
     /// | status | verdict |

@@ -1,8 +1,10 @@
 /// Whether a request may be sent twice: decided by its method, and by whether it carries an idempotency key.
 ///
 /// ```swift
-/// RequestSemantics(method: "POST").isRepeatable                           // false
-/// RequestSemantics(method: "POST", hasIdempotencyKey: true).isRepeatable  // true
+/// // false
+/// RequestSemantics(method: "POST").isRepeatable
+/// // true
+/// RequestSemantics(method: "POST", hasIdempotencyKey: true).isRepeatable
 /// ```
 public struct RequestSemantics: Sendable, Hashable {
     /// The method as it is sent. Methods are case-sensitive (RFC 9110 §9.1): `get` is not `GET`, and is not known to be

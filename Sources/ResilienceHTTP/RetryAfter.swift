@@ -3,10 +3,13 @@ import Resilience
 /// The `Retry-After` field (RFC 9110 §10.2.3): how long the server asks clients to wait.
 ///
 /// ```swift
-/// RetryAfter.wait("120")                                  // 120 s
-/// RetryAfter.wait("Sun, 06 Nov 1994 08:49:37 GMT",        // counted from the response's own date
-///                 date: "Sun, 06 Nov 1994 08:49:07 GMT")  // 30 s
-/// RetryAfter.wait("-5")                                   // nil: ignored, not guessed
+/// // 120 s
+/// RetryAfter.wait("120")
+/// // 30 s: counted from the response's own date.
+/// RetryAfter.wait(
+///     "Sun, 06 Nov 1994 08:49:37 GMT", date: "Sun, 06 Nov 1994 08:49:07 GMT")
+/// // nil: ignored, not guessed.
+/// RetryAfter.wait("-5")
 /// ```
 public enum RetryAfter {
     /// Parses a `Retry-After` value into the wait that it asks for.

@@ -21,7 +21,9 @@
         /// as a file's, is a success.
         ///
         /// ```swift
-        /// let (data, response) = try await pipeline.run(judging: { $0.1.verdict(for: get) }) {
+        /// let (data, response) = try await pipeline.run(
+        ///     judging: { $0.1.verdict(for: get) }
+        /// ) {
         ///     try await session.data(for: request)
         /// }
         /// ```

@@ -6,7 +6,9 @@ public import Resilience
 /// let recorder = EventRecorder()
 /// breaker.observers.add(recorder)
 /// ...
-/// #expect(recorder.contains(inOrder: [CircuitBreaker.Event.halfOpened, .recovered]))
+/// #expect(
+///     recorder.contains(
+///         inOrder: [CircuitBreaker.Event.halfOpened, .recovered]))
 /// ```
 public final class EventRecorder: PolicyObserver {
     struct State: Counted {

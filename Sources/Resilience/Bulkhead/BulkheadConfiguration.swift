@@ -2,7 +2,9 @@
 ///
 /// ```swift
 /// let json = Data(#"{"limit": 16, "queue": 64, "maxWaitSeconds": 2}"#.utf8)
-/// let bulkhead = Bulkhead("search", configuration: try JSONDecoder().decode(BulkheadConfiguration.self, from: json))
+/// let configuration = try JSONDecoder().decode(
+///     BulkheadConfiguration.self, from: json)
+/// let bulkhead = Bulkhead("search", configuration: configuration)
 /// ```
 ///
 /// Its settings are always valid. What is left out has the default of ``Bulkhead``; `limit` has none. Codable:

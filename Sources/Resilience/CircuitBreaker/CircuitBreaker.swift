@@ -3,7 +3,8 @@ import Synchronization
 /// Stops calling an endpoint that keeps failing, and finds out when it is well again.
 ///
 /// ```swift
-/// let breaker = CircuitBreaker("activities", tripping: .consecutiveFailures(5), openFor: .seconds(60))
+/// let breaker = CircuitBreaker(
+///     "activities", tripping: .consecutiveFailures(5), openFor: .seconds(60))
 /// let page = try await breaker.run { try await client.activities() }
 /// ```
 ///

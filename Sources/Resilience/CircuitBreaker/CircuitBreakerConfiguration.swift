@@ -2,9 +2,14 @@
 /// server.
 ///
 /// ```swift
-/// let json = Data(
-///     #"{"tripping": {"kind": "failureRatio", "ratio": 0.5}, "openFor": {"kind": "constant", "lengthSeconds": 30}}"#.utf8)
-/// let configuration = try JSONDecoder().decode(CircuitBreakerConfiguration.self, from: json)
+/// let json = """
+///     {
+///         "tripping": {"kind": "failureRatio", "ratio": 0.5},
+///         "openFor": {"kind": "constant", "lengthSeconds": 30}
+///     }
+///     """
+/// let configuration = try JSONDecoder().decode(
+///     CircuitBreakerConfiguration.self, from: Data(json.utf8))
 /// let breaker = CircuitBreaker("search", configuration: configuration)
 /// ```
 ///

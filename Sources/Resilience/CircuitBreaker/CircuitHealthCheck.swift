@@ -1,7 +1,8 @@
 /// Finds out whether an endpoint is well again, instead of a caller's call.
 ///
 /// ```swift
-/// let breaker = CircuitBreaker("search", healthCheck: CircuitHealthCheck { try await client.ping() })
+/// let breaker = CircuitBreaker(
+///     "search", healthCheck: CircuitHealthCheck { try await client.ping() })
 /// ```
 ///
 /// When the break is over, the breaker runs the check in a task of its own. If the check returns, it has succeeded; if

@@ -1,9 +1,12 @@
 /// Decides by a round of probes whether a half-open circuit closes: how many of how many must succeed.
 ///
 /// ```swift
-/// ThreeStateCircuit(closing: .successes(1))                 // the first probe decides, as in Polly
-/// ThreeStateCircuit(closing: .successes(3, of: 5))          // as Failsafe's success threshold
-/// ThreeStateCircuit(closing: .failureRatio(0.5, of: 10))    // as resilience4j's permitted calls
+/// // The first probe decides, as in Polly.
+/// ThreeStateCircuit(closing: .successes(1))
+/// // As Failsafe's success threshold.
+/// ThreeStateCircuit(closing: .successes(3, of: 5))
+/// // As resilience4j's permitted calls.
+/// ThreeStateCircuit(closing: .failureRatio(0.5, of: 10))
 /// ```
 ///
 /// A round is decided as soon as no later probe can change the result. It counts at most `probes` ends. A probe that

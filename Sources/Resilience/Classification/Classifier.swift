@@ -5,7 +5,8 @@
 ///
 /// ```swift
 /// let classifier = Classifier { error in
-///     (error as? MyError) == .notFound ? .permanent : nil      // nil: as the default would
+///     // nil: as the default would
+///     (error as? MyError) == .notFound ? .permanent : nil
 /// }
 /// ```
 public struct Classifier: Sendable {

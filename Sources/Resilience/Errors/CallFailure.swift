@@ -5,7 +5,9 @@
 ///     page = try await pipeline.run { try await client.activities() }
 /// } catch {
 ///     let failure = CallFailure(error)
-///     if failure.reachedService == false, let wait = failure.retryAfter { tryAgain(after: wait) }
+///     if failure.reachedService == false, let wait = failure.retryAfter {
+///         tryAgain(after: wait)
+///     }
 ///     show("\(failure)")
 /// }
 /// ```

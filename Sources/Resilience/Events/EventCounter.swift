@@ -2,9 +2,14 @@
 ///
 /// ```swift
 /// let counter = EventCounter()
-/// let pipeline = Pipeline("activities", observers: PolicyObservers(counter)) { breaker; Retry() }
-/// // later, each minute
-/// for (key, count) in counter.counts.byKey { report("\(key)", count) }       // "activities/breaker.opened", 3
+/// let pipeline = Pipeline(
+///     "activities", observers: PolicyObservers(counter)
+/// ) {
+///     breaker
+///     Retry()
+/// }
+/// // Later, each minute, for example "activities/breaker.opened", 3:
+/// for (key, count) in counter.counts.byKey { report("\(key)", count) }
 /// ```
 ///
 /// Until ``reset()``, counts only grow, as metrics exporters expect.

@@ -2,12 +2,12 @@
 ///
 /// ```swift
 /// let pipeline = Pipeline("activities") {
-///     Timeout(limit: .seconds(30))                       // the whole call
+///     Timeout(limit: .seconds(30))                // the whole call
 ///     Retry(maxRetries: 3)
-///     breaker                                     // shared with others: it is a reference
+///     breaker                                     // a reference: shared
 ///     Throttle(limit: .perSecond(10, burst: 20))
 ///     Bulkhead(limit: 16, queue: 64)
-///     Timeout(limit: .seconds(5))                        // each attempt
+///     Timeout(limit: .seconds(5))                 // each attempt
 /// }
 /// let page = try await pipeline.run { try await client.activities() }
 /// ```

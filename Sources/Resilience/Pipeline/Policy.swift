@@ -2,9 +2,13 @@
 /// waiting.
 ///
 /// ```swift
-/// struct Counting: Policy {                              // a whole policy
+/// // A whole policy.
+/// struct Counting: Policy {
 ///     let calls = Counter()
-///     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+///
+///     func enter(
+///         _ call: inout PolicyCall, _ slot: inout PolicySlot
+///     ) -> PolicyEntry {
 ///         calls.increment()
 ///         return .proceed
 ///     }

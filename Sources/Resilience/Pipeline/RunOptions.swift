@@ -1,7 +1,8 @@
 /// What a caller tells the policies about one call.
 ///
 /// ```swift
-/// try await pipeline.run(options: RunOptions(cost: 5, priority: .low)) { try await client.export() }
+/// let options = RunOptions(cost: 5, priority: .low)
+/// try await pipeline.run(options: options) { try await client.export() }
 /// ```
 @frozen public struct RunOptions: Sendable, Hashable {
     /// The instant on the pipeline's time base at which the call must have ended, with all its waits and attempts. None

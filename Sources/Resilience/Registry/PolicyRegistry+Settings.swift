@@ -25,7 +25,9 @@ extension PolicyRegistry {
     ///
     /// ```swift
     /// let kept = try PolicySettings.checked {
-    ///     breakers.reconfigure { CircuitBreaker($0, tripping: .consecutiveFailures(loaded.limit)) }
+    ///     breakers.reconfigure {
+    ///         CircuitBreaker($0, tripping: .consecutiveFailures(loaded.limit))
+    ///     }
     /// }
     /// ```
     ///

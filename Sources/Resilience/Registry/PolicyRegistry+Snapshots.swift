@@ -4,7 +4,8 @@ extension PolicyRegistry where Value == CircuitBreaker {
     ///
     /// ```swift
     /// try JSONEncoder().encode(breakers.snapshots()).write(to: file)
-    /// let stored = try JSONDecoder().decode([String: CircuitSnapshot].self, from: Data(contentsOf: file))
+    /// let stored = try JSONDecoder().decode(
+    ///     [String: CircuitSnapshot].self, from: Data(contentsOf: file))
     /// let rejected = breakers.restore(stored)
     /// ```
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.

@@ -1,8 +1,12 @@
 /// One policy, or one whole pipeline, for each key: an endpoint, a host, a tenant.
 ///
 /// ```swift
-/// let breakers = CircuitBreakerRegistry<String> { endpoint in CircuitBreaker(endpoint) }
-/// breakers.setOverride("/search") { CircuitBreaker("/search", tripping: .consecutiveFailures(10)) }
+/// let breakers = CircuitBreakerRegistry<String> { endpoint in
+///     CircuitBreaker(endpoint)
+/// }
+/// breakers.setOverride("/search") {
+///     CircuitBreaker("/search", tripping: .consecutiveFailures(10))
+/// }
 /// try await breakers["/api/streams"].run { try await client.streams() }
 /// ```
 ///

@@ -1,7 +1,9 @@
 /// Tries again after failures that may pass, with growing, jittered waits.
 ///
 /// ```swift
-/// let retry = Retry(maxRetries: 3, backoff: .exponential(from: .milliseconds(200), cap: .seconds(20)))
+/// let retry = Retry(
+///     maxRetries: 3,
+///     backoff: .exponential(from: .milliseconds(200), cap: .seconds(20)))
 /// ```
 ///
 /// It retries ``Verdict/transient`` and ``Verdict/throttled(retryAfter:)``. It does not retry permanent failures,
@@ -9,7 +11,10 @@
 /// otherwise for individual errors:
 ///
 /// ```swift
-/// Retry(maxRetries: 3) { failure in failure.error is Stale ? .retry(after: .none) : nil }     // nil: as configured
+/// Retry(maxRetries: 3) { failure in
+///     // nil: as configured
+///     failure.error is Stale ? .retry(after: .none) : nil
+/// }
 /// ```
 ///
 /// The wait is the longer of two: the backoff, and the wait that the other side or a rejecting policy named. So jitter

@@ -1,7 +1,9 @@
 /// The settings of a ``Retry`` as a value, which can be read from a file or a server.
 ///
 /// ```swift
-/// let configuration = try JSONDecoder().decode(RetryConfiguration.self, from: Data(#"{"maxRetries": 5}"#.utf8))
+/// let json = Data(#"{"maxRetries": 5}"#.utf8)
+/// let configuration = try JSONDecoder().decode(
+///     RetryConfiguration.self, from: json)
 /// let retry = Retry("search", configuration: configuration)
 /// ```
 ///

@@ -4,7 +4,9 @@
 /// outside must not end the process. Make policies with such settings in ``checked(_:)``, which throws instead:
 ///
 /// ```swift
-/// let bulkhead = try PolicySettings.checked { Bulkhead(limit: loaded.limit, queue: loaded.queue) }
+/// let bulkhead = try PolicySettings.checked {
+///     Bulkhead(limit: loaded.limit, queue: loaded.queue)
+/// }
 /// ```
 ///
 /// Whole pipelines and registries can be made in it, too.

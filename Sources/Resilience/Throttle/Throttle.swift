@@ -1,11 +1,16 @@
 /// Limits the rate of calls, and holds all of them when the other side asks for fewer calls.
 ///
 /// ```swift
-/// Throttle(limit: .perSecond(10, burst: 20))                                // rejects what is too much
-/// Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))          // makes it wait its turn
-/// Throttle(limit: .slidingWindow(100, per: .seconds(60)))                   // at most 100 in any minute
-/// Throttle(limit: .fixedWindow(100, per: .seconds(60)))                     // as a server counts that starts anew each minute
-/// Throttle(limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true) // no rate of its own; a 429 holds everybody
+/// // Rejects calls above the limit.
+/// Throttle(limit: .perSecond(10, burst: 20))
+/// // Makes them wait for their turn.
+/// Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))
+/// // At most 100 in any minute.
+/// Throttle(limit: .slidingWindow(100, per: .seconds(60)))
+/// // At most 100 in each minute of the clock, as many servers count.
+/// Throttle(limit: .fixedWindow(100, per: .seconds(60)))
+/// // No rate of its own; a 429 holds all calls.
+/// Throttle(limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true)
 /// ```
 ///
 /// A call takes its ``RunOptions/cost`` of the rate. A call of cost 0 goes immediately unless all calls are held. A

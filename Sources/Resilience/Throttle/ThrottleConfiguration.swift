@@ -1,8 +1,12 @@
 /// The settings of a ``Throttle`` as a value, which can be read from a file or a server.
 ///
 /// ```swift
-/// let json = Data(#"{"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1, "burst": 20}}"#.utf8)
-/// let throttle = Throttle("search", configuration: try JSONDecoder().decode(ThrottleConfiguration.self, from: json))
+/// let json = """
+///     {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1}}
+///     """
+/// let configuration = try JSONDecoder().decode(
+///     ThrottleConfiguration.self, from: Data(json.utf8))
+/// let throttle = Throttle("search", configuration: configuration)
 /// ```
 ///
 /// Its settings are always valid. What is left out has the default of ``Throttle``; `limit` has none. Codable:

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// let pipeline = Pipeline { Retry(maxRetries: 3) }
 /// let export = try await pipeline.run {
-///     try await patience.run { try await legacyClient.export() }       // each attempt
+///     try await patience.run { try await legacyClient.export() }
 /// }
 /// ```
 ///

@@ -1,7 +1,11 @@
 /// Ends calls that take too long, by cancelling them.
 ///
 /// ```swift
-/// Pipeline { Timeout(limit: .seconds(30)); Retry(); Timeout(limit: .seconds(5)) }     // the whole call, and each attempt
+/// Pipeline {
+///     Timeout(limit: .seconds(30))        // the whole call
+///     Retry()
+///     Timeout(limit: .seconds(5))         // each attempt
+/// }
 /// ```
 ///
 /// At the limit the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation

@@ -3,7 +3,7 @@ import Resilience
 /// Decides how fast to send to a server whose limit is unknown.
 ///
 /// ```
-/// flowing ── 429 ─▶ paused ── its end, one request ─▶ probing ── acknowledged ─▶ flowing
+/// flowing ── 429 ─▶ paused ── its end ─▶ probing ── acknowledged ─▶ flowing
 ///                     ▲──────── 429, or no answer ───────┘
 /// ```
 ///

@@ -12,7 +12,9 @@
         /// ```swift
         /// try await database.write { db in
         ///     try note.save(db)
-        ///     try queue.enqueue([Mutation(entity: note.id, kind: "note", operation: .update, encoding: note)], in: db)
+        ///     let mutation = try Mutation(
+        ///         entity: note.id, kind: "note", operation: .update, encoding: note)
+        ///     try queue.enqueue([mutation], in: db)
         /// }
         /// ```
         ///

@@ -9,10 +9,15 @@ public import Resilience
 /// A durable queue of mutations, sent through a pipeline: in order within each entity, several entities at once.
 ///
 /// ```swift
-/// let queue = SyncQueue("events", store: try SQLiteStore(path: path), pipeline: pipeline) { mutation in
-///     try await client.post(mutation.payload, idempotencyKey: mutation.idempotencyKey)
+/// let store = try SQLiteStore(path: path)
+/// let queue = SyncQueue(
+///     "events", store: store, pipeline: pipeline
+/// ) { mutation in
+///     try await client.post(
+///         mutation.payload, idempotencyKey: mutation.idempotencyKey)
 /// }
-/// try await queue.enqueue(Mutation(entity: "evt-1", kind: "create", payload: data))
+/// let mutation = Mutation(entity: "evt-1", kind: "create", payload: data)
+/// try await queue.enqueue(mutation)
 /// queue.trigger()
 /// ```
 ///

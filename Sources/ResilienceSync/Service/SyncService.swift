@@ -5,7 +5,9 @@
     /// Runs a ``SyncQueue`` as a service: begins with a flush, and on a graceful shutdown lets requests in flight end.
     ///
     /// ```swift
-    /// let group = ServiceGroup(services: [SyncService(queue)], gracefulShutdownSignals: [.sigterm], logger: logger)
+    /// let group = ServiceGroup(
+    ///     services: [SyncService(queue)],
+    ///     gracefulShutdownSignals: [.sigterm], logger: logger)
     /// try await group.run()
     /// ```
     public struct SyncService: Service {

@@ -11,7 +11,8 @@
     /// let store = try SQLiteStore(in: database)
     /// try await database.write { db in
     ///     try note.insert(db)
-    ///     _ = try store.append([mutation], under: AppendRules(), at: Date(), in: db)
+    ///     _ = try store.append(
+    ///         [mutation], under: AppendRules(), at: Date(), in: db)
     /// }
     /// ```
     ///

@@ -67,7 +67,8 @@ extension ManualClock {
     /// ```swift
     /// try clock.run {
     ///     async let result = pipeline.run { try await fetch() }
-    ///     await clock.runUntilIdle()                          // the call waits for its second attempt
+    ///     // The call waits for its second attempt.
+    ///     await clock.runUntilIdle()
     ///     #expect(clock.sleepers == [clock.now + .seconds(1)])
     ///     breaker.reset()
     ///     _ = try await result

@@ -32,7 +32,8 @@ extension ManualClock: CustomStringConvertible {
     ///
     /// ```swift
     /// let page = Task { try await pipeline.run { try await fetch() } }
-    /// try await clock.waitForSleeper(dueIn: .seconds(1))        // the pause before the retry, and not the timeout
+    /// // The pause before the retry, and not the timeout.
+    /// try await clock.waitForSleeper(dueIn: .seconds(1))
     /// clock.advance(by: .seconds(1))
     /// ```
     ///

@@ -4,7 +4,9 @@ public import Resilience
 ///
 /// ```swift
 /// let clock = ManualClock()
-/// let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .constant(.seconds(5))) }
+/// let pipeline = Pipeline(timeBase: clock) {
+///     Retry(maxRetries: 1, backoff: .constant(.seconds(5)))
+/// }
 /// async let result = pipeline.run { try await operation() }
 /// await clock.waitForSleepers(1)          // the retry waits now, so
 /// clock.advance(by: .seconds(5))          // it is safe to move time

@@ -4,8 +4,10 @@ public import Resilience
 ///
 /// ```swift
 /// @Test func contract() async {
-///     let report = await PolicyContract { clock in Bulkhead(limit: 4, queue: 16, timeBase: clock) }
-///         .check(permitsOut: { $0.status.inUse + $0.status.queued })
+///     let report = await PolicyContract { clock in
+///         Bulkhead(limit: 4, queue: 16, timeBase: clock)
+///     }
+///     .check(permitsOut: { $0.status.inUse + $0.status.queued })
 ///     #expect(report.violations == [])
 /// }
 /// ```

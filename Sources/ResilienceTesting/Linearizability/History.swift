@@ -11,7 +11,8 @@ import Synchronization
 ///     return nil
 /// }
 /// // When all have ended:
-/// try history.check(against: Register())       // a value with `apply(_:) -> Answer`
+/// // A value with `apply(_:) -> Answer`.
+/// try history.check(against: Register())
 /// ```
 ///
 /// The object is linearizable if each operation seems to happen at one instant between its call and its return

@@ -7,8 +7,10 @@ import Resilience
 ///
 /// ```swift
 /// struct TestAccount: Account {
-///     let balances = ScriptedOperation<Void, Int>([.failure(Offline())], fallback: .success(7))
-///     let known = ScriptedCall<String, Bool, Never>(returning: [true, false])
+///     let balances = ScriptedOperation<Void, Int>(
+///         [.failure(Offline())], fallback: .success(7))
+///     let known = ScriptedCall<String, Bool, Never>(
+///         returning: [true, false])
 ///
 ///     func balance() async throws -> Int { try await balances() }
 ///     func isKnown(_ name: String) -> Bool { known.call(name) }
@@ -205,7 +207,9 @@ extension ScriptedCall where Input == Void {
 /// A stand-in for an operation that is `async throws`, such as a request: a ``ScriptedCall`` that may throw any error.
 ///
 /// ```swift
-/// let fetch = ScriptedOperation<String, Int>([.failure(Unavailable()), .success(7)])
+/// let fetch = ScriptedOperation<String, Int>([
+///     .failure(Unavailable()), .success(7),
+/// ])
 /// try await pipeline.run { try await fetch("/activities") }
 /// #expect(fetch.inputs == ["/activities", "/activities"])
 /// ```

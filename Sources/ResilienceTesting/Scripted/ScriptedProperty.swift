@@ -2,7 +2,8 @@
 /// write.
 ///
 /// ```swift
-/// struct TestSession: Session {                       // protocol Session { var token: String? { get set } }
+/// // protocol Session { var token: String? { get set } }
+/// struct TestSession: Session {
 ///     @ScriptedProperty var token: String? = nil
 /// }
 ///

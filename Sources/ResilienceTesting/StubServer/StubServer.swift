@@ -7,8 +7,12 @@
     ///
     /// ```swift
     /// let server = try await StubServer.start()
-    /// server.enqueue(.status(429, headers: ["Retry-After": "1"]), .resetMidBody(after: 10), .json(200, "{}"))
-    /// let (data, _) = try await pipeline.run { try await session.data(from: server.url) }
+    /// server.enqueue(
+    ///     .status(429, headers: ["Retry-After": "1"]),
+    ///     .resetMidBody(after: 10), .json(200, "{}"))
+    /// let (data, _) = try await pipeline.run {
+    ///     try await session.data(from: server.url)
+    /// }
     /// #expect(server.requests.count == 3)
     /// await server.stop()
     /// ```

@@ -13,16 +13,21 @@ import Testing
 
     @Test("the first example returns what the operation returned")
     func usual() async throws {
-        let bulkhead = Bulkhead("reports", limit: 16, queue: 64, maxWait: .seconds(2))
+        let bulkhead = Bulkhead(
+            "reports", limit: 16, queue: 64, maxWait: .seconds(2))
         let report = try await bulkhead.run { try await client.report() }
         #expect(report == "report")
     }
 
     @Test("a bulkhead with an order and a priority runs, and is resized")
     func orders() async throws {
-        let search = Bulkhead("search", limit: 8, queue: 32, order: .lastInFirstOut)
-        let database = Bulkhead("database", limit: 8, queue: 32, order: .byPriority)
-        try await database.run(options: RunOptions(priority: .low)) { try await client.cleanUp() }
+        let search = Bulkhead(
+            "search", limit: 8, queue: 32, order: .lastInFirstOut)
+        let database = Bulkhead(
+            "database", limit: 8, queue: 32, order: .byPriority)
+        try await database.run(options: RunOptions(priority: .low)) {
+            try await client.cleanUp()
+        }
         if database.status.queued > 16 { database.setLimit(12) }
         #expect(search.order == .lastInFirstOut && database.status.limit == 8)
     }

@@ -14,12 +14,14 @@ import Testing
 
     @Test("the guide's first breaker returns what the operation returned, is given a new ratio and survives a restart")
     func usual() async throws {
-        let breaker = CircuitBreaker("activities", tripping: .failureRatio(0.5), openFor: .exponential())
+        let breaker = CircuitBreaker(
+            "activities", tripping: .failureRatio(0.5), openFor: .exponential())
         let page = try await breaker.run { try await client.activities() }
         breaker.reconfigure(tripping: .failureRatio(0.3), openFor: .exponential())
         let stored = try JSONEncoder().encode(breaker.snapshot())
         breaker.reset()
-        try breaker.restore(JSONDecoder().decode(CircuitSnapshot.self, from: stored))
+        try breaker.restore(
+            JSONDecoder().decode(CircuitSnapshot.self, from: stored))
         #expect(page == "activities" && breaker.status.callCount == 1)
     }
 
@@ -46,11 +48,16 @@ import Testing
         let search = CircuitBreaker(
             "search",
             circuit: ThreeStateCircuit(
-                tripping: .anyOf(.consecutiveFailures(5), .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))),
+                tripping: .anyOf(
+                    .consecutiveFailures(5),
+                    .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))),
                 openFor: .retryAfter(otherwise: .exponential().jittered()),
-                probes: 3, closing: .successes(3), excess: .waits(upTo: .seconds(1)), ramp: .seconds(30)))
-        let sync = CircuitBreaker("sync", circuit: BackoffGate(tripping: .consecutiveThrottles(3)))
-        let ledger = CircuitBreaker("ledger", healthCheck: CircuitHealthCheck { try await client.ping() })
+                probes: 3, closing: .successes(3),
+                excess: .waits(upTo: .seconds(1)), ramp: .seconds(30)))
+        let sync = CircuitBreaker(
+            "sync", circuit: BackoffGate(tripping: .consecutiveThrottles(3)))
+        let ledger = CircuitBreaker(
+            "ledger", healthCheck: CircuitHealthCheck { try await client.ping() })
         for breaker in [search, sync, ledger] { try await breaker.run {} }
         search.setMode(.isolated)  // rejects everybody; no time and no result undoes it
         #expect(!search.status.isAllowed)

@@ -23,11 +23,14 @@ import Testing
     @Test("the guide's file is read, and its policies are made")
     func read() throws {
         let file = try file()
-        let endpoints = try JSONDecoder().decode([String: EndpointSettings].self, from: file)
+        let endpoints = try JSONDecoder().decode(
+            [String: EndpointSettings].self, from: file)
         let settings = endpoints["search"]
         let search = Pipeline("search") {
             if let retry = settings?.retry { Retry(configuration: retry) }
-            if let breaker = settings?.breaker { CircuitBreaker("search", configuration: breaker) }
+            if let breaker = settings?.breaker {
+                CircuitBreaker("search", configuration: breaker)
+            }
             if let timeout = settings?.timeout { Timeout(configuration: timeout) }
         }
         #expect(search.statuses.map(\.policy) == ["search"] && search.description.contains("5 retries"))
@@ -40,7 +43,8 @@ import Testing
     func made() throws {
         let variables = ProcessInfo.processInfo.environment
         let retry = try RetryConfiguration(
-            maxRetries: variables["RETRIES"].flatMap { Int($0) }, backoff: .exponential(from: .milliseconds(100)))
+            maxRetries: variables["RETRIES"].flatMap { Int($0) },
+            backoff: .exponential(from: .milliseconds(100)))
         #expect(retry.backoff == .exponential(from: .milliseconds(100)))
     }
 

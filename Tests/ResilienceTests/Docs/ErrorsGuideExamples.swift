@@ -28,7 +28,9 @@ import Testing
                 case .cancelled: break
                 default: report(failure.lastError ?? error)
                 }
-                if failure.reachedService == false, let wait = failure.retryAfter { tryAgain(after: wait) }
+                if failure.reachedService == false, let wait = failure.retryAfter {
+                    tryAgain(after: wait)
+                }
                 throw error
             }
         }
@@ -54,7 +56,9 @@ import Testing
             self =
                 switch failure {
                 case .cancelled: .cancelled
-                default: (failure.lastError as? PageError) ?? .unavailable(retryAfter: failure.retryAfter)
+                default:
+                    (failure.lastError as? PageError)
+                        ?? .unavailable(retryAfter: failure.retryAfter)
                 }
         }
     }

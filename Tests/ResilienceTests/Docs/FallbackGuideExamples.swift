@@ -23,7 +23,11 @@ import Testing
         let pipeline = Pipeline("activities") {}
         let client = Client(pages: ScriptedOperation([.success(Page(text: "fresh"))], fallback: .failure(Outage())))
         let lastPage = LastGood<Page>(maxAge: .seconds(600))
-        let activities = pipeline.withFallback("cache", toLastGood: lastPage) { failure in Page.degraded }
+        let activities = pipeline.withFallback(
+            "cache", toLastGood: lastPage
+        ) { failure in
+            Page.degraded
+        }
         let page = try await activities.run { try await client.activities() }
         #expect(page == Page(text: "fresh"))
         #expect(try await activities.run { try await client.activities() } == Page(text: "fresh"))

@@ -51,7 +51,9 @@ private let breaker = CircuitBreaker()
     @Test("the guide's status that means failure is asked for again")
     func judging() async throws {
         let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none) }
-        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { attempt in
+        let status = try await pipeline.run(
+            judging: { $0 < 500 ? .success : .transient }
+        ) { attempt in
             try await client.head(attempt: attempt.number)
         }
         #expect(status == 200 && client.answers.inputs == [1, 2])
@@ -60,10 +62,14 @@ private let breaker = CircuitBreaker()
     @Test("the guide's classifier and observers are those of the outer pipeline; the inner gives its policies")
     func nested() async throws {
         let pipeline = stack()
-        let strict = Classifier { error in (error as? ClientError) == .notFound ? .permanent : nil }
-        let lookup = Pipeline("lookup", classifier: strict, observers: PolicyObservers(log)) {
+        let strict = Classifier { error in
+            (error as? ClientError) == .notFound ? .permanent : nil
+        }
+        let lookup = Pipeline(
+            "lookup", classifier: strict, observers: PolicyObservers(log)
+        ) {
             Retry(maxRetries: 1)
-            pipeline  // its policies join this one's
+            pipeline
         }
         var attempts = 0
         await #expect(throws: ClientError.notFound) {

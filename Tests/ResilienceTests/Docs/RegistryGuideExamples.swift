@@ -20,10 +20,18 @@ import Testing
 
     @Test("the guide's breakers run, take new settings but for an override, and are read and reset")
     func breakers() async throws {
-        let breakers = CircuitBreakerRegistry<String> { endpoint in CircuitBreaker(endpoint) }
-        let streams = try await breakers["/api/streams"].run { try await client.streams() }
-        breakers.setOverride("/search") { CircuitBreaker("/search", tripping: .consecutiveFailures(10)) }
-        let kept = breakers.reconfigure { endpoint in CircuitBreaker(endpoint, tripping: .consecutiveFailures(3)) }
+        let breakers = CircuitBreakerRegistry<String> { endpoint in
+            CircuitBreaker(endpoint)
+        }
+        let streams = try await breakers["/api/streams"].run {
+            try await client.streams()
+        }
+        breakers.setOverride("/search") {
+            CircuitBreaker("/search", tripping: .consecutiveFailures(10))
+        }
+        let kept = breakers.reconfigure { endpoint in
+            CircuitBreaker(endpoint, tripping: .consecutiveFailures(3))
+        }
         if !kept.isEmpty { log("these keep their old settings: \(kept)") }
         #expect(breakers["/search"].status.failureLimit == 10 && breakers["/api/streams"].status.failureLimit == 3)
         breakers.setOverride("/search", make: nil)  // as all others again
@@ -50,7 +58,9 @@ import Testing
         _ = breakers["/a"]
         func reload(_ loaded: Loaded) throws -> [String] {
             let rejected = try PolicySettings.checked {
-                breakers.reconfigure { CircuitBreaker($0, tripping: .consecutiveFailures(loaded.failures)) }
+                breakers.reconfigure {
+                    CircuitBreaker($0, tripping: .consecutiveFailures(loaded.failures))
+                }
             }
             return rejected
         }
@@ -60,7 +70,9 @@ import Testing
 
         let loaded = Loaded()
         let tenants = BulkheadRegistry<String> { tenant in
-            let own = try? PolicySettings.checked { Bulkhead(tenant, limit: loaded.limits[tenant] ?? 16) }
+            let own = try? PolicySettings.checked {
+                Bulkhead(tenant, limit: loaded.limits[tenant] ?? 16)
+            }
             return own ?? Bulkhead(tenant, limit: 16)
         }
         #expect(["small", "broken", "other"].map { tenants[$0].status.limit } == [2, 16, 16])
@@ -71,10 +83,13 @@ import Testing
         let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
         breakers["/a"].trip()
         let stored = try JSONEncoder().encode(breakers.snapshots())
-        let snapshots = try JSONDecoder().decode([String: CircuitSnapshot].self, from: stored)
+        let snapshots = try JSONDecoder().decode(
+            [String: CircuitSnapshot].self, from: stored)
         breakers.resetAll()
         let unusable = breakers.restore(snapshots)
-        if !unusable.isEmpty { log("their snapshots fit no longer, they begin anew: \(unusable)") }
+        if !unusable.isEmpty {
+            log("their snapshots fit no longer, they begin anew: \(unusable)")
+        }
         #expect(breakers["/a"].state == .open && journal.lines.isEmpty)
     }
 
@@ -94,7 +109,9 @@ import Testing
                 seen += 1
                 if seen == 2 { withUnsafeCurrentTask { $0?.cancel() } }
             }
-            for await change in transitions { log("\(change.key): \(change.transition.to)") }
+            for await change in transitions {
+                log("\(change.key): \(change.transition.to)")
+            }
         }
         await reader.value
         #expect(journal.lines == ["/a: open", "/b: open"])

@@ -12,7 +12,9 @@ import Testing
 
     @Test("the landing page's bulkhead from outside is made, and one with a limit of 0 is an error")
     func settings() throws {
-        let bulkhead = try PolicySettings.checked { Bulkhead(limit: loaded.limit, queue: loaded.queue) }
+        let bulkhead = try PolicySettings.checked {
+            Bulkhead(limit: loaded.limit, queue: loaded.queue)
+        }
         #expect(bulkhead.status.limit == 16)
         #expect(throws: InvalidSettings.self) { try PolicySettings.checked { Bulkhead(limit: 0) } }
     }

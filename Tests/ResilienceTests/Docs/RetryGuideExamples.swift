@@ -32,7 +32,8 @@ import Testing
             Timeout(limit: .seconds(5))
         }
         let page = try await pipeline.run { try await client.activities() }
-        try await pipeline.run(options: RunOptions(firstAttempt: 2, isIdempotent: true)) { try await client.rename() }
+        let options = RunOptions(firstAttempt: 2, isIdempotent: true)
+        try await pipeline.run(options: options) { try await client.rename() }
         #expect(page == "activities" && client.operation.callCount == 3 && !budget.isExhausted)
     }
 
@@ -43,9 +44,15 @@ import Testing
         let log = { @Sendable (line: String) in journal.note(line) }
         let retry = Retry(
             maxRetries: 2,
-            rules: { failure in failure.error is Unauthorized ? .retry(after: .none) : nil },
-            beforeRetry: { failure, wait in if failure.error is Unauthorized { tokens.refresh() } },
-            onGiveUp: { history, reason in log("\(reason) after \(history.failures.map(\.verdict))") })
+            rules: { failure in
+                failure.error is Unauthorized ? .retry(after: .none) : nil
+            },
+            beforeRetry: { failure, wait in
+                if failure.error is Unauthorized { tokens.refresh() }
+            },
+            onGiveUp: { history, reason in
+                log("\(reason) after \(history.failures.map(\.verdict))")
+            })
         let pipeline = Pipeline(timeBase: RushingClock()) { retry }
         await #expect(throws: Unauthorized.self) { try await pipeline.run { throw Unauthorized() } }
         let permanent = "permanent"

@@ -14,9 +14,12 @@ import Testing
     @Test("the throttle guide's example")
     func example() async throws {
         let throttle = Throttle(
-            limit: .perSecond(10, burst: 20), maxWait: .seconds(5), holdOnThrottled: true, ramp: .seconds(30))
+            limit: .perSecond(10, burst: 20), maxWait: .seconds(5),
+            holdOnThrottled: true, ramp: .seconds(30))
         try await throttle.run { try await client.activities() }
-        try await throttle.run(options: RunOptions(cost: 5)) { try await client.export() }
+        try await throttle.run(options: RunOptions(cost: 5)) {
+            try await client.export()
+        }
         #expect(throttle.status.available >= 14)
 
         let others = [

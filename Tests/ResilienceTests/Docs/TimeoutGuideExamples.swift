@@ -25,7 +25,9 @@ import Testing
                 try await patience.run { try await client.export() }
             }
             let all = try await patience.run { deadline in
-                try await pipeline.run(options: RunOptions(deadline: deadline)) { try await client.activities() }
+                try await pipeline.run(options: RunOptions(deadline: deadline)) {
+                    try await client.activities()
+                }
             }
             #expect(page == "activities" && export == "export" && all == page)
         }

@@ -2,8 +2,13 @@
 /// lock.
 ///
 /// ```swift
-/// CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(30)), minimumCalls: 20))
-/// CircuitBreaker(tripping: .anyOf(.consecutiveFailures(5), .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))))
+/// CircuitBreaker(
+///     tripping: .failureRatio(
+///         0.5, over: .time(.seconds(30)), minimumCalls: 20))
+/// CircuitBreaker(
+///     tripping: .anyOf(
+///         .consecutiveFailures(5),
+///         .slowCalls(0.8, longerThan: .seconds(2), over: .calls(50))))
 /// ```
 ///
 /// A rule of your own is called under the breaker's lock, so it must not wait or call back. You may leave out
