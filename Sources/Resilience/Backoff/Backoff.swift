@@ -6,6 +6,8 @@
 ///
 /// Formulas: AWS Architecture Blog, "Exponential Backoff And Jitter" (exponential; full, equal and decorrelated
 /// jitter); resilience4j and gRPC (proportional jitter); Polly (constant, linear).
+///
+/// See <doc:RetryGuide>.
 public struct Backoff: Sendable, Hashable {
     /// How chance changes a delay.
     public enum Jitter: Sendable, Hashable {

@@ -7,6 +7,8 @@
 /// A freed permit goes to the first call in the queue; no other call overtakes it. A waiting call leaves the queue as
 /// soon as its deadline comes or it is cancelled. A call whose turn is likely to come too late is rejected instead of
 /// queued.
+///
+/// See <doc:BulkheadGuide>.
 public final class Bulkhead: StatusReporting {
     /// The order in which waiting calls get a permit.
     ///

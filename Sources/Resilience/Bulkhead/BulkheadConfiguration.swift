@@ -9,6 +9,8 @@
 ///
 /// Its settings are always valid. What is left out has the default of ``Bulkhead``; `limit` has none. Codable:
 /// durations are numbers of seconds, whose names end with `Seconds`; `order` is a name.
+///
+/// See <doc:BulkheadGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
 public struct BulkheadConfiguration: Sendable, Hashable {
     /// How many calls may run at the same time.
     public let limit: Int

@@ -14,6 +14,8 @@ import Synchronization
 /// By default, transient and uncertain failures count as failures; successes and permanent failures (a 404) show that
 /// the endpoint is well; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
 /// once, after all its attempts; inside, every attempt counts.
+///
+/// See <doc:CircuitBreakerGuide>.
 public final class CircuitBreaker: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }

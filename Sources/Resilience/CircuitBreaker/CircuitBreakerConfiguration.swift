@@ -23,6 +23,8 @@
 /// - a break: `constant` with `lengthSeconds`; `exponential` with `baseSeconds`, `maxMultiplier` and `capSeconds`;
 ///   `linear` with `baseSeconds` and `capSeconds`; `retryAfter` with `otherwise`, which is a break, and `capSeconds`;
 ///   `jittered` with `break` and `jitterShare`.
+///
+/// See <doc:CircuitBreakerGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
 public struct CircuitBreakerConfiguration: Sendable, Hashable {
     private let trip: TripRuleSettings
     private let length: BreakSettings

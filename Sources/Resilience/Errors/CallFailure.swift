@@ -13,6 +13,8 @@
 /// ```
 ///
 /// If the operation runs pipelines of its own, their errors have the same cases.
+///
+/// See <doc:ErrorsGuide>.
 public enum CallFailure: Sendable, CustomStringConvertible {
     /// A policy rejected the call, or its deadline came, before its first attempt: the operation did not run.
     case rejected(any Rejection)

@@ -10,6 +10,8 @@
 /// substitute: neither the call's deadline nor a timeout of the pipeline. It runs where the call was made.
 ///
 /// A caller that was cancelled gets no substitute.
+///
+/// See <doc:FallbackGuide>.
 public struct Fallback<Value>: Sendable, CustomStringConvertible {
     /// Returns what to hand back instead of the failure; nil lets the failure stand.
     public typealias Substitute = nonisolated(nonsending) @Sendable (Failure) async throws -> Value?

@@ -6,6 +6,8 @@
 /// ```
 ///
 /// Make one for each thing that is fetched: it returns the latest result, whatever was asked for.
+///
+/// See <doc:FallbackGuide>.
 public final class LastGood<Value: Sendable>: Sendable {
     let timeBase: any TimeBase
     private let state: Locked<LastGoodStateMachine<Value>>

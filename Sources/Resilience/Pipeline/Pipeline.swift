@@ -15,6 +15,8 @@
 /// A pipeline is a plain value: store it, pass it on, nest it in another, whose list its policies join. The operation
 /// runs in the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something that is
 /// not `Sendable`.
+///
+/// See <doc:PipelinesGuide>.
 public struct Pipeline: Sendable {
     @usableFromInline var core: PipelineCore
 

@@ -18,6 +18,8 @@
 /// User code runs outside of the registry's lock and may use the registry: `make`, policies, observers, time bases, and
 /// what they hold when it is released. The exceptions are a key's `==` and `hash(into:)`, and
 /// ``RegistryEntry/isUniquelyHeld(_:)``: they run under the lock and must not use the registry.
+///
+/// See <doc:RegistryGuide>.
 public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
     /// Makes the value for a key.
     public typealias Make = @Sendable (Key) -> Value

@@ -28,6 +28,8 @@
 ///
 /// When retries run out, the last error is thrown, or the last result returned, unchanged. The same happens if a policy
 /// rejects a further attempt: a circuit that opens after two failures does not hide those failures.
+///
+/// See <doc:RetryGuide>.
 public struct Retry: Policy {
     /// Decides whether to retry a failed attempt; nil means "as configured".
     ///

@@ -10,6 +10,8 @@ import Synchronization
 ///
 /// A budget is a reference, shared by all callers of the same service. When it is exhausted, a call still makes its
 /// first attempt; if that fails, its error is thrown at once.
+///
+/// See <doc:RetryGuide>.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The time base that the budget measures with; nil for budgets that do not measure time.
     let timeBase: (any TimeBase)?

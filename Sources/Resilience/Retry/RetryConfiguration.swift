@@ -9,6 +9,8 @@
 ///
 /// Its settings are always valid. What is left out has the default of ``Retry``. Codable: durations are numbers of
 /// seconds, whose names end with `Seconds`; `verdicts` is a list of names.
+///
+/// See <doc:RetryGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
 public struct RetryConfiguration: Sendable, Hashable {
     /// How many attempts may follow the first.
     public let maxRetries: Int

@@ -10,6 +10,8 @@
 /// ```
 ///
 /// Whole pipelines and registries can be made in it, too.
+///
+/// See <doc:ConfigurationGuide>.
 public enum PolicySettings {
     /// Calls `make`, and throws instead of trapping if it makes anything with an invalid setting.
     ///

@@ -17,6 +17,8 @@
 /// call is rejected if its cost exceeds the burst or the window's limit, or if its turn can't come within `maxWait` and
 /// before its deadline. Waiting calls go in order of arrival, whatever they cost; when one gives up, those behind it
 /// move up.
+///
+/// See <doc:ThrottleGuide>.
 public final class Throttle: StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }

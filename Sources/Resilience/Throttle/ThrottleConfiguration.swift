@@ -11,6 +11,8 @@
 ///
 /// Its settings are always valid. What is left out has the default of ``Throttle``; `limit` has none. Codable:
 /// durations are numbers of seconds, whose names end with `Seconds`.
+///
+/// See <doc:ThrottleGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
 public struct ThrottleConfiguration: Sendable, Hashable {
     /// How many calls may go in which time.
     public let limit: ThrottleLimit

@@ -21,6 +21,8 @@ import Synchronization
 /// inside. A result that comes too late is dropped.
 ///
 /// If the caller is cancelled, it also returns at once, and the operation is abandoned in the same way.
+///
+/// See <doc:TimeoutGuide>.
 public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     /// The name in events and errors.
     public let name: String

@@ -17,6 +17,8 @@
 ///
 /// The inside runs in one child task that keeps the caller's isolation, task-local values and priority. Where the
 /// system supports it (Swift 6.3 on Linux, macOS 26.4), it also keeps the executor that the caller's task prefers.
+///
+/// See <doc:TimeoutGuide>.
 public struct Timeout: AroundPolicy {
     /// The name in events and errors.
     public let name: String

@@ -2,6 +2,8 @@
 /// `{"limitSeconds": 5}`.
 ///
 /// Its settings are always valid.
+///
+/// See <doc:TimeoutGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
 public struct TimeoutConfiguration: Sendable, Hashable {
     /// How long a call may take.
     public let limit: Duration
