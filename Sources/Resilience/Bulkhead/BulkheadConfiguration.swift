@@ -23,7 +23,7 @@ public struct BulkheadConfiguration: Sendable, Hashable {
     /// Whether to reject a call at once if it would probably wait for too long.
     public let predictsWait: Bool
 
-    /// Creates a configuration. For each parameter, nil, the default, is the default of ``Bulkhead``.
+    /// Creates a configuration. For each optional parameter, nil, the default, is the default of ``Bulkhead``.
     /// - Parameters:
     ///   - limit: How many calls may run at the same time; 1 or more.
     ///   - queue: How many calls may wait; 0 or more.

@@ -1,4 +1,13 @@
 /// How long an open circuit stays open. A pure value, asked once per trip.
+///
+/// A break can have the same length each time, grow with each trip, or follow the wait that the other side asks for.
+/// Jitter keeps many clients from coming back at the same instant.
+///
+/// ```swift
+/// CircuitBreaker(openFor: .seconds(60))
+/// CircuitBreaker(
+///     openFor: .retryAfter(otherwise: .exponential().jittered()))
+/// ```
 public protocol BreakDuration: Sendable, CustomStringConvertible {
     /// Returns how long the circuit stays open after a trip.
     /// - Parameters:

@@ -1,5 +1,17 @@
-/// What the end of an attempt means, to all policies alike. The pipeline's ``Classifier`` decides it for an error, the
-/// caller's `judge` for a result.
+/// What the end of an attempt means, to all policies alike.
+///
+/// The pipeline's ``Classifier`` decides it for an error, the caller's `judge` for a result. A retry repeats what is
+/// transient or throttled; a breaker counts what is transient or uncertain; a throttle can hold all calls after a 429.
+///
+/// ```swift
+/// let status = try await pipeline.run(
+///     judging: { $0 < 500 ? .success : .transient }
+/// ) {
+///     try await client.status()
+/// }
+/// ```
+///
+/// An error of your own can name its verdict: conform it to ``VerdictConvertible``.
 public enum Verdict: Sendable, Hashable, CustomStringConvertible {
     /// The attempt succeeded.
     case success
@@ -48,6 +60,14 @@ public enum Verdict: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// A set of kinds of ``Verdict``, such as those that a policy acts on.
+///
+/// A kind has no details: ``throttled`` contains every throttled verdict, whatever wait it names.
+///
+/// ```swift
+/// let retry = Retry(on: [.transient, .throttled, .uncertain])
+/// ```
+///
+/// In JSON, a set is a list of names: `["transient", "throttled"]`.
 public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible {
     /// The set as bits, one for each kind.
     public let rawValue: UInt8

@@ -15,6 +15,8 @@
 /// }
 /// ```
 ///
+/// The *inside* of a policy is all that it runs: the policies after it in the pipeline, and the operation.
+///
 /// The contract:
 /// - ``enter(_:_:)`` is called first. If it answers `.sleep` or `.park`, it is called again after the wait, with the
 ///   same slot: that is still the same entry.
@@ -26,7 +28,7 @@
 ///   further in whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
 /// - The methods may run concurrently for many calls. Call user code outside of locks.
 ///
-/// See `Docs/WritingAPolicy.md`.
+/// The repository's guide "Writing a policy" builds one step by step.
 public protocol Policy: Sendable, CustomStringConvertible {
     /// The name of this instance in events, errors and descriptions. The type's name by default.
     var name: String { get }
@@ -144,6 +146,8 @@ public enum PolicyExit {
 }
 
 /// Guards calls by running the inside in a task of its own: for what can't be done in two synchronous steps.
+///
+/// The inside of a policy is all that it runs: the policies after it in the pipeline, and the operation.
 ///
 /// It gives the inside a deadline, the call's own or an earlier one. It returns the verdict of the inside, or throws;
 /// an error that it throws is classified again. It may run the inside at most once, unless its documentation asks for

@@ -7,7 +7,7 @@
 /// Throttle(limit: .perSecond(10, burst: 20), maxWait: .seconds(5))
 /// // At most 100 in any minute.
 /// Throttle(limit: .slidingWindow(100, per: .seconds(60)))
-/// // At most 100 in each minute of the clock, as many servers count.
+/// // At most 100 in each window of a minute, as many servers count.
 /// Throttle(limit: .fixedWindow(100, per: .seconds(60)))
 /// // No rate of its own; a 429 holds all calls.
 /// Throttle(limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true)

@@ -1,4 +1,12 @@
 /// The number of calls that a ``Throttle`` allows, and how it counts them.
+///
+/// A rate spreads the calls evenly and allows a burst after a pause. A sliding window is exact for any interval, and a
+/// fixed window counts as many servers do. Without a limit, a throttle is a gate: it only holds calls.
+///
+/// ```swift
+/// Throttle(limit: .perSecond(10, burst: 20))
+/// Throttle(limit: .slidingWindow(100, per: .seconds(60)))
+/// ```
 public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case unlimited

@@ -8,7 +8,8 @@
 /// }
 /// ```
 ///
-/// At the limit the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation
+/// The inside of a timeout is all that it runs: the policies after it in the pipeline, and the operation. At the limit
+/// the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation
 /// is waited for; an ``AbandoningTimeout`` does not wait. If the inside succeeds all the same, its result is returned.
 /// The limit is also the deadline of the inside, so no policy in there waits longer.
 ///

@@ -23,6 +23,15 @@ public enum FailureCounting: Sendable, Hashable {
 }
 
 /// The settings of a ``SyncQueue``.
+///
+/// They say how fast the queue sends, when a mutation is dead, and how much is kept. The defaults suit most queues, so
+/// change only what you need:
+///
+/// ```swift
+/// var configuration = SyncQueueConfiguration()
+/// configuration.maxInFlight = 2
+/// configuration.maxAge = .seconds(7 * 24 * 60 * 60)
+/// ```
 public struct SyncQueueConfiguration: Sendable {
     /// The most requests in flight at once; 1 or more. Mutations of one entity are sent in order in any case.
     public var maxInFlight: Int
