@@ -17,7 +17,7 @@ extension Bulkhead: RegistryEntry {
     /// Takes over the limit and the queue size of another bulkhead, as ``setLimit(_:)`` and ``setQueue(_:)`` do.
     /// - Parameter other: The bulkhead with the new settings.
     /// - Returns: This bulkhead. nil, with nothing changed, if the two differ in more than limit and queue size, or
-    ///   within ``PolicySettings/checked(_:)`` if a setting was invalid.
+    ///   within [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
     public func reconfigured(like other: Bulkhead) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }

@@ -76,7 +76,8 @@ extension CircuitBreaker {
     /// circuit can take them over.
     /// - Parameter machine: A circuit with the new settings.
     /// - Returns: false, with nothing changed, if the new circuit can't go on from the state of the old one, for
-    ///   example because it is of another kind; or within ``PolicySettings/checked(_:)`` if a setting was invalid.
+    ///   example because it is of another kind; or within
+    ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
     @discardableResult
     public func reconfigure(circuit machine: some CircuitStateMachine) -> Bool {
         reconfigure(machine: machine)

@@ -37,7 +37,8 @@
     /// says so.
     public var isIdempotent: Bool?
 
-    /// Creates options. A value that is out of range traps, or is reported by ``PolicySettings/checked(_:)``.
+    /// Creates options. A value that is out of range traps, or is reported by
+    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
     /// - Parameters:
     ///   - deadline: The instant at which the call must have ended. None by default.
     ///   - firstAttempt: The number of the first attempt, 1 or more.

@@ -2,7 +2,8 @@ extension PolicyRegistry {
     /// Gives a key settings of its own, or those of all other keys again. This also holds if the key is evicted and
     /// made again.
     ///
-    /// Inside of ``PolicySettings/checked(_:)`` nothing changes if the new settings are invalid.
+    /// Inside of [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) nothing changes if the new settings are
+    /// invalid.
     /// - Parameters:
     ///   - key: The key.
     ///   - make: Makes the value for this key; nil to make it as for all other keys.
@@ -20,8 +21,9 @@ extension PolicyRegistry {
     /// Changes how values are made, and gives the new settings to the values that there are: states, counts and permits
     /// in use go on. A key with an override keeps it.
     ///
-    /// Settings from outside must not end the process. Inside of ``PolicySettings/checked(_:)``, `make` is first tried
-    /// for every key that there is and that has no override. If one gets an invalid setting, no key changes:
+    /// Settings from outside must not end the process. Inside of
+    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), `make` is first tried for every key that there
+    /// is and that has no override. If one gets an invalid setting, no key changes:
     ///
     /// ```swift
     /// let kept = try PolicySettings.checked {

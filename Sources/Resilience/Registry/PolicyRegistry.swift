@@ -38,7 +38,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     ///   - timeBase: The clock that measures how long a key was not used.
     ///   - make: Makes the value for a key. It may be called more than once for a key: if another task makes the value
     ///     at the same time, or if the key's settings change meanwhile. Invalid settings trap in it: check settings
-    ///     from outside in it with ``PolicySettings/checked(_:)``.
+    ///     from outside in it with [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
     public init(
         capacity: Int = 10_000, evictingAfter: Duration = .seconds(600), timeBase: any TimeBase = .system,
         make: @escaping Make

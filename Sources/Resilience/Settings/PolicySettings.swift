@@ -67,7 +67,7 @@ public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(subject): \(parameter) is \(value), and \(requirement)" }
 }
 
-/// The invalid settings that ``PolicySettings/checked(_:)`` found.
+/// The invalid settings that [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) found.
 public struct InvalidSettings: Error, Hashable, CustomStringConvertible {
     /// All invalid settings, in the order in which they were found; at least one.
     public let problems: [InvalidSetting]
@@ -116,7 +116,8 @@ final class Problems: Sendable {
 }
 
 /// The checks of one type's settings. Each returns a valid value: the given one, or, inside of
-/// ``PolicySettings/checked(_:)``, a substitute to go on with until the problem is thrown.
+/// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), a substitute to go on with until the problem is
+/// thrown.
 package struct SettingChecks: Sendable {
     let subject: String
 

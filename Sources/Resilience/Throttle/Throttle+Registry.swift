@@ -28,7 +28,7 @@ extension Throttle: RegistryEntry {
     /// Takes over the rate and the burst of another throttle, as ``setRate(_:burst:)`` does.
     /// - Parameter other: The throttle with the new settings.
     /// - Returns: This throttle. nil, with nothing changed, if the two differ in more than rate and burst, or within
-    ///   ``PolicySettings/checked(_:)`` if a setting was invalid.
+    ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
     public func reconfigured(like other: Throttle) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
