@@ -1,10 +1,10 @@
 /// Closed, open, half-open: an open circuit lets a few probes through before all calls may go again.
 ///
 /// ```
-/// closed ──rule trips──▶ open ──break over──▶ half-open ──enough──▶ closed
-///                         ▲                      │      probes succeed ▲
-///                         ├────too many fail─────┤                     │
-///                         └──rule trips── a growing share ──ramp over──┘
+/// closed ─rule trips─▶ open ─break over─▶ half-open ─enough succeed─▶ closed
+///                       ▲                     │                         ▲
+///                       ├────too many fail────┤                         │
+///                       └─rule trips── a growing share ────ramp over────┘
 /// ```
 ///
 /// While half-open, a ``ProbeRule`` decides by the ends of a round of probes. A probe holds a lease: if it has not
