@@ -90,7 +90,7 @@ public struct GrowingBreak: BreakDuration, Hashable {
     public var description: String {
         switch growth {
         case .linear: "for \(base.text) × n up to \(cap.text)"
-        case .exponential: "for \(base.text) × 2ⁿ up to \(cap.text)"
+        case .exponential: "for \(base.text) × 2ⁿ up to \((longest ?? cap).text)"
         }
     }
 }

@@ -7,7 +7,12 @@ public struct CircuitSnapshot: Sendable, Hashable, Codable {
     /// When the snapshot was taken, by the wall clock: milliseconds since 1970.
     public let takenAt: Int64
 
-    package init(memory: CircuitMemory, mode: CircuitBreaker.Mode = .automatic, takenAt: Int64) {
+    /// Creates a snapshot that was stored in a way of your own.
+    /// - Parameters:
+    ///   - memory: The memory of the circuit.
+    ///   - mode: The breaker's mode.
+    ///   - takenAt: When the snapshot was taken, by the wall clock: milliseconds since 1970.
+    public init(memory: CircuitMemory, mode: CircuitBreaker.Mode = .automatic, takenAt: Int64) {
         self.memory = memory
         self.mode = mode
         self.takenAt = takenAt
@@ -18,6 +23,10 @@ public struct CircuitSnapshot: Sendable, Hashable, Codable {
 public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
     /// The breaker's name.
     public let policy: String
+
+    /// Creates the error.
+    /// - Parameter policy: The breaker's name.
+    public init(policy: String) { self.policy = policy }
 
     public var description: String { "The snapshot does not fit the breaker \"\(policy)\"; nothing was restored." }
 }

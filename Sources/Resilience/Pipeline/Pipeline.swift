@@ -78,6 +78,16 @@ public struct Pipeline: Sendable {
     /// The policies of the pipeline, outermost first.
     public var elements: [Element] { core.elements }
 
+    /// Returns the pipeline's policies of one type, outermost first, for example to hold its throttles:
+    ///
+    /// ```swift
+    /// for throttle in pipeline.policies(of: Throttle.self) {
+    ///     throttle.hold(for: .seconds(30))
+    /// }
+    /// ```
+    /// - Parameter type: The type, or a protocol: `(any StatusReporting).self`.
+    public func policies<P>(of type: P.Type) -> [P] { elements.compactMap { $0.policy as? P } }
+
     /// The observers that are told what the policies do to calls of this pipeline, and how the calls end.
     public var observers: PolicyObservers { core.observers }
 

@@ -24,6 +24,14 @@ extension Pipeline {
             }
         }
 
+        /// The policy itself.
+        var policy: Any {
+            switch kind {
+            case .policy(let policy): policy
+            case .around(let around): around
+            }
+        }
+
         /// What the policy does to calls.
         var traits: PolicyTraits {
             switch kind {
@@ -53,6 +61,12 @@ extension Pipeline {
     public static func buildExpression(_ around: some AroundPolicy) -> [Pipeline.Element] {
         [Pipeline.Element(kind: .around(around))]
     }
+    /// Returns a list of one policy of another pipeline.
+    /// - Parameter element: The policy, from the other pipeline's ``Pipeline/elements``.
+    public static func buildExpression(_ element: Pipeline.Element) -> [Pipeline.Element] { [element] }
+    /// Returns a list that a function built.
+    /// - Parameter elements: What the function returned: it is marked with `@PipelineBuilder`.
+    public static func buildExpression(_ elements: [Pipeline.Element]) -> [Pipeline.Element] { elements }
     /// Returns the list of the policies of a nested pipeline.
     /// - Parameter inner: The nested pipeline. Its name, classifier and observers are not used.
     public static func buildExpression(_ inner: Pipeline) -> [Pipeline.Element] { inner.elements }

@@ -30,7 +30,7 @@
         self.deadline = deadline
     }
 
-    /// The pipeline's name; nil if it has none, or if the policy is used without a pipeline.
+    /// The pipeline's name; nil if the policy is used without a pipeline.
     public var pipeline: String? { core.name }
 
     /// The time base of the pipeline.

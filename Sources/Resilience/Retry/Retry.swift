@@ -221,7 +221,7 @@ public struct Retry: Policy {
 
 extension Retry {
     /// What a rule decides about a failed attempt.
-    public struct Decision: Sendable, Hashable {
+    public struct Decision: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Hashable {
             /// nil is the configured backoff.
             case retry(Backoff?)
@@ -239,5 +239,13 @@ extension Retry {
 
         /// Do not retry: the failure goes through.
         public static let leave = Decision(kind: .leave)
+
+        public var description: String {
+            switch kind {
+            case .retry(nil): "retry"
+            case .retry(let backoff?): "retry after \(backoff)"
+            case .leave: "leave"
+            }
+        }
     }
 }

@@ -56,7 +56,10 @@ package struct AlarmQueue: Sendable {
     /// - Returns: Its action; nil if it has fired or was cancelled before.
     @discardableResult
     package mutating func remove(_ alarm: TimeBaseAlarm) -> Action? {
-        guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation else { return nil }
+        guard slots.indices.contains(alarm.slot), slots[alarm.slot].generation == alarm.generation,
+            // A free slot has the generation of its next alarm.
+            slots[alarm.slot].action != nil
+        else { return nil }
         return removeEntry(at: slots[alarm.slot].position)
     }
 

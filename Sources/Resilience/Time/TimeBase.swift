@@ -9,15 +9,15 @@ public protocol TimeBase: AnyObject, Sendable {
 
     /// Runs an action once, at or after a deadline, never before it.
     ///
-    /// A deadline in the past fires as soon as possible. Actions that are due at the same time may run at the same
-    /// time.
+    /// A deadline in the past fires as soon as possible, perhaps before this returns. Actions that are due at the same time may run
+    /// at the same time.
     /// - Parameters:
     ///   - deadline: The earliest instant at which the action may run.
     ///   - action: A short action that does not block.
     /// - Returns: A receipt for ``cancel(_:)``.
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm
 
-    /// Cancels an alarm. Does nothing if it has fired already.
+    /// Cancels an alarm. Does nothing if it has fired already: policies cancel such alarms, too.
     /// - Parameter alarm: The receipt from ``schedule(at:_:)``.
     func cancel(_ alarm: TimeBaseAlarm)
 
@@ -48,9 +48,11 @@ public struct TimeBaseAlarm: Sendable, Hashable {
     package let generation: UInt64
 
     /// Creates a receipt, for a time base of your own.
-    /// - Parameter id: A number by which your time base knows the action: each action has its own.
+    /// - Parameter id: A number by which your time base knows the action. Never give it to another action, not even
+    ///   when this one has run: a receipt may be cancelled after that.
     public init(id: UInt64) {
-        slot = 0
+        // No queue of this package has this slot.
+        slot = -1
         generation = id
     }
 

@@ -36,7 +36,13 @@ public struct BatchResultsMismatch: Error, Hashable, VerdictConvertible, CustomS
     /// The number of results that the handler returned.
     public let results: Int
 
-    package init(kind: String, mutations: Int, results: Int) {
+    /// Creates the error.
+    ///
+    /// - Parameters:
+    ///   - kind: The kind of the mutations.
+    ///   - mutations: The number of mutations in the batch.
+    ///   - results: The number of results that the handler returned.
+    public init(kind: String, mutations: Int, results: Int) {
         self.kind = kind
         self.mutations = mutations
         self.results = results

@@ -154,6 +154,7 @@ import Testing
     func descriptions() {
         #expect("\(ConstantBreak.constant(.seconds(60)))" == "for 60 s")
         #expect("\(GrowingBreak.exponential())" == "for 30 s × 2ⁿ up to 300 s")
+        #expect("\(GrowingBreak.exponential(maxMultiplier: 2))" == "for 30 s × 2ⁿ up to 60 s")
         #expect("\(GrowingBreak.linear())" == "for 30 s × n up to 300 s")
         #expect("\(ConstantBreak.constant(.seconds(60)).jittered())" == "for 60 s ± 0.2")
         #expect(

@@ -81,6 +81,38 @@ import Testing
         #expect(outer.elements.map(\.name) == ["a", "b", "c", "d"])
     }
 
+    @PipelineBuilder private func common() -> [Pipeline.Element] {
+        Retry("again")
+        Throttle("pace", limit: .perSecond(10))
+    }
+
+    @Test("the builder takes what a function built, and single policies of another pipeline")
+    func elements() {
+        let outer = Pipeline("outer") {
+            common()
+            Timeout("attempt", limit: .seconds(1))
+        }
+        let without = Pipeline("without") { for element in outer.elements where element.name != "again" { element } }
+        #expect(outer.elements.map(\.name) == ["again", "pace", "attempt"])
+        #expect(without.elements.map(\.name) == ["pace", "attempt"])
+    }
+
+    @Test("a pipeline gives its policies of one type, in order, also those that run the inside in a task")
+    func policiesOfAType() {
+        let (first, second) = (Throttle("first", limit: .perSecond(1)), Throttle("second", limit: .perSecond(2)))
+        let pipeline = Pipeline {
+            first
+            Timeout("total", limit: .seconds(9))
+            second
+        }
+        #expect(
+            pipeline.policies(of: Throttle.self).map(ObjectIdentifier.init)
+                == [first, second].map(ObjectIdentifier.init))
+        #expect(pipeline.policies(of: Timeout.self).map(\.name) == ["total"])
+        #expect(pipeline.policies(of: Bulkhead.self).isEmpty)
+        #expect(pipeline.policies(of: (any StatusReporting).self).map(\.name) == ["first", "second"])
+    }
+
     @Test("the builder takes if, if-else and for", arguments: [true, false])
     func builder(wanted: Bool) {
         let pipeline = Pipeline {

@@ -119,6 +119,27 @@ import Testing
         var circuitBreakers: [CircuitBreaker] { [breaker] }
     }
 
+    private final class Around: AroundPolicy, RegistryEntry {
+        let breaker: CircuitBreaker
+        init(_ breaker: CircuitBreaker) { self.breaker = breaker }
+        func around(
+            _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+            _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
+        ) async throws -> Verdict { try await inside(call.deadline) }
+        var isAtRest: Bool { breaker.isAtRest }
+        func reset() { breaker.reset() }
+        func canBeReconfigured(like other: Around) -> Bool { false }
+        func reconfigured(like other: Around) -> Around? { nil }
+        var circuitBreakers: [CircuitBreaker] { [breaker] }
+    }
+
+    @Test("a pipeline names the breaker of a policy that runs the inside in a task of its own")
+    func breakerAround() {
+        let breaker = CircuitBreaker("around", timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) { Around(breaker) }
+        #expect(pipeline.circuitBreakers.map(\.name) == ["around"])
+    }
+
     @Test("a pipeline names each breaker once, also one that a policy of one's own brings")
     func breakersOnce() {
         let (one, other) = (CircuitBreaker("one", timeBase: clock), CircuitBreaker("other", timeBase: clock))

@@ -77,6 +77,22 @@ import Testing
         #expect(queue.remove(TimeBaseAlarm(slot: -1, generation: 0)) == nil)
     }
 
+    @Test("what another time base numbers, cancels nothing here, whether an alarm is set, or was (found by a reading)")
+    func foreignNumbers() {
+        var queue = AlarmQueue()
+        let removed = queue.insert(at: .second(1), action("removed"))
+        for id in 0...2 as ClosedRange<UInt64> { #expect(queue.remove(TimeBaseAlarm(id: id)) == nil) }
+        queue.remove(removed)
+        _ = queue.insert(at: .second(2), action("second"))
+        let third = queue.insert(at: .second(3), action("third"))
+        queue.remove(third)
+        // The receipt that the place of the third will give out next.
+        #expect(queue.remove(TimeBaseAlarm(slot: third.slot, generation: third.generation + 1)) == nil)
+        for id in 0...2 as ClosedRange<UInt64> { #expect(queue.remove(TimeBaseAlarm(id: id)) == nil) }
+        fireDue(&queue, at: .second(9))
+        #expect(fired.lines == ["second"])
+    }
+
     @Test("an alarm at the end of time or at its beginning is kept in order like any other")
     func ends() {
         var queue = AlarmQueue()
