@@ -72,8 +72,18 @@ import Testing
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
     }
 
-    /// What a folder of the core names of another one that is a policy's, without comments and texts.
-    private static func namesOfPolicies() throws -> Set<String> {
+    /// A file of the core that names a type of another folder.
+    private struct Mention: Hashable, CustomStringConvertible {
+        let room: String
+        let file: String
+        let type: String
+        let owner: String
+
+        var description: String { "\(room)/\(file): \(type)" }
+    }
+
+    /// What the folders of the core name of each other, but in comments and texts.
+    private static func mentions() throws -> Set<Mention> {
         let files = try Self.files(in: "Sources/Resilience").map { file -> (room: String, name: String, code: String) in
             let path = file.path.components(separatedBy: "Sources/Resilience/").last ?? ""
             return (
@@ -81,35 +91,49 @@ import Testing
                 file.text.replacing(/\/\/.*/, with: "").replacing(/"[^"\n]*"/, with: "")
             )
         }
-        // A policy tells something.
-        let policies = Set(files.filter { ["\($0.room)Event", "\($0.room)Error"].contains($0.name) }.map(\.room))
-        #expect(policies.isSuperset(of: ["Retry", "CircuitBreaker", "Bulkhead", "Throttle", "Timeout", "Fallback"]))
         var owners: [Substring: String] = [:]
-        for file in files where policies.contains(file.room) {
+        for file in files {
             for type in file.code.matches(
-                of: /(?m)^(?:public |package |final |@frozen )*(?:class|struct|enum|protocol|typealias) (\w+)/)
-            {
+                of: /(?m)^(?:public |package |final |indirect |@\w+ )*(?:class|struct|enum|protocol|typealias) (\w+)/
+            ) {
                 owners[type.1] = file.room
             }
         }
-        var found: Set<String> = []
-        for file in files {
+        return files.reduce(into: []) { found, file in
             for word in Set(file.code.matches(of: /\b[A-Z]\w*/).map(\.output)) {
                 guard let owner = owners[word], owner != file.room else { continue }
-                found.insert("\(file.room)/\(file.name): \(word)")
+                found.insert(Mention(room: file.room, file: file.name, type: String(word), owner: owner))
             }
         }
-        return found
+    }
+
+    /// The folders of the core as Docs/Architecture.md draws them, the highest floor first.
+    private static func floors() throws -> [[Substring]] {
+        let text = try String(contentsOf: repository.appending(path: "Docs/Architecture.md"), encoding: .utf8)
+        let drawing = try #require(text.firstMatch(of: /floor by floor:\n\n```\n([\s\S]*?)```/))
+        return drawing.1.split(separator: "\n").map { $0.split(separator: " ") }
     }
 
     @Test("no policy names another one, and of the rest of the core only deadlines and registries name any")
     func rooms() throws {
-        let found = try Self.namesOfPolicies()
-        let expected = { (name: String) in
-            name.hasPrefix("Registry/") && name.contains(": Circuit")
-                || ["Pipeline/PipelineCore: TimeoutRace", "Pipeline/PipelineCore: TimedOut"].contains(name)
-        }
-        #expect(found.filter { !expected($0) } == [])
-        #expect(found.contains("Pipeline/PipelineCore: TimeoutRace"), "the search finds nothing")
+        let policies = try #require(try Self.floors().first { $0.contains("Retry") }).map(String.init)
+        let found = try Self.mentions().filter { policies.contains($0.owner) }
+        #expect(
+            found.filter { !($0.room == "Registry" && $0.type.hasPrefix("Circuit")) }.map(\.description).sorted() == [
+                "Pipeline/PipelineCore: TimedOut", "Pipeline/PipelineCore: TimeoutRace",
+            ])
+    }
+
+    @Test("the core is as Docs/Architecture.md draws it: a folder names only what is on its floor or below")
+    func drawn() throws {
+        let floors = try Self.floors()
+        let mentions = try Self.mentions()
+        #expect(Set(floors.joined().map(String.init)) == Set(mentions.flatMap { [$0.room, $0.owner] }))
+        func floor(_ room: String) -> Int { floors.firstIndex { $0.contains(Substring(room)) } ?? -1 }
+        let upward = Set(mentions.filter { floor($0.owner) < floor($0.room) }.map { "\($0.room) → \($0.owner)" })
+        #expect(
+            upward == [
+                "Pipeline → Timeout", "Bulkhead → Registry", "CircuitBreaker → Registry", "Throttle → Registry",
+            ])
     }
 }
