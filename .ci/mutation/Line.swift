@@ -92,6 +92,8 @@ extension Line {
     /// Whether two statements could do something else the other way round: calls, and assignments of which one uses what the
     /// other sets.
     static func orderMatters(_ first: String, _ second: String) -> Bool {
+        // What is written by name is read by name.
+        if [first, second].allSatisfy({ $0.hasPrefix("try container.encode") }) { return false }
         let assignment = #/^([\w.]+) (&?[-+*\/]|>>|<<)?= /#
         guard let set = first.prefixMatch(of: assignment), let then = second.prefixMatch(of: assignment) else {
             return true

@@ -97,6 +97,7 @@ import Testing
                 .linear(.seconds(1), cap: .seconds(3), jitter: .full)
             ),
             (#"{"kind": "exponential"}"#, .exponential()),
+            (#"{"kind": "exponential", "factor": 3}"#, .exponential(factor: 3)),
             (#"{"kind": "exponential", "jitter": "decorrelated"}"#, .exponential(jitter: .decorrelated)),
             (#"{"kind": "exponential", "jitter": "none"}"#, .exponential(jitter: .none)),
             (#"{"kind": "sequence", "sequenceSeconds": [3]}"#, .sequence([.seconds(3)])),
