@@ -63,7 +63,9 @@ func sites(in source: String, named path: String) -> [Site] {
             statements = line.statements { initializer == nil && !constants.contains($0) }
             found += statements
         }
-        if String(line.text).contains("\"\"\"") { isText.toggle() }
+        // A comment may show such a text.
+        let isComment = !isText && String(line.text).trimmingCharacters(in: .whitespaces).hasPrefix("//")
+        if !isComment, String(line.text).contains("\"\"\"") { isText.toggle() }
         let whole = statements.first { $0.range == line.filled }?.range
         if let whole, let last, last.line == index - 1, last.statement.lowerBound == whole.lowerBound,
             Line.orderMatters(lines[index - 1][last.statement], line[whole])
