@@ -131,6 +131,11 @@ import Testing
                 FailuresInWindow.failures(7, over: .time(.seconds(10), buckets: 5), failing: .transient)
             ),
             (
+                #"{"kind": "failureRatio", "ratio": 0.5, "failing": ["throttled"], "healthy": ["permanent"]}"#,
+                FailuresInWindow(
+                    .ratio(0.5), over: .calls(100), minimumCalls: 10, failing: .throttled, healthy: .permanent)
+            ),
+            (
                 #"{"kind": "slowCalls", "slownessSeconds": 2, "ratio": 0.5}"#,
                 SlowCalls.slowCalls(0.5, longerThan: .seconds(2))
             ),
@@ -416,6 +421,7 @@ import Testing
         arguments: [
             (#"{"maxRetries": "three"}"#, #"Retry: a.maxRetries is "three", and must be a whole number of 64 bits"#),
             (#"{"maxRetries": 1e20}"#, "Retry: a.maxRetries is 1e+20, and must be a whole number of 64 bits"),
+            (#"{"maxRetries": true}"#, "Retry: a.maxRetries is true, and must be a whole number of 64 bits"),
             (#"{"maxRetries": 1.5}"#, "Retry: a.maxRetries is 1.5, and must be a whole number of 64 bits"),
             (#"{"wrapsLastError": 1}"#, "Retry: a.wrapsLastError is 1, and must be true or false"),
             (
@@ -541,6 +547,14 @@ import Testing
                 #"{"tripping": {"kind": "consecutiveFailures", "failing": ["thrttled"], "healthy": ["transient"]}}"#,
                 ["tripping.failing"]
             ),
+            (
+                #"{"tripping": {"kind": "consecutiveFailures", "failing": ["success"], "healthy": ["wel"]}}"#,
+                ["tripping.healthy"]
+            ),
+            // The default of `minimumCalls` is more than the window holds.
+            (
+                #"{"tripping": {"kind": "failureRatio", "ratio": "x", "window": {"calls": 5}}}"#, ["tripping.ratio"]
+            ),
             (#"{"tripping": {"kind": "anyOf", "rules": {"kind": "consecutiveFailures"}}}"#, ["tripping.rules"]),
             (#"{"tripping": {"kind": "anyOf", "rules": [3, null]}}"#, ["tripping.rules.0", "tripping.rules.1"]),
             (
@@ -569,6 +583,28 @@ import Testing
         }
         #expect(problems { _ = try decoded(#"{"maxRetires": null}"#, as: RetryConfiguration.self) }.count == 1)
         #expect(problems { _ = try decoded("3", as: VerdictSet.self) }.count == 1)
+    }
+
+    @Test("rules that are missing are told apart from rules that are no list")
+    func noRules() {
+        func text(_ json: String) -> [String] {
+            problems { _ = try decoded(json, as: CircuitBreakerConfiguration.self) }
+        }
+        #expect(
+            text(#"{"tripping": {"kind": "anyOf"}}"#) == ["TripRule: tripping.rules is missing, and must be given"])
+        #expect(
+            text(#"{"tripping": {"kind": "anyOf", "rules": 7}}"#) == [
+                "TripRule: tripping.rules is 7, and must be a list"
+            ])
+    }
+
+    @Test("as many rules as can be read are read")
+    func asManyRules() throws {
+        let rules = Array(repeating: #"{"kind": "consecutiveFailures"}"#, count: 32).joined(separator: ", ")
+        let most = #"{"tripping": {"kind": "anyOf", "rules": [\#(rules)]}}"#
+        let configuration: CircuitBreakerConfiguration = try decoded(most)
+        let same = CombinedRule(.any, of: Array(repeating: ConsecutiveFailures.standard, count: 32))
+        #expect(try configuration == CircuitBreakerConfiguration(tripping: same))
     }
 
     @Test("more rules than can be read are rejected in source code, too")
