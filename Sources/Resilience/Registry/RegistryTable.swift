@@ -9,6 +9,8 @@
     @usableFromInline struct Entry: Sendable {
         @usableFromInline var value: Value
         @usableFromInline var use = Use.unused
+        /// How often the value has taken over settings.
+        fileprivate(set) var changes: UInt32 = 0
         /// The entry's identity: it stays as long as the key does, even if the value is replaced.
         let id: UInt64
         /// The number of the settings that the value was made with, or last took over.
@@ -204,21 +206,31 @@
         let id: UInt64
         let make: @Sendable () -> Value
         let settings: UInt64
+        fileprivate let changes: UInt32
     }
 
     mutating func outdated(_ key: Key) -> Outdated? {
         guard let entry = entries[key], entry.settings != settings(of: key) else { return nil }
         handouts += 1
-        return Outdated(value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key))
+        return Outdated(
+            value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key), changes: entry.changes)
     }
 
-    /// Notes that a value has taken over settings, whether or not they are still the present ones.
+    /// Notes that a value has taken over settings, whether or not they are still the present ones. If somebody else has
+    /// changed it meanwhile, nobody knows whose settings it has, and it counts as outdated whatever they are.
     /// - Returns: The value until now; nil if the entry has been evicted meanwhile.
     mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
         guard let index = entries.index(forKey: key), entries.values[index].id == outdated.id else { return nil }
         let old = entries.values[index].value
         entries.values[index].value = value
-        entries.values[index].settings = outdated.settings
+        if entries.values[index].changes == outdated.changes {
+            entries.values[index].settings = outdated.settings
+        } else {
+            // The number of no settings.
+            lastSettings += 1
+            entries.values[index].settings = lastSettings
+        }
+        entries.values[index].changes &+= 1
         return old
     }
 

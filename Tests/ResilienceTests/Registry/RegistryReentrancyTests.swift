@@ -200,4 +200,36 @@ import Testing
             world.registry.value = nil
         }
     }
+
+    /// Runs something once, in the middle of taking over settings. Nobody can go on with settings below zero.
+    private final class Interrupted: RegistryEntry {
+        let settings: Locked<Int>
+        let inTheMiddle = Locked<(@Sendable () -> Void)?>(nil)
+        init(_ settings: Int) { self.settings = Locked(settings) }
+        var isAtRest: Bool { false }
+        func reset() {}
+        func canBeReconfigured(like other: Interrupted) -> Bool { other.settings.withLock { $0 } >= 0 }
+        func reconfigured(like other: Interrupted) -> Self? {
+            guard canBeReconfigured(like: other) else { return nil }
+            let new = other.settings.withLock { $0 }
+            settings.withLock { $0 = new }
+            inTheMiddle.withLock { $0.take() }?()
+            return self
+        }
+    }
+
+    @Test("whose settings are changed while they are changed has the settings it should have, also after rejected ones")
+    func interrupted() {
+        let registry = PolicyRegistry<String, Interrupted> { _ in Interrupted(1) }
+        let value = registry["key"]
+        value.inTheMiddle.withLock {
+            $0 = {
+                registry.setOverride("key") { Interrupted(3) }
+                registry.setOverride("key") { Interrupted(-1) }
+            }
+        }
+        #expect(registry.reconfigure { _ in Interrupted(2) } == ["key"])
+        #expect(value.settings.withLock { $0 } == 3)
+        #expect(registry.setOverride("key", make: nil) && value.settings.withLock { $0 } == 2)
+    }
 }
