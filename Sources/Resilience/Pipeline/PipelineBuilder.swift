@@ -16,14 +16,6 @@ extension Pipeline {
             }
         }
 
-        /// The policy, if it is an object; nil for a struct.
-        var object: AnyObject? {
-            switch kind {
-            case .policy(let policy): type(of: policy) is AnyObject.Type ? policy as AnyObject : nil
-            case .around(let around): type(of: around) is AnyObject.Type ? around as AnyObject : nil
-            }
-        }
-
         /// The policy itself.
         var policy: Any {
             switch kind {
@@ -31,6 +23,9 @@ extension Pipeline {
             case .around(let around): around
             }
         }
+
+        /// The policy, if it is an object; nil for a struct.
+        var object: AnyObject? { type(of: policy) is AnyObject.Type ? policy as AnyObject : nil }
 
         /// What the policy does to calls.
         var traits: PolicyTraits {

@@ -77,9 +77,7 @@ extension Pipeline {
     /// The status of each policy of the pipeline that tells one, now, outermost first: of breakers, throttles,
     /// bulkheads, and policies of your own that are ``StatusReporting``.
     public var statuses: [PolicyStatus] {
-        policies.compactMap { policy in
-            (policy as? any StatusReporting).map { PolicyStatus(policy: $0.name, detail: $0.status) }
-        }
+        policies(of: (any StatusReporting).self).map { PolicyStatus(policy: $0.name, detail: $0.status) }
     }
 
     /// Whether a call of cost 1 would now get past all of the policies that tell their status, without a wait.

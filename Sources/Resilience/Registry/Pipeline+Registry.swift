@@ -58,7 +58,7 @@ extension Pipeline: RegistryEntry {
     /// The circuit breakers of the pipeline, outermost first, each once. A policy of your own that is a ``RegistryEntry``
     /// names its own.
     public var circuitBreakers: [CircuitBreaker] {
-        elements.flatMap { ($0.policy as? any RegistryEntry)?.circuitBreakers ?? [] }.reduce(into: []) { all, breaker in
+        policies(of: (any RegistryEntry).self).flatMap(\.circuitBreakers).reduce(into: []) { all, breaker in
             if !all.contains(where: { $0 === breaker }) { all.append(breaker) }
         }
     }

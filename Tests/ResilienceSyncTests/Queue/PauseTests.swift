@@ -2,6 +2,7 @@ import Foundation
 import Resilience
 import ResilienceSync
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct PauseTests {
@@ -268,23 +269,13 @@ import Testing
         #expect(other.pausedUntil == fixture.clock.now + .seconds(keeps ? 2 : 1))
     }
 
-    /// A policy of a user's own that has a breaker inside.
-    private struct Guarding: Policy, RegistryEntry {
-        let breaker: CircuitBreaker
-
-        static func isUniquelyHeld(_ entry: inout Guarding) -> Bool { false }
-        func canBeReconfigured(like other: Guarding) -> Bool { false }
-        func reconfigured(like other: Guarding) -> Guarding? { nil }
-        var circuitBreakers: [CircuitBreaker] { [breaker] }
-    }
-
     @Test("resuming closes every breaker of the pipeline, also one inside of a policy of one's own")
     func resumeClosesAll() async throws {
         let inner = CircuitBreaker("inner", timeBase: fixture.clock)
         for breaker in [fixture.breaker, inner] { breaker.trip() }
         let pipeline = Pipeline(timeBase: fixture.clock) {
             fixture.breaker
-            Guarding(breaker: inner)
+            Guarding(inner)
         }
         try await fixture.queue(MemoryStore(), pipeline).resume()
         #expect(fixture.breaker.state == .closed && inner.state == .closed)

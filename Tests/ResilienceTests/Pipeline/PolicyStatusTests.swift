@@ -1,5 +1,6 @@
 import Foundation
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -111,14 +112,6 @@ import Testing
         #expect(one != PolicyStatus(policy: "a", detail: Maintenance.Status(isAllowed: true)))
     }
 
-    private struct Guarding: Policy, RegistryEntry {
-        let breaker: CircuitBreaker
-        static func isUniquelyHeld(_ entry: inout Guarding) -> Bool { false }
-        func canBeReconfigured(like other: Guarding) -> Bool { false }
-        func reconfigured(like other: Guarding) -> Guarding? { nil }
-        var circuitBreakers: [CircuitBreaker] { [breaker] }
-    }
-
     private final class Around: AroundPolicy, RegistryEntry {
         let breaker: CircuitBreaker
         init(_ breaker: CircuitBreaker) { self.breaker = breaker }
@@ -144,12 +137,12 @@ import Testing
     func breakersOnce() {
         let (one, other) = (CircuitBreaker("one", timeBase: clock), CircuitBreaker("other", timeBase: clock))
         let pipeline = Pipeline(timeBase: clock) {
-            Guarding(breaker: one)
+            Guarding(one)
             other
             one
         }
         #expect(pipeline.circuitBreakers.map(\.name) == ["one", "other"])
-        let alone = Pipeline(timeBase: clock) { Guarding(breaker: one) }
+        let alone = Pipeline(timeBase: clock) { Guarding(one) }
         #expect(alone.circuitBreakers.map(\.name) == ["one"])
     }
 
