@@ -42,6 +42,42 @@ struct FieldCursor {
         return number
     }
 
+    /// The number that the digits from here on make, saturating; nil if there is none.
+    mutating func digits() -> Int64? {
+        guard var number = nextDigit() else { return nil }
+        while let digit = nextDigit() { number = number.saturatingMultiplied(by: 10).saturatingAdding(digit) }
+        return number
+    }
+
+    /// A number with or without a fraction, times `unit`, in nanoseconds: rounded up and saturating; nil if there is
+    /// none. The fraction has digits on both sides of its point.
+    mutating func nanoseconds(unit: Int64) -> Int64? {
+        guard let whole = digits() else { return nil }
+        var nanoseconds = whole.saturatingMultiplied(by: unit)
+        var next = self
+        guard next.skip("."), var digit = next.nextDigit() else { return nanoseconds }
+        var (scale, hasRest) = (unit, false)
+        while true {
+            // What is smaller than a nanosecond rounds up.
+            hasRest = hasRest || (scale > 0 ? digit * scale % 10 > 0 : digit > 0)
+            nanoseconds = nanoseconds.saturatingAdding(digit * scale / 10)
+            scale /= 10
+            guard let following = next.nextDigit() else { break }
+            digit = following
+        }
+        self = next
+        return hasRest ? nanoseconds.saturatingAdding(1) : nanoseconds
+    }
+
+    mutating func skipSpaces() {
+        while let byte = rest.first, byte.isOptionalWhitespace { rest.removeFirst() }
+    }
+
+    /// The byte that comes next, which is not stepped over.
+    var next: UInt8? { rest.first }
+
+    mutating func take() -> UInt8? { rest.isEmpty ? nil : rest.removeFirst() }
+
     /// The index of the name that comes next, which is stepped over.
     mutating func index(in names: [String]) -> Int? {
         for (index, name) in names.enumerated() where skip(name) { return index }

@@ -6,14 +6,14 @@ public import Resilience
 /// let verdict = Verdict(httpStatus: response.status, for: request) {
 ///     response.headers[$0]
 /// }
-/// guard verdict == .success else {
+/// guard verdict.kind == .success else {
 ///     throw HTTPStatusError(status: response.status, verdict: verdict)
 /// }
 /// ```
 public struct HTTPStatusError: Error, VerdictConvertible, Hashable, CustomStringConvertible {
     /// The status as the server sent it.
     public let status: Int
-    /// What the response means, as `Verdict.init(httpStatus:for:remark:now:header:)` says.
+    /// What the response means, as `Verdict.init(httpStatus:for:remark:dialect:now:header:)` says.
     public let verdict: Verdict
 
     /// Creates the error.
@@ -30,15 +30,7 @@ public struct HTTPStatusError: Error, VerdictConvertible, Hashable, CustomString
     public var description: String { "HTTP status \(status) (\(meaning))" }
 
     private var meaning: String {
-        switch verdict {
-        case .success: "success"
-        case .transient: "transient"
-        case .throttled(nil): "throttled"
-        case .throttled(let wait?): "throttled, retry after \(wait.wholeSecondsRoundedUp) s"
-        case .permanent: "permanent"
-        case .uncertain: "uncertain"
-        case .rejected: "rejected"
-        case .cancelled: "cancelled"
-        }
+        let wait = verdict.retryAfter.map { ", retry after \($0.wholeSecondsRoundedUp) s" } ?? ""
+        return "\(verdict.kind)\(wait)"
     }
 }

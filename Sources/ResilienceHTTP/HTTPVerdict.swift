@@ -12,10 +12,12 @@ extension Verdict {
     ///
     /// | status | verdict |
     /// |---|---|
+    /// | any with ``ServerRemark/means(_:)`` | what the remark says |
     /// | 1xx, 2xx, 3xx | success |
-    /// | 429 or 403 with ``ServerRemark/quotaExhausted`` | permanent |
+    /// | 4xx with ``ServerRemark/quotaExhausted`` | permanent |
+    /// | 4xx or 5xx with ``ServerRemark/rateLimited``, or an AWS error code that means it | throttled |
     /// | 429 | throttled |
-    /// | 403 with `Retry-After`, `x-ratelimit-remaining: 0` or ``ServerRemark/rateLimited`` | throttled |
+    /// | 403 with `Retry-After` or a limit of which nothing remains | throttled |
     /// | 503 with `Retry-After` | throttled |
     /// | 503 | transient |
     /// | 408, 425, 500, 502, 504 | transient if the request is repeatable, else uncertain |
@@ -23,58 +25,59 @@ extension Verdict {
     /// | other 4xx; 501, 505, 506, 507, 508, 510, 511 | permanent |
     /// | other 5xx; outside 100...599 | as 500 (RFC 9110 §15) |
     ///
-    /// A `Retry-After` that can't be read counts as missing. The server may already have acted on a request although it
-    /// answered with a failure. So a request that is not ``RequestSemantics/isRepeatable`` is transient or throttled
-    /// only where the server says that it did not act: by 429, 503, or a rate limit's 403.
+    /// The server may already have acted on a request although it answered with a failure. So a request that is not
+    /// ``RequestSemantics/isRepeatable`` is transient or throttled only where the server says that it did not act: by
+    /// 429, 503, or a rate limit.
     ///
-    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, override all this for any failure, of any method:
-    /// the server knows what it did with the request. `true` turns permanent into transient, or into throttled if there
-    /// is a `Retry-After` too; `false` turns everything into permanent.
+    /// The wait of any failure is the server's `Retry-After`, in the forms that the dialect has; else, if it is
+    /// throttled, the time until the limit of which nothing remains is reset. What can't be read counts as missing.
+    ///
+    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, and a gRPC pushback below zero make the verdict's
+    /// `shouldRetry`, for any failure of any method: the server knows what it did with the request. They leave the kind
+    /// as it is: a breaker still counts a 500 that is not to be repeated.
     ///
     /// - Parameters:
     ///   - status: Any integer.
     ///   - request: The request that was answered.
     ///   - remark: What the body says, if you read it; nil by default.
+    ///   - dialect: How the server writes down its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
     ///   - header: Returns the value of a response field, whatever the case of its name in the response; called with
-    ///     lower-case names.
+    ///     lower-case names, and not at all for a success.
     public init(
-        httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil,
-        header: (String) -> String?
+        httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil,
+        dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?
     ) {
-        if (100..<400).contains(status) {
+        var remark = remark
+        if remark?.kind.map({ $0 == .success }) ?? (100..<400).contains(status) {
             self = .success
             return
         }
-        let retryAfter = header("retry-after").flatMap { RetryAfter.wait($0, date: header("date"), now: now) }
-        let tabled = Self.tabled(status, request, remark, retryAfter, header)
-        self =
-            switch Self.serversWord(header) {
-            case .some(false): .permanent
-            case .some(true) where tabled != .permanent: tabled
-            case .some(true): retryAfter.map { .throttled(retryAfter: $0) } ?? .transient
-            // A 503 without `Retry-After` is transient for any request: the server did not act on it.
-            case .none where tabled == .transient && status != 503:
-                Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
-            case .none: tabled
-            }
+        let fields = RateLimitFields(dialect: dialect, now: now, header: header)
+        remark = remark ?? header("x-amzn-errortype").flatMap { ServerRemark(awsErrorCode: $0) }
+        let kind = remark?.kind ?? Self.kind(status, request, remark, fields)
+        // Waiting does not help where the quota is used up.
+        let asked = remark == .quotaExhausted ? nil : fields.retryAfter
+        let wait = asked ?? (kind == .throttled ? fields.quotaWait : nil)
+        self.init(kind, retryAfter: wait, shouldRetry: fields.shouldRetry)
     }
 
     /// The meaning of an HTTP response whose fields are in a dictionary, with keys of any case.
     ///
-    /// Otherwise as ``init(httpStatus:for:remark:now:header:)``.
+    /// Otherwise as ``init(httpStatus:for:remark:dialect:now:header:)``.
     ///
     /// - Parameters:
     ///   - status: Any integer.
     ///   - request: The request that was answered.
     ///   - remark: What the body says, if you read it; nil by default.
+    ///   - dialect: How the server writes down its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
     ///   - fields: The response's fields.
     public init(
-        httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil,
-        fields: [String: String]
+        httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil,
+        dialect: RateLimitDialect = .automatic, now: Int64? = nil, fields: [String: String]
     ) {
-        self.init(httpStatus: status, for: request, remark: remark, now: now) { name in
+        self.init(httpStatus: status, for: request, remark: remark, dialect: dialect, now: now) { name in
             fields[name] ?? fields.first { $0.key.lowercased() == name }?.value
         }
     }
@@ -91,19 +94,17 @@ extension Verdict {
         self = request.isRepeatable || !mayHaveBeenSent ? .transient : .uncertain
     }
 
-    /// The verdict by status alone. The server's `x-should-retry`, and whether the request is repeatable, are applied
-    /// later.
-    private static func tabled(
-        _ status: Int, _ request: RequestSemantics, _ remark: ServerRemark?, _ retryAfter: Duration?,
-        _ header: (String) -> String?
-    ) -> Verdict {
+    private static func kind(
+        _ status: Int, _ request: RequestSemantics, _ remark: ServerRemark?, _ fields: RateLimitFields
+    ) -> Kind {
         switch status {
-        case 429 where remark == .quotaExhausted, 403 where remark == .quotaExhausted: .permanent
-        case 429: .throttled(retryAfter: retryAfter)
-        case 403 where remark == .rateLimited || retryAfter != nil || isSpent(header("x-ratelimit-remaining")):
-            .throttled(retryAfter: retryAfter)
-        case 503 where retryAfter != nil: .throttled(retryAfter: retryAfter)
-        case 408, 425: .transient
+        case 400...499 where remark == .quotaExhausted: .permanent
+        case 400...599 where remark == .rateLimited: .throttled
+        case 429: .throttled
+        case 403 where fields.retryAfter != nil || fields.quotas.contains { $0.remaining == 0 }: .throttled
+        // A 503 without `Retry-After` is transient for any request: the server did not act on it.
+        case 503: fields.retryAfter == nil ? .transient : .throttled
+        case 408, 425: failed(request)
         case 409 where request.hasIdempotencyKey && remark == .inFlight: .transient
         case 400...499: .permanent
         // The request is not supported, and won't be: 501 and 505; 506 and 510 mean a wrongly configured server.
@@ -113,21 +114,10 @@ extension Verdict {
         case 507, 508, 511: .permanent
         // An unknown status means what the first of its class means, and one outside 100...599 is treated as 5xx (RFC
         // 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) are transient, as they should be.
-        default: .transient
+        default: failed(request)
         }
     }
 
-    private static func serversWord(_ header: (String) -> String?) -> Bool? {
-        for name in ["x-should-retry", "stripe-should-retry"] {
-            var cursor = FieldCursor(header(name) ?? "")
-            if cursor.skip("true"), cursor.isAtEnd { return true }
-            if cursor.skip("false"), cursor.isAtEnd { return false }
-        }
-        return nil
-    }
-
-    private static func isSpent(_ remaining: String?) -> Bool {
-        var cursor = FieldCursor(remaining ?? "")
-        return cursor.numberToEnd() == 0
-    }
+    /// The request failed, and may have been acted on.
+    private static func failed(_ request: RequestSemantics) -> Kind { request.isRepeatable ? .transient : .uncertain }
 }

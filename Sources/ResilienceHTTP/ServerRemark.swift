@@ -1,13 +1,42 @@
+public import Resilience
+
 /// What a response says in its body, where the status alone does not tell.
 ///
 /// Every service words it in its own way, so you read the body and pass the remark on.
 public enum ServerRemark: Sendable, Hashable {
-    /// A 403 that means a rate limit, like GitHub's "You have exceeded a secondary rate limit".
+    /// A failure that means a rate limit, like GitHub's 403 "You have exceeded a secondary rate limit".
     case rateLimited
-    /// A 429 or 403 where waiting does not help: the quota is used up or the bill is not paid, like OpenAI's
+    /// A 4xx where waiting does not help: the quota is used up or the bill is not paid, like OpenAI's
     /// `insufficient_quota`.
     case quotaExhausted
     /// A 409 that means that the first request with the same idempotency key is still being processed, like Stripe's
     /// `idempotency_key_in_use`.
     case inFlight
+    /// What the response means, whatever its status: a 200 with an error inside, or a 404 that is what you wanted.
+    case means(Verdict.Kind)
+
+    var kind: Verdict.Kind? { if case .means(let kind) = self { kind } else { nil } }
+
+    /// Creates the remark that an error code of AWS makes; nil for a code that says nothing beyond the status.
+    ///
+    /// The codes that mean a rate limit, and those of a time limit, are those of the AWS SDK for Python's standard
+    /// retry mode (botocore 1.43, `retries/standard.py`).
+    ///
+    /// - Parameter awsErrorCode: The `Code` of an XML body, the `__type` of a JSON body, or the field
+    ///   `x-amzn-errortype`, which the verdict reads by itself: with or without a namespace before a `#`, and what
+    ///   follows a `:`.
+    public init?(awsErrorCode: String) {
+        let code = (awsErrorCode.split(separator: "#").last ?? "").prefix { $0 != ":" }
+        switch code {
+        case "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException",
+            "TooManyRequestsException", "ProvisionedThroughputExceededException", "TransactionInProgressException",
+            "RequestLimitExceeded", "BandwidthLimitExceeded", "LimitExceededException", "RequestThrottled", "SlowDown",
+            "PriorRequestNotComplete", "EC2ThrottledException":
+            self = .rateLimited
+        case "RequestTimeout", "RequestTimeoutException":
+            self = .means(.transient)
+        default:
+            return nil
+        }
+    }
 }

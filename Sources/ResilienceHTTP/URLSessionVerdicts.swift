@@ -17,7 +17,7 @@
     }
 
     extension URLResponse {
-        /// What this response means: see `Verdict.init(httpStatus:for:remark:now:header:)`. One that is not of HTTP, such
+        /// What this response means: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`. One that is not of HTTP, such
         /// as a file's, is a success.
         ///
         /// ```swift
@@ -31,11 +31,15 @@
         /// - Parameters:
         ///   - request: The request that was answered.
         ///   - remark: What the body says, if you read it; nil by default.
+        ///   - dialect: How the server writes down its limits.
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         /// - Returns: The verdict.
-        public func verdict(for request: RequestSemantics, remark: ServerRemark? = nil, now: Int64? = nil) -> Verdict {
+        public func verdict(
+            for request: RequestSemantics, remark: ServerRemark? = nil, dialect: RateLimitDialect = .automatic,
+            now: Int64? = nil
+        ) -> Verdict {
             guard let response = self as? HTTPURLResponse else { return .success }
-            return Verdict(httpStatus: response.statusCode, for: request, remark: remark, now: now) {
+            return Verdict(httpStatus: response.statusCode, for: request, remark: remark, dialect: dialect, now: now) {
                 response.value(forHTTPHeaderField: $0)
             }
         }

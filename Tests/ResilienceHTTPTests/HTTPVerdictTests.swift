@@ -53,9 +53,17 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(403, ["Retry-After": value]) == .permanent)
     }
 
-    @Test("Retry-After changes no other status", arguments: [200, 301, 400, 404, 408, 425, 500, 501, 502, 504])
-    func retryAfterElsewhere(status: Int) {
-        #expect(verdict(status, ["Retry-After": "30"]) == verdict(status, [:]))
+    @Test("Retry-After is the wait of every failure, and changes no other status", arguments: 400...599)
+    func retryAfterOfFailures(status: Int) {
+        let without = verdict(status, [:])
+        let kind = [403, 503].contains(status) ? .throttled : without.kind
+        #expect(verdict(status, ["Retry-After": "30"]) == Verdict(kind, retryAfter: .seconds(30)))
+        #expect(without.retryAfter == nil)
+    }
+
+    @Test("Retry-After makes no failure of a success", arguments: [200, 202, 301])
+    func retryAfterOfSuccess(status: Int) {
+        #expect(verdict(status, ["Retry-After": "30"]) == .success)
     }
 
     // MARK: 403, 409, 429
@@ -74,10 +82,11 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     func secondaryLimit() {
         #expect(verdict(403, [:], remark: .rateLimited) == .throttled)
         #expect(verdict(403, ["Retry-After": "60"], remark: .rateLimited) == .throttled(retryAfter: .seconds(60)))
-        #expect(verdict(404, [:], remark: .rateLimited) == .permanent)
+        #expect(verdict(400, [:], remark: .rateLimited) == .throttled)
+        #expect(verdict(200, [:], remark: .rateLimited) == .success)
     }
 
-    @Test("an exhausted quota is permanent, whatever wait is named", arguments: [403, 429])
+    @Test("an exhausted quota is permanent, and no wait helps", arguments: [402, 403, 429])
     func quota(status: Int) {
         #expect(verdict(status, ["Retry-After": "30"], remark: .quotaExhausted) == .permanent)
     }
@@ -86,29 +95,27 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     func conflict() {
         #expect(verdict(409, [:], of: keyedPost, remark: .inFlight) == .transient)
         #expect(verdict(409, [:], of: keyedPost) == .permanent)
-        #expect(verdict(409, [:], of: keyedPost, remark: .rateLimited) == .permanent)
         #expect(verdict(409, [:], of: post, remark: .inFlight) == .permanent)
         #expect(verdict(409, [:], of: get, remark: .inFlight) == .permanent)
     }
 
     // MARK: The server's own word
 
-    @Test("the server's should-retry wins over the table", arguments: ["x-should-retry", "stripe-should-retry"])
+    @Test(
+        "the server's should-retry says what to do, and leaves what the status says of the server",
+        arguments: ["x-should-retry", "stripe-should-retry"])
     func shouldRetry(name: String) {
         for request in [get, post, keyedPost] {
-            for status in [400, 401, 404, 408, 409, 425, 500, 501, 503, 599, 0] {
-                #expect(verdict(status, [name: "true"], of: request) == .transient)
-                #expect(verdict(status, [name: "false"], of: request) == .permanent)
+            for status in [400, 401, 404, 408, 409, 425, 429, 500, 501, 503, 599, 0] {
+                let plain = verdict(status, [:], of: request)
+                #expect(plain.shouldRetry == nil)
+                for (word, wish) in [("true", true), ("false", false)] {
+                    #expect(verdict(status, [name: word], of: request) == Verdict(plain.kind, shouldRetry: wish))
+                    #expect(
+                        verdict(status, [name: word, "Retry-After": "9"], of: request).retryAfter == .seconds(9))
+                }
             }
-            #expect(
-                verdict(429, [name: "true", "Retry-After": "9"], of: request) == .throttled(retryAfter: .seconds(9)))
-            #expect(verdict(429, [name: "false", "Retry-After": "9"], of: request) == .permanent)
         }
-    }
-
-    @Test("a wait that comes with should-retry is not lost")
-    func shouldRetryAfter() {
-        #expect(verdict(409, ["x-should-retry": "true", "retry-after": "9"]) == .throttled(retryAfter: .seconds(9)))
     }
 
     @Test("should-retry does not turn a success into a failure", arguments: ["true", "false"])
@@ -120,6 +127,48 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     func unreadableShouldRetry(word: String) {
         #expect(verdict(500, ["x-should-retry": word]) == .transient)
         #expect(verdict(404, ["x-should-retry": word]) == .permanent)
+    }
+
+    @Test("gRPC's pushback is a wait; below zero or no number, it means not to retry")
+    func pushback() {
+        #expect(verdict(503, ["grpc-retry-pushback-ms": "250"]) == .throttled(retryAfter: .milliseconds(250)))
+        for value in ["-1", "soon", ""] {
+            #expect(verdict(500, ["grpc-retry-pushback-ms": value]) == Verdict(.transient, shouldRetry: false))
+        }
+        #expect(verdict(500, ["grpc-retry-pushback-ms": "-1"], dialect: .gitHub) == .transient)
+    }
+
+    // MARK: What the body says
+
+    @Test("a remark on what a response means counts more than its status, and its wait is kept")
+    func means() {
+        #expect(verdict(200, ["Retry-After": "5"], remark: .means(.transient)) == .transient(retryAfter: .seconds(5)))
+        #expect(verdict(301, ["Retry-After": "5"], remark: .means(.throttled)) == .throttled(retryAfter: .seconds(5)))
+        #expect(verdict(404, ["Retry-After": "5"], remark: .means(.success)) == .success)
+        #expect(verdict(500, ["x-should-retry": "false"], remark: .means(.permanent)).shouldRetry == false)
+    }
+
+    @Test(
+        "AWS's error code tells a rate limit from another 400, with or without what is around it",
+        arguments: [
+            "ThrottlingException", "com.amazonaws.dynamodb#ThrottlingException", "SlowDown:http://internal",
+            "aws#PriorRequestNotComplete:x:y",
+        ])
+    func aws(code: String) {
+        #expect(verdict(400, ["x-amzn-errortype": code]) == .throttled)
+        #expect(verdict(200, ["x-amzn-errortype": code]) == .success)
+        #expect(ServerRemark(awsErrorCode: code) == .rateLimited)
+    }
+
+    @Test("other codes of AWS leave a status as it is", arguments: ["", "#", ":", "ValidationException", "throttling"])
+    func awsOther(code: String) {
+        #expect(verdict(400, ["x-amzn-errortype": code]) == .permanent)
+        #expect(verdict(500, ["x-amzn-errortype": code]) == .transient)
+    }
+
+    @Test("AWS's time limit may pass, although it is a 400")
+    func awsTimeout() {
+        #expect(verdict(400, ["x-amzn-errortype": "RequestTimeout"], of: post) == .transient)
     }
 
     // MARK: Header names
@@ -148,8 +197,9 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     }
 
     private func verdict(
-        _ status: Int, _ fields: [String: String], of request: RequestSemantics = get, remark: ServerRemark? = nil
+        _ status: Int, _ fields: [String: String], of request: RequestSemantics = get, remark: ServerRemark? = nil,
+        dialect: RateLimitDialect = .automatic
     ) -> Verdict {
-        Verdict(httpStatus: status, for: request, remark: remark, now: 0, fields: fields)
+        Verdict(httpStatus: status, for: request, remark: remark, dialect: dialect, now: 0, fields: fields)
     }
 }

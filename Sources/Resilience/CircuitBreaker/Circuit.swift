@@ -125,9 +125,9 @@ struct Circuit: Sendable {
         // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket
         // or watches calls.
         if verdict.saysNothing, ticket == 0, !needs.contains(.calls) { return .recorded(nil) }
-        if verdict == .success, needs.isDisjoint(with: [.admissions, .successes]) { return .recorded(nil) }
+        if verdict.kind == .success, needs.isDisjoint(with: [.admissions, .successes]) { return .recorded(nil) }
         // A success that could have been counted without the lock. As there, it does not advance the time.
-        if verdict == .success, ticket == 0, mode == .automatic, needs == .successes, now < tallyEnds {
+        if verdict.kind == .success, ticket == 0, mode == .automatic, needs == .successes, now < tallyEnds {
             machine.succeeded(1, at: latest)
             return .recorded(nil)
         }

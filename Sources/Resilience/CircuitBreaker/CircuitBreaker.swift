@@ -259,7 +259,7 @@ public final class CircuitBreaker: StatusReporting {
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        if case .success = outcome.verdict, freePass.succeeded(CircuitBreakerSlot.generation(of: slot), &call) {
+        if outcome.verdict.kind == .success, freePass.succeeded(CircuitBreakerSlot.generation(of: slot), &call) {
             return .pass
         }
         record(outcome.verdict, &call, &slot)

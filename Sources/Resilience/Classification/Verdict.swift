@@ -11,52 +11,115 @@
 /// }
 /// ```
 ///
+/// A verdict says two things. Its ``kind-swift.property`` tells how the other side is, and ``shouldRetry`` whether the
+/// other side itself asks for the attempt to be repeated, or not to be.
+///
 /// An error of your own can name its verdict: conform it to ``VerdictConvertible``.
-public enum Verdict: Sendable, Hashable, CustomStringConvertible {
-    /// The attempt succeeded.
-    case success
-    /// The attempt failed in a way that may pass, such as a lost connection or status 503.
-    case transient
-    /// The other side asked for fewer calls. `retryAfter` is the wait that it named; nil if it named none.
-    case throttled(retryAfter: Duration?)
-    /// The attempt failed in a way that may pass, and may have had its effect all the same: doing it again could do it
-    /// twice.
-    ///
-    /// A breaker counts it as a failure, like ``transient``. A retry does not repeat it unless told to.
-    case uncertain
-    /// The attempt failed in a way that will not pass by itself: the other side answered, and the answer is no.
-    case permanent
-    /// A policy rejected the attempt, which never reached the other side.
-    case rejected
-    /// The caller no longer wants the result. Neither a success nor a failure.
-    case cancelled
+@frozen public struct Verdict: Sendable, Hashable, CustomStringConvertible {
+    /// The kinds of ends that an attempt can have.
+    @frozen public enum Kind: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
+        /// The attempt succeeded.
+        case success
+        /// The attempt failed in a way that may pass, such as a lost connection or status 503.
+        case transient
+        /// The other side asked for fewer calls.
+        case throttled
+        /// The attempt failed in a way that will not pass by itself: the other side answered, and the answer is no.
+        case permanent
+        /// A policy rejected the attempt, which never reached the other side.
+        case rejected
+        /// The caller no longer wants the result. Neither a success nor a failure.
+        case cancelled
+        /// The attempt failed in a way that may pass, and may have had its effect all the same: doing it again could do
+        /// it twice.
+        ///
+        /// A breaker counts it as a failure, like ``transient``. A retry does not repeat it unless told to.
+        case uncertain
 
-    /// The other side asked for fewer calls, and named no wait.
-    public static var throttled: Verdict { .throttled(retryAfter: nil) }
-
-    public var description: String {
-        switch self {
-        case .success: "success"
-        case .transient: "transient"
-        case .throttled(let wait?): "throttled (retry in \(wait.text))"
-        case .throttled(nil): "throttled"
-        case .uncertain: "uncertain"
-        case .permanent: "permanent"
-        case .rejected: "rejected"
-        case .cancelled: "cancelled"
+        public var description: String {
+            switch self {
+            case .success: "success"
+            case .transient: "transient"
+            case .throttled: "throttled"
+            case .permanent: "permanent"
+            case .rejected: "rejected"
+            case .cancelled: "cancelled"
+            case .uncertain: "uncertain"
+            }
         }
     }
 
-    /// The wait that the other side named; nil if it named none, or the verdict is not throttled.
-    public var retryAfter: Duration? {
-        if case .throttled(let retryAfter) = self { retryAfter } else { nil }
+    /// What happened: ask this, not `==`, since two verdicts of one kind differ if they name different waits.
+    public let kind: Kind
+    /// Whether the other side asks for the attempt to be repeated: a ``Retry`` obeys, whatever the kind, unless one of
+    /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise. nil, as usual, leaves it to the kind.
+    ///
+    /// It says nothing of the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
+    /// success, a rejection or a cancellation.
+    public let shouldRetry: Bool?
+    /// In nanoseconds. `.min`: none was named.
+    @usableFromInline let wait: Int64
+
+    /// Creates a verdict.
+    /// - Parameters:
+    ///   - kind: What happened.
+    ///   - retryAfter: The wait that the other side named; nil, the default, if it named none. It is kept in whole
+    ///     nanoseconds, rounded up, and at most 292 years.
+    ///   - shouldRetry: Whether the other side asks for the attempt to be repeated. nil, the default, if it does not say.
+    public init(_ kind: Kind, retryAfter: Duration? = nil, shouldRetry: Bool? = nil) {
+        self.kind = kind
+        self.shouldRetry = shouldRetry
+        wait = retryAfter.map { max($0.saturatedNanoseconds, .min + 1) } ?? .min
     }
 
+    @inlinable init(plain kind: Kind) {
+        self.kind = kind
+        shouldRetry = nil
+        wait = .min
+    }
+
+    /// The attempt succeeded.
+    @inlinable public static var success: Verdict { Verdict(plain: .success) }
+    /// The attempt failed in a way that may pass: ``Kind/transient``.
+    @inlinable public static var transient: Verdict { Verdict(plain: .transient) }
+    /// The other side asked for fewer calls, and named no wait.
+    @inlinable public static var throttled: Verdict { Verdict(plain: .throttled) }
+    /// The attempt failed, and may have had its effect all the same: ``Kind/uncertain``.
+    @inlinable public static var uncertain: Verdict { Verdict(plain: .uncertain) }
+    /// The attempt failed in a way that will not pass by itself: ``Kind/permanent``.
+    @inlinable public static var permanent: Verdict { Verdict(plain: .permanent) }
+    /// A policy rejected the attempt.
+    @inlinable public static var rejected: Verdict { Verdict(plain: .rejected) }
+    /// The caller no longer wants the result.
+    @inlinable public static var cancelled: Verdict { Verdict(plain: .cancelled) }
+
+    /// The attempt failed in a way that may pass, and the other side named a wait, as a 500 with `Retry-After` does.
+    /// - Parameter retryAfter: The wait; nil if it named none.
+    public static func transient(retryAfter: Duration?) -> Verdict { Verdict(.transient, retryAfter: retryAfter) }
+
+    /// The other side asked for fewer calls.
+    /// - Parameter retryAfter: The wait that it named; nil if it named none.
+    public static func throttled(retryAfter: Duration?) -> Verdict { Verdict(.throttled, retryAfter: retryAfter) }
+
+    /// The wait that the other side named; nil if it named none. A retry never begins an attempt before it is over.
+    public var retryAfter: Duration? { wait == .min ? nil : .nanoseconds(wait) }
+
     /// ``retryAfter`` if it is above zero; otherwise nil.
-    package var namedWait: Duration? { retryAfter.flatMap { $0 > .zero ? $0 : nil } }
+    package var namedWait: Duration? { wait > 0 ? .nanoseconds(wait) : nil }
 
     /// Whether the verdict says nothing about the other side's health: the call did not reach it, or was cancelled.
-    package var saysNothing: Bool { self == .cancelled || self == .rejected }
+    package var saysNothing: Bool { kind == .cancelled || kind == .rejected }
+
+    /// The kind, and in brackets the wait and the other side's wish, if there are any: `throttled (retry in 30 s)`.
+    public var description: String {
+        switch (retryAfter, shouldRetry) {
+        case (nil, nil): "\(kind)"
+        case (let wait?, nil), (let wait?, true): "\(kind) (retry in \(wait.text))"
+        case (nil, true): "\(kind) (retry)"
+        case (nil, false): "\(kind) (do not retry)"
+        case (let wait?, false): "\(kind) (wait \(wait.text), do not retry)"
+        }
+    }
 }
 
 /// A set of kinds of ``Verdict``, such as those that a policy acts on.
@@ -76,36 +139,24 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
     /// - Parameter rawValue: A bit for each kind.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The kind ``Verdict/success``.
+    /// The kind ``Verdict/Kind/success``.
     public static let success = VerdictSet(rawValue: 1 << 0)
-    /// The kind ``Verdict/transient``.
+    /// The kind ``Verdict/Kind/transient``.
     public static let transient = VerdictSet(rawValue: 1 << 1)
-    /// The kind ``Verdict/throttled(retryAfter:)``, whether or not a wait was named.
+    /// The kind ``Verdict/Kind/throttled``, whether or not a wait was named.
     public static let throttled = VerdictSet(rawValue: 1 << 2)
-    /// The kind ``Verdict/permanent``.
+    /// The kind ``Verdict/Kind/permanent``.
     public static let permanent = VerdictSet(rawValue: 1 << 3)
-    /// The kind ``Verdict/rejected``.
+    /// The kind ``Verdict/Kind/rejected``.
     public static let rejected = VerdictSet(rawValue: 1 << 4)
-    /// The kind ``Verdict/cancelled``.
+    /// The kind ``Verdict/Kind/cancelled``.
     public static let cancelled = VerdictSet(rawValue: 1 << 5)
-    /// The kind ``Verdict/uncertain``.
+    /// The kind ``Verdict/Kind/uncertain``.
     public static let uncertain = VerdictSet(rawValue: 1 << 6)
 
     /// Returns whether the set contains the kind of a verdict.
     /// - Parameter verdict: The verdict.
-    public func contains(_ verdict: Verdict) -> Bool {
-        let kind: VerdictSet =
-            switch verdict {
-            case .success: .success
-            case .transient: .transient
-            case .throttled: .throttled
-            case .permanent: .permanent
-            case .rejected: .rejected
-            case .cancelled: .cancelled
-            case .uncertain: .uncertain
-            }
-        return isSuperset(of: kind)
-    }
+    public func contains(_ verdict: Verdict) -> Bool { rawValue & 1 << verdict.kind.rawValue != 0 }
 
     private static let names: [(set: VerdictSet, name: String)] = [
         (.success, "success"), (.transient, "transient"), (.uncertain, "uncertain"), (.throttled, "throttled"),

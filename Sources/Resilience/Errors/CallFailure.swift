@@ -59,7 +59,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         case .ended(let error): error.reachedService
         case .cancelled(let error): (error as? CancelledWhileWaiting)?.reachedService
         case .operation(let error):
-            switch (error as? any VerdictConvertible)?.verdict {
+            switch (error as? any VerdictConvertible)?.verdict.kind {
             case .permanent, .throttled, .success: true
             case .rejected: false
             case .transient, .uncertain, .cancelled, nil: nil

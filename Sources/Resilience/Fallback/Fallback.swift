@@ -129,7 +129,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
                     verdict = judge(result)
                     return verdict
                 }, body)
-            if case .success = verdict {
+            if verdict.kind == .success {
                 keep?(result)
                 return result
             }

@@ -16,7 +16,7 @@
     @usableFromInline func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
         let number = call.attempt
         tell(&call, since: began) { length in
-            verdict == .success
+            verdict.kind == .success
                 ? .attemptSucceeded(number, took: length)
                 : .attemptFailed(number, Task.isCancelled ? .cancelled : verdict, took: length)
         }
@@ -28,7 +28,7 @@
 
     @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {
         tell(&call, since: began) { length in
-            switch verdict {
+            switch verdict.kind {
             case .success: .succeeded(took: length, attempts: attempts)
             case _ where Task.isCancelled, .cancelled: .cancelled(took: length, attempts: attempts)
             case .rejected: .rejected(took: length, attempts: attempts)

@@ -48,7 +48,7 @@ extension Segment {
 
     @inlinable func returned(_ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         call.reading = nil
-        if case .success = verdict { return walkOut(&call, &frame, .success) }
+        if verdict.kind == .success { return walkOut(&call, &frame, .success) }
         // Cancelled, so that no policy asks for a better result: this one is returned as it is.
         return walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
     }

@@ -62,7 +62,8 @@
     @usableFromInline mutating func leave(_ index: Int, with outcome: PolicyOutcome) -> PolicyOutcome {
         let wentRound = rounds & 1 << UInt8(index) != 0
         rounds &= ~(1 << UInt8(index))
-        guard wentRound, outcome.verdict == .rejected, outcome.error != nil, let last, !last.verdict.saysNothing else {
+        guard wentRound, outcome.verdict.kind == .rejected, outcome.error != nil, let last, !last.verdict.saysNothing
+        else {
             return outcome
         }
         return last

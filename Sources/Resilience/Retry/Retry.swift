@@ -116,7 +116,7 @@ public struct Retry: Policy {
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        guard case .success = outcome.verdict else { return failed(&call, &slot, outcome) }
+        guard outcome.verdict.kind == .success else { return failed(&call, &slot, outcome) }
         if !RetrySlot.isFirstRound(slot) || settings.budget != nil { succeeded(&call, &slot) }
         slot = PolicySlot()
         return .pass
@@ -138,7 +138,7 @@ public struct Retry: Policy {
         let notes = settings.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
         if failure.isRejection { own.noteRejection() }
-        if outcome.verdict == .rejected, let budget = settings.budget {
+        if outcome.verdict.kind == .rejected, let budget = settings.budget {
             // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)
             own.withdrawal = .none
@@ -152,7 +152,7 @@ public struct Retry: Policy {
         }
         switch decision {
         case .retry(let instant):
-            let withdrawal: Withdrawal = if case .throttled = outcome.verdict { .throttled } else { .usual }
+            let withdrawal: Withdrawal = outcome.verdict.kind == .throttled ? .throttled : .usual
             guard budget?.withdraw(withdrawal, &call) ?? true else {
                 return giveUp(.budgetExhausted, &call, &own, failure, notes)
             }
@@ -172,7 +172,7 @@ public struct Retry: Policy {
         case .giveUp(let reason):
             return giveUp(reason, &call, &own, failure, notes)
         case .notMine:
-            if outcome.verdict == .rejected, own.rounds > 1 {
+            if outcome.verdict.kind == .rejected, own.rounds > 1 {
                 return giveUp(.rejected, &call, &own, failure, notes)
             }
             // A policy further out may begin another round, and this retry then starts anew.
@@ -184,8 +184,8 @@ public struct Retry: Policy {
     private func decide(
         _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout PolicyCall, _ own: RetrySlot
     ) -> RetryStateMachine.Decision {
-        let rule = failure.verdict == .cancelled ? nil : settings.rules?(failure)
-        let rejectedFor = failure.verdict == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
+        let rule = failure.verdict.kind == .cancelled ? nil : settings.rules?(failure)
+        let rejectedFor = failure.verdict.kind == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
         let start = settings.hasMaxElapsed ? own.began : .distantFuture
         var generator = settings.generator
         return machine.failed(

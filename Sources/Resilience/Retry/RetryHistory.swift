@@ -19,7 +19,7 @@ public struct RetryFailure: Sendable {
     }
 
     /// Whether a policy rejected the attempt: it did not run.
-    var isRejection: Bool { verdict == .rejected && error != nil }
+    var isRejection: Bool { verdict.kind == .rejected && error != nil }
 }
 
 /// The failed attempts of one call in order: the first eight, the last eight, and how many there were.

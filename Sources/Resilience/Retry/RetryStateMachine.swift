@@ -29,7 +29,9 @@ struct RetryStateMachine: Equatable {
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
         guard let backoff = backoff(after: verdict, rule, isIdempotent, settings) else { return .notMine }
-        if isIdempotent == false, verdict == .transient || verdict == .uncertain { return .giveUp(.notIdempotent) }
+        if isIdempotent == false, verdict.kind == .transient || verdict.kind == .uncertain {
+            return .giveUp(.notIdempotent)
+        }
         guard attempts <= settings.maxRetries, !backoff.hasEnded(beforeRetry: attempts - 1) else {
             return .giveUp(.attemptsExhausted)
         }
@@ -50,18 +52,24 @@ struct RetryStateMachine: Equatable {
     private func backoff(
         after verdict: Verdict, _ rule: Retry.Decision?, _ isIdempotent: Bool?, _ settings: RetrySettings
     ) -> Backoff? {
-        guard verdict != .success, verdict != .cancelled else { return nil }
-        let throttled = if case .throttled = verdict { true } else { false }
-        let usual = throttled ? settings.throttledBackoff : settings.backoff
+        guard verdict.kind != .success, verdict.kind != .cancelled else { return nil }
+        let usual = verdict.kind == .throttled ? settings.throttledBackoff : settings.backoff
         switch rule?.kind {
         case .retry(let own):
             return own ?? usual
         case .leave:
             return nil
         case nil:
-            // An idempotent call may be repeated even if the failed attempt had its effect.
-            let counts: Verdict = isIdempotent == true && verdict == .uncertain ? .transient : verdict
-            return settings.verdicts.contains(verdict) || settings.verdicts.contains(counts) ? usual : nil
+            return repeats(verdict, isIdempotent, settings) ? usual : nil
         }
+    }
+
+    /// Whether the failure is to be repeated if no rule says anything.
+    private func repeats(_ verdict: Verdict, _ isIdempotent: Bool?, _ settings: RetrySettings) -> Bool {
+        // The other side knows what it did with the attempt.
+        if let wish = verdict.shouldRetry, verdict.kind != .rejected { return wish }
+        // An idempotent call may be repeated even if the failed attempt had its effect.
+        let counts: Verdict = isIdempotent == true && verdict.kind == .uncertain ? .transient : verdict
+        return settings.verdicts.contains(verdict) || settings.verdicts.contains(counts)
     }
 }

@@ -149,7 +149,7 @@ public final class Throttle: StatusReporting {
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         if ThrottleSlot.isAdmitted(slot) {
-            switch outcome.verdict {
+            switch outcome.verdict.kind {
             case .rejected: break
             case .throttled where settings.holdBackoff != nil: break
             default:

@@ -65,7 +65,7 @@ extension ThrottleStateMachine {
             _ = leave(slot.ticket)
             return nil
         }
-        if case .throttled = verdict, let backoff = settings.holdBackoff {
+        if verdict.kind == .throttled, let backoff = settings.holdBackoff {
             guard minds(throttledInGeneration: slot.generation, wasProbe: slot.stage == .probe) else { return nil }
             var generator = generator
             let delay = verdict.namedWait ?? backoff.delay(beforeRetry: holdsBefore, using: &generator)
@@ -78,7 +78,7 @@ extension ThrottleStateMachine {
         case .pace: paceEnded(decided: !verdict.saysNothing, inGeneration: slot.generation)
         case .outside, .waiting, .admitted: break
         }
-        if verdict == .rejected, slot.stage != .probe, cost > 0 {
+        if verdict.kind == .rejected, slot.stage != .probe, cost > 0 {
             giveBack(cost, slot.receipt, inGeneration: slot.generation, at: now)
         }
         return nil

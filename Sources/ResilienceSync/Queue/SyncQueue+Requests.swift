@@ -86,8 +86,8 @@ extension SyncQueue {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
         }
-        for case .throttled(let wait) in verdicts { return .throttled(retryAfter: wait) }
-        let isLost = verdicts.allSatisfy { $0 == .transient || $0 == .uncertain }
+        if let throttled = verdicts.first(where: { $0.kind == .throttled }) { return throttled }
+        let isLost = verdicts.allSatisfy { $0.kind == .transient || $0.kind == .uncertain }
         return isLost ? verdicts.first ?? .success : .success
     }
 
@@ -110,7 +110,7 @@ extension SyncQueue {
     /// - Returns: The failure, and its error unless it is what a cancelled flight's requests end with.
     private func told(_ error: any Error) -> (SyncStateMachine.Failure, (any Error)?) {
         let failure = failure(error)
-        return (failure, Task.isCancelled && failure.verdict == .cancelled ? nil : error)
+        return (failure, Task.isCancelled && failure.verdict.kind == .cancelled ? nil : error)
     }
 
     private func failure(_ error: any Error) -> SyncStateMachine.Failure {

@@ -37,7 +37,8 @@ extension SyncStateMachine {
 
     /// What a delay is for.
     enum Draw: Sendable, Hashable {
-        case hold(LaneHead, failures: Int)
+        /// - Parameter atLeast: The wait that the other side named.
+        case hold(LaneHead, failures: Int, atLeast: Duration)
         /// Holds a lane for the delay after the end of the pause.
         case holdLonger(LaneHead, times: Int)
         /// - Parameter named: A wait that did not help before.
@@ -124,56 +125,60 @@ extension SyncStateMachine {
     private mutating func note(_ note: Note, at now: MonotonicInstant) {
         let failure = note.failure
         // A 429 counts even if the flight was cancelled.
-        if case .throttled(let named) = failure.verdict {
+        if failure.isThrottled {
             throttledWithout = note.mutations.isEmpty
             // A batch may be throttled because of any of its lanes.
             let lane = note.mutations.count == 1 ? note.mutations.first : nil
             let times = lane.flatMap { laneThrottles.throttled($0.entity) }
-            pause(for: named, sentAt: note.sentAt, isOurOwn: false, at: now)
-            if let lane, let times { draws.append(.holdLonger(lane, times: times)) }
+            pause(for: failure.verdict.retryAfter, sentAt: note.sentAt, isOurOwn: false, at: now)
+            if let lane, failure.isFinal {
+                park(lane, failure.error)
+            } else if let lane, let times {
+                draws.append(.holdLonger(lane, times: times))
+            }
             return
         }
         if !note.mutations.isEmpty { pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt) }
         if isCancelled { return }
         // A check that fails in any other way says that the other side can't be used.
-        if failure.isOffline || note.mutations.isEmpty && failure.verdict != .rejected {
+        if failure.isOffline || note.mutations.isEmpty && failure.verdict.kind != .rejected {
             events.append(.offline(error: failure.error))
             if halt == nil { draws.append(.outage) }
             return
         }
         // The other side could be reached.
-        if failure.verdict != .rejected, failure.verdict != .cancelled { outages = 0 }
-        switch failure.verdict {
+        if !failure.verdict.saysNothing { outages = 0 }
+        switch failure.verdict.kind {
         case .rejected:
             for mutation in note.mutations { lanes.rejected(mutation) }
             pause(for: failure.rejectedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
         case .cancelled:
             // Cancelled from elsewhere, which is not the mutation's fault.
             for mutation in note.mutations { hold(mutation) }
-        case .permanent where note.mutations.count == 1:
-            park(note.mutations[0], failure.error)
         case .permanent, .transient, .uncertain, .success, .throttled:
-            for mutation in note.mutations { failed(mutation, failure.error, note.witnesses) }
+            if note.mutations.count == 1, failure.isFinal { return park(note.mutations[0], failure.error) }
+            for mutation in note.mutations { failed(mutation, failure, note.witnesses) }
         }
     }
 
-    private mutating func failed(_ mutation: LaneHead, _ error: String, _ sent: FailureWitnesses.Tally) {
+    private mutating func failed(_ mutation: LaneHead, _ failure: Failure, _ sent: FailureWitnesses.Tally) {
+        let named = failure.verdict.retryAfter.map { min(late($0), settings.maxPause) }
         if settings.failureCounting == .always || witnesses.failed(mutation, sent: sent) {
-            return countFailure(of: mutation, error)
+            return countFailure(of: mutation, failure.error, holdingFor: named)
         }
         counts.failed += 1
-        events.append(.failed(id: mutation.id, failures: mutation.failures, error: error))
-        hold(mutation)
+        events.append(.failed(id: mutation.id, failures: mutation.failures, error: failure.error))
+        hold(mutation, atLeast: named)
     }
 
-    private mutating func countFailure(of mutation: LaneHead, _ error: String) {
+    private mutating func countFailure(of mutation: LaneHead, _ error: String, holdingFor named: Duration?) {
         let failed = MutationChange.failed(mutation.position, error: error)
         // A store may hold any number.
         let failures = mutation.failures.saturatingAdding(1)
         if failures >= settings.maxFailures { return park(mutation, error, after: [failed]) }
         unsettled.append(
             Settlement(changes: [failed], event: .failed(id: mutation.id, failures: failures, error: error)))
-        hold(mutation)
+        hold(mutation, atLeast: named)
     }
 
     mutating func park(_ mutation: LaneHead, _ error: String, after changes: [MutationChange] = []) {
@@ -182,9 +187,9 @@ extension SyncStateMachine {
         unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: error)))
     }
 
-    private mutating func hold(_ mutation: LaneHead) {
+    private mutating func hold(_ mutation: LaneHead, atLeast named: Duration? = nil) {
         let failures = max(mutation.failures, witnesses.failures(of: mutation.position) - 1)
-        draws.append(.hold(mutation, failures: failures))
+        draws.append(.hold(mutation, failures: failures, atLeast: named ?? .zero))
     }
 
     // MARK: Pauses
@@ -244,7 +249,7 @@ extension SyncStateMachine {
 
     private func ask(_ draw: Draw) -> Action {
         switch draw {
-        case .hold(_, let times), .holdLonger(_, let times): .draw(.failed, retry: times)
+        case .hold(_, let times, _), .holdLonger(_, let times): .draw(.failed, retry: times)
         case .pause: .draw(.throttled, retry: throttles)
         case .outage, .failure: .draw(.failed, retry: outages)
         }
@@ -255,8 +260,8 @@ extension SyncStateMachine {
         let wait = max(delay, Self.shortestWait)
         let until = now + wait
         switch draws.isEmpty ? nil : draws.removeFirst() {
-        case .hold(let head, _):
-            lanes.hold(head, until: until)
+        case .hold(let head, _, let named):
+            lanes.hold(head, until: max(until, now + named))
         case .holdLonger(let head, _):
             lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + wait)
         case .pause(let sentAt, let isOurOwn, let named):
@@ -276,7 +281,10 @@ extension SyncStateMachine {
 
 extension SyncStateMachine.Failure {
     /// Whether the other side throttled the request, or a policy of the pipeline rejected it.
-    var isRefusal: Bool { isThrottled || verdict == .rejected }
+    var isRefusal: Bool { isThrottled || verdict.kind == .rejected }
 
-    fileprivate var isThrottled: Bool { if case .throttled = verdict { true } else { false } }
+    fileprivate var isThrottled: Bool { verdict.kind == .throttled }
+
+    /// Whether the mutation would fail again: the other side's own word wins.
+    fileprivate var isFinal: Bool { verdict.shouldRetry.map { !$0 } ?? (verdict.kind == .permanent) }
 }

@@ -214,6 +214,8 @@ struct SyncStateMachine: Sendable, Equatable {
     /// Ends the pause, and the waits of what failed, by hand. The store holds no pause any more.
     mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
         pace.resumed(keepingRate: keepingGrowth, at: now)
+        // It would be stored now, and taken for the pause of another queue that is stored meanwhile.
+        pauseToTell = nil
         lanes.releaseAll()
         laneThrottles = LaneThrottles()
         if !keepingGrowth { (throttles, outages) = (0, 0) }

@@ -155,7 +155,7 @@ struct Rounds: Policy {
     init(_ limit: UInt64) { self.limit = limit }
 
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        guard outcome.error != nil, outcome.verdict != .cancelled, slot.first < limit else { return .pass }
+        guard outcome.error != nil, outcome.verdict.kind != .cancelled, slot.first < limit else { return .pass }
         slot.first += 1
         return .again(at: call.now + .seconds(1))
     }

@@ -66,7 +66,7 @@
                 throw trouble
             }
             // A success that acknowledges nothing: 1xx.
-            throw HTTPStatusError(status: response.statusCode, verdict: verdict == .success ? .transient : verdict)
+            throw HTTPStatusError(status: response.statusCode, verdict: verdict.kind == .success ? .transient : verdict)
         }
 
         /// Closes the connections, when the requests in flight have ended.

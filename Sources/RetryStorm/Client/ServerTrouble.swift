@@ -42,7 +42,7 @@
                         + "give the address where mutations are to be posted")
             case 401, 402, 403, 404, 405, 406, 407, 410, 421, 426, 501, 505,
                 511:
-                guard verdict == .permanent else { return nil }
+                guard verdict.kind == .permanent, verdict.shouldRetry != true else { return nil }
                 self.init("\(url.absoluteString) takes no mutations: HTTP status \(status)")
             default:
                 return nil

@@ -27,7 +27,8 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     enum Answer: Hashable, CaseIterable {
-        case delivered, failed, gone, abandoned, throttled, throttledFor, refused, rejectedFor, offline
+        case delivered, failed, failedFor, unwanted, gone, abandoned, throttled, throttledFor, refused, rejectedFor,
+            offline
         /// Of a batch, all but the first: failed or throttled.
         case firstOnly, firstOnlyThrottled
 
@@ -35,6 +36,8 @@ private struct QueueInAWorld: ExplorableMachine {
             switch self {
             case .delivered: nil
             case .failed, .firstOnly: Machine.Failure(verdict: .transient, error: "503")
+            case .failedFor: Machine.Failure(verdict: .transient(retryAfter: .seconds(3)), error: "503")
+            case .unwanted: Machine.Failure(verdict: Verdict(.transient, shouldRetry: false), error: "500")
             case .gone: Machine.Failure(verdict: .permanent, error: "410")
             case .abandoned: Machine.Failure(verdict: .cancelled, error: "abandoned")
             case .throttled: Machine.Failure(verdict: .throttled, error: "429")
@@ -404,11 +407,14 @@ private struct QueueInAWorld: ExplorableMachine {
         for index in world.items.indices where refused.contains(world.items[index].position) {
             world.items[index].refusals += 1
         }
-        if [.failed, .gone, .firstOnly].contains(answer) {
+        if [.failed, .failedFor, .unwanted, .gone, .firstOnly].contains(answer) {
             if world.isCancelled { world.maybeFailed.formUnion(refused) } else { world.failed.formUnion(refused) }
         }
         if [.failed, .abandoned, .firstOnly].contains(answer), !world.isCancelled {
             for position in refused { world.holds[position] = world.now + 2_000_000_000 }
+        }
+        if answer == .failedFor, !world.isCancelled {
+            for position in refused { world.holds[position] = world.now + 3_000_000_000 }
         }
         expectSilence(after: answer)
         let outcome: Machine.Outcome =
@@ -671,7 +677,7 @@ private struct QueueInAWorld: ExplorableMachine {
     // MARK: The end
 
     /// If all is well from now on, and nobody triggers, it comes to rest, and what was announced is sent.
-    private mutating func comeToAnEnd() throws {
+    mutating func comeToAnEnd() throws {
         if world.lock == .another { world.lock = .free }
         for _ in 0..<2_000 {
             if world.isFlying {
@@ -709,6 +715,18 @@ private struct QueueInAWorld: ExplorableMachine {
             try QueueInAWorld.underWay(laneRule: .skip, troubles: [trouble]),
             code: "try QueueInAWorld.underWay(laneRule: .skip, troubles: [.\(trouble)])")
         #expect(try explorer.explore(transitionsPerEffort: 1_500).transitions >= 1_500)
+    }
+
+    @Test("a pause that is ended by hand before it is stored is not stored, and takes no other queue's with it")
+    func resumedBeforeStored() throws {
+        var world = QueueInAWorld(
+            laneRule: .skip, troubles: [.resumed, .refusedElsewhere, .anotherQueue], count: 40, weight: 3)
+        for input: QueueInAWorld.Input in [
+            .append(lane: 1), .elsewhere(.throttled), .ask, .act, .resume, .otherPauses,
+        ] {
+            try world.apply(input)
+        }
+        try world.comeToAnEnd()
     }
 
     @Test(

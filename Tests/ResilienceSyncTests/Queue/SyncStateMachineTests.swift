@@ -68,6 +68,27 @@ import Testing
             died("the fifth failure is the last", .transient, failures: 4, counts: true),
             died("however many the store says there were", .transient, failures: .max, counts: true),
             died("a permanent failure parks, uncounted", .permanent, failures: 2, counts: false),
+            died(
+                "one that the other side does not want again parks, too", Verdict(.transient, shouldRetry: false),
+                failures: 2, counts: false),
+            counted("one for good that it wants again counts", Verdict(.permanent, shouldRetry: true)),
+            Row(
+                testDescription: "a failure's own wait is the least, prolonged as the pauses are",
+                failure: Failure(verdict: .transient(retryAfter: .seconds(7)), error: "no"),
+                asked: [.draw(.failed, retry: 0)], changes: [.failed(1, error: "no")],
+                events: [.failed(id: "m1", failures: 1, error: "no")], end: { .stalled(retryAt: $0 + .seconds(7)) }),
+            Row(
+                testDescription: "but not more than the longest pause",
+                failure: Failure(verdict: .transient(retryAfter: .seconds(601)), error: "no"),
+                asked: [.draw(.failed, retry: 0)], changes: [.failed(1, error: "no")],
+                events: [.failed(id: "m1", failures: 1, error: "no")], end: { .stalled(retryAt: $0 + .seconds(600)) }),
+            Row(
+                testDescription: "a 429 of what the other side does not want again pauses, and parks",
+                failure: Failure(
+                    verdict: Verdict(.throttled, retryAfter: .seconds(7), shouldRetry: false), error: "no"),
+                asked: [.keepPause(.seconds(7))], changes: [.died(1, error: "no", rest: .skip)],
+                events: [.paused(for: .seconds(7)), .died(id: "m1", error: "no")],
+                end: { .paused(until: $0 + .seconds(7)) }),
             Row(
                 testDescription: "cancelled by somebody else: not its fault, and its lane waits",
                 failure: Failure(verdict: .cancelled, error: "no"), failures: 2, asked: [.draw(.failed, retry: 2)],

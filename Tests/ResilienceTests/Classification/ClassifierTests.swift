@@ -49,11 +49,35 @@ import Testing
         #expect(!VerdictSet([]).contains(verdict))
     }
 
-    @Test("only a throttled verdict carries the other side's wait")
-    func retryAfter() {
-        #expect(Verdict.throttled(retryAfter: .seconds(9)).retryAfter == .seconds(9))
-        #expect(Verdict.throttled.retryAfter == nil)
-        #expect(Verdict.transient.retryAfter == nil)
+    @Test("any kind of verdict carries the other side's wait, to the nanosecond, rounded up", arguments: verdicts)
+    func retryAfter(verdict: Verdict, set: VerdictSet) {
+        for (named, kept) in [
+            (.seconds(9), .seconds(9)), (.zero, .zero), (.seconds(-1), .seconds(-1)),
+            (Duration(attoseconds: 1), .nanoseconds(1)), (.seconds(Int64.max), .nanoseconds(Int64.max)),
+            (.seconds(Int64.min), .nanoseconds(Int64.min + 1)),
+        ] as [(Duration, Duration)] {
+            let waiting = Verdict(verdict.kind, retryAfter: named)
+            #expect(waiting.retryAfter == kept && waiting.namedWait == (kept > .zero ? kept : nil))
+            #expect(set.contains(waiting))
+        }
+        #expect(Verdict(verdict.kind).retryAfter == nil && Verdict(verdict.kind).namedWait == nil)
+        #expect(Verdict.transient(retryAfter: nil) == .transient && Verdict.throttled(retryAfter: nil) == .throttled)
+    }
+
+    @Test("a verdict's text names its wait and the other side's wish")
+    func texts() {
+        #expect("\(Verdict.uncertain)" == "uncertain")
+        #expect("\(Verdict.transient(retryAfter: .seconds(2)))" == "transient (retry in 2 s)")
+        #expect("\(Verdict(.permanent, shouldRetry: true))" == "permanent (retry)")
+        #expect("\(Verdict(.throttled, retryAfter: .seconds(2), shouldRetry: true))" == "throttled (retry in 2 s)")
+        #expect("\(Verdict(.transient, shouldRetry: false))" == "transient (do not retry)")
+        let both = Verdict(.throttled, retryAfter: .seconds(2), shouldRetry: false)
+        #expect("\(both)" == "throttled (wait 2 s, do not retry)")
+    }
+
+    @Test("a verdict is four words at most, which are passed in registers")
+    func size() {
+        #expect(MemoryLayout<Verdict>.size <= 16)
     }
 
     @Test("only cancellations and our own rejections say nothing of the endpoint", arguments: verdicts)

@@ -69,7 +69,7 @@ private struct RetriedCall: ExplorableMachine {
             deadline: deadline, settings, using: &generator)
 
         guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
-        guard isIdempotent != false || ![.transient, .uncertain].contains(verdict) else {
+        guard isIdempotent != false || ![.transient, .uncertain].contains(verdict.kind) else {
             return try end(decision, is: .giveUp(.notIdempotent))
         }
         var limit = Int128(settings.maxRetries)
@@ -121,9 +121,10 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     private func backoff(after verdict: Verdict, _ rule: Retry.Decision?) -> Backoff? {
-        let usual = if case .throttled = verdict { settings.throttledBackoff } else { settings.backoff }
-        if [.success, .cancelled].contains(verdict) || rule == .leave { return nil }
+        let usual = verdict.kind == .throttled ? settings.throttledBackoff : settings.backoff
+        if [.success, .cancelled].contains(verdict.kind) || rule == .leave { return nil }
         if case .retry(let own) = rule?.kind { return own ?? usual }
+        if verdict.kind != .rejected, let shouldRetry = verdict.shouldRetry { return shouldRetry ? usual : nil }
         var retried = settings.verdicts
         if isIdempotent == true, retried.contains(.transient) { retried.insert(VerdictSet.uncertain) }
         return retried.contains(verdict) ? usual : nil
@@ -174,7 +175,8 @@ private struct RetriedCall: ExplorableMachine {
         .success, .transient, .throttled, .throttled(retryAfter: .nanoseconds(7)),
         .throttled(retryAfter: .nanoseconds(-1)),
         .throttled(retryAfter: .nanoseconds(9) + Duration(attoseconds: 1)), .uncertain, .permanent, .rejected,
-        .cancelled,
+        .cancelled, .transient(retryAfter: .nanoseconds(7)), Verdict(.transient, shouldRetry: false),
+        Verdict(.permanent, shouldRetry: true), Verdict(.rejected, shouldRetry: true),
     ]
 
     @Test(

@@ -39,6 +39,39 @@ private func configured(
         #expect(decide(verdict) == decision)
     }
 
+    @Test("the other side's word on whether to retry wins over the kind of failure, and over what is configured")
+    func shouldRetry() {
+        for kind in [.transient, .throttled, .uncertain, .permanent] as [Verdict.Kind] {
+            for settings in [configured(), configured(on: [.uncertain])] {
+                #expect(decide(Verdict(kind, shouldRetry: false), settings) == .notMine)
+                #expect(
+                    decide(Verdict(kind, shouldRetry: true), settings)
+                        == .retry(at: .second(kind == .throttled ? 105 : 101)))
+            }
+        }
+        #expect(
+            decide(Verdict(.permanent, retryAfter: .seconds(7), shouldRetry: true)) == .retry(at: .second(107)))
+    }
+
+    @Test("the other side's word does not repeat what never reached it, nor what the caller or a rule forbids")
+    func shouldRetryInVain() {
+        for kind in [.success, .rejected, .cancelled] as [Verdict.Kind] {
+            #expect(decide(Verdict(kind, shouldRetry: true)) == .notMine)
+        }
+        let wanted = Verdict(.transient, shouldRetry: true)
+        #expect(decide(wanted, isIdempotent: false) == .giveUp(.notIdempotent))
+        #expect(decide(wanted, attempt: 3) == .giveUp(.attemptsExhausted))
+        #expect(decide(wanted, rule: .leave) == .notMine)
+        #expect(decide(Verdict(.transient, shouldRetry: false), rule: .retry) == .retry(at: .second(101)))
+    }
+
+    @Test("the wait that a failure names is a floor, whatever its kind")
+    func floor() {
+        #expect(decide(.transient(retryAfter: .seconds(9))) == .retry(at: .second(109)))
+        #expect(decide(.transient(retryAfter: .zero)) == .retry(at: .second(101)))
+        #expect(decide(.transient(retryAfter: .seconds(61))) == .giveUp(.retryAfterTooLong))
+    }
+
     @Test(
         "the last attempt's failure ends it",
         arguments: [

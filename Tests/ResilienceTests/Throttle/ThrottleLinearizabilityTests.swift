@@ -119,9 +119,9 @@ extension Linearizability {
             private mutating func ended(
                 _ verdict: Verdict, _ generation: UInt64, wasProbe: Bool, at now: MonotonicInstant
             ) {
-                if case .throttled(let named) = verdict, let hold {
+                if verdict.kind == .throttled, let hold {
                     if machine.value.minds(throttledInGeneration: generation, wasProbe: wasProbe) {
-                        machine.value.hold(until: now + (named ?? hold))
+                        machine.value.hold(until: now + (verdict.retryAfter ?? hold))
                     }
                 } else if wasProbe {
                     machine.value.probeEnded(decided: !verdict.saysNothing, inGeneration: generation, at: now)

@@ -41,7 +41,8 @@ public struct SlowCalls: TripRule, Hashable {
     /// - Parameter end: How the call ended, and when.
     /// - Returns: What the end says about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
-        isSlow(end) ? .failing : end.verdict == .success || end.verdict == .permanent ? .healthy : .inconclusive
+        isSlow(end)
+            ? .failing : end.verdict.kind == .success || end.verdict.kind == .permanent ? .healthy : .inconclusive
     }
 
     private func isSlow(_ end: CallEnd) -> Bool { end.began.map { $0.duration(to: end.time) > slowness } ?? false }

@@ -1,0 +1,58 @@
+/// What a server says that its client has left of a limit, such as `RateLimit: "default";r=0;t=30`.
+///
+/// `RateLimitFields` of ResilienceHTTP reads it from the fields of a response. Pass it to
+/// ``Pipeline/note(_:)``, so that the pipeline's throttles hold all calls ahead of the first 429.
+public struct ServerQuota: Sendable, Hashable {
+    /// The limit's name, such as "default" or "tokens"; nil if it has none.
+    public let name: String?
+    /// The units that a client may use in one window; nil if the server does not say.
+    public let limit: Int?
+    /// The units that are left, 0 or more; nil if the server does not say.
+    public let remaining: Int?
+    /// How long until the server gives new units, 0 or more; nil if it does not say.
+    public let resetsAfter: Duration?
+    /// The length of a window; nil if the server does not say.
+    public let window: Duration?
+
+    /// Creates a quota. Values below 0 count as 0.
+    /// - Parameters:
+    ///   - name: The limit's name.
+    ///   - limit: The units that a client may use in one window.
+    ///   - remaining: The units that are left.
+    ///   - resetsAfter: How long until the server gives new units.
+    ///   - window: The length of a window.
+    public init(
+        name: String? = nil, limit: Int? = nil, remaining: Int? = nil, resetsAfter: Duration? = nil,
+        window: Duration? = nil
+    ) {
+        self.name = name
+        self.limit = limit.map { max(0, $0) }
+        self.remaining = remaining.map { max(0, $0) }
+        self.resetsAfter = resetsAfter.map { min(max(.zero, $0), .infinite) }
+        self.window = window.map { min(max(.zero, $0), .infinite) }
+    }
+
+    /// How long no call can succeed: until the reset, if nothing is left; otherwise nil. It is nil too if the server
+    /// does not say when it resets.
+    public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
+}
+
+extension Throttle {
+    /// Takes note of what a server says that its client has left: if nothing, the throttle holds all calls until the
+    /// reset, and then lets one call probe, as after a 429. It holds for no longer than its `maxHold`.
+    /// - Parameter quota: What the server said.
+    public func note(_ quota: ServerQuota) {
+        guard let wait = quota.wait else { return }
+        hold(for: min(wait, settings.maxHold))
+    }
+}
+
+extension Pipeline {
+    /// Passes what a server says that its client has left to the throttles of this pipeline: see
+    /// ``Throttle/note(_:)``.
+    /// - Parameter quota: What the server said.
+    public func note(_ quota: ServerQuota) {
+        guard quota.wait != nil else { return }
+        for throttle in policies(of: Throttle.self) { throttle.note(quota) }
+    }
+}

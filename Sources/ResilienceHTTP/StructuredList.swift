@@ -1,0 +1,136 @@
+/// A list of strings or tokens with parameters, as a structured field has it (RFC 9651 §3.1): `"default";r=50;t=30`.
+///
+/// Only what the RateLimit fields need: an inner list or an item of another type makes the whole field unreadable, as
+/// does any mistake in its form (§4.2). Of the parameters, whole numbers are kept; all others are checked and dropped.
+struct StructuredList {
+    struct Item {
+        let name: String
+        /// The last value of each parameter that is a whole number.
+        var numbers: [String: Int64] = [:]
+        /// The keys of all parameters.
+        var keys: Set<String> = []
+
+        /// Whether the parameter is a number of 0 or more, or missing though it need not be there.
+        func isCount(_ key: String, isRequired: Bool = false) -> Bool {
+            keys.contains(key) ? numbers[key].map { $0 >= 0 } ?? false : !isRequired
+        }
+    }
+
+    private(set) var items: [Item] = []
+
+    init?(_ value: String) {
+        // Outer spaces are allowed, outer tabs are not (§4.2); fields never begin with either.
+        var cursor = FieldCursor(value)
+        while !cursor.isAtEnd {
+            guard let item = Self.item(&cursor) else { return nil }
+            items.append(item)
+            cursor.skipSpaces()
+            guard !cursor.isAtEnd else { break }
+            guard cursor.skip(",") else { return nil }
+            cursor.skipSpaces()
+            // A comma at the end.
+            if cursor.isAtEnd { return nil }
+        }
+    }
+
+    private static func item(_ cursor: inout FieldCursor) -> Item? {
+        guard let first = cursor.next else { return nil }
+        let name = first == UInt8(ascii: "\"") ? string(&cursor) : first.isTokenStart ? token(&cursor) : nil
+        guard var item = name.map({ Item(name: $0) }) else { return nil }
+        while cursor.skip(";") {
+            while cursor.next == UInt8(ascii: " ") { _ = cursor.take() }
+            guard let key = key(&cursor) else { return nil }
+            item.keys.insert(key)
+            item.numbers[key] = nil
+            if cursor.skip("=") {
+                guard let value = value(&cursor) else { return nil }
+                if case .wholeNumber(let number) = value { item.numbers[key] = number }
+            }
+        }
+        return item
+    }
+
+    private static func key(_ cursor: inout FieldCursor) -> String? {
+        guard let first = cursor.next, first.isLowerCase || first == UInt8(ascii: "*") else { return nil }
+        return text(&cursor) { $0.isLowerCase || $0.isDigit || "_-.*".utf8.contains($0) }
+    }
+
+    private static func token(_ cursor: inout FieldCursor) -> String {
+        text(&cursor) { $0.isLetter || $0.isDigit || "!#$%&'*+-.^_`|~:/".utf8.contains($0) }
+    }
+
+    private static func text(_ cursor: inout FieldCursor, while isPart: (UInt8) -> Bool) -> String {
+        var bytes: [UInt8] = []
+        while let byte = cursor.next, isPart(byte) {
+            bytes.append(byte)
+            _ = cursor.take()
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// In quotation marks, with `\"` and `\\`; ASCII without control characters.
+    private static func string(_ cursor: inout FieldCursor) -> String? {
+        var bytes: [UInt8] = []
+        guard cursor.skip("\"") else { return nil }
+        while let byte = cursor.take() {
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let escaped = cursor.take(), escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\") else {
+                    return nil
+                }
+                bytes.append(escaped)
+            case 0x20...0x7e: bytes.append(byte)
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    private enum Value {
+        case wholeNumber(Int64)
+        case other
+    }
+
+    /// The value of a parameter; nil if it is malformed.
+    private static func value(_ cursor: inout FieldCursor) -> Value? {
+        guard let first = cursor.next else { return nil }
+        switch first {
+        case UInt8(ascii: "\""): return string(&cursor).map { _ in .other }
+        case UInt8(ascii: ":"): return byteSequence(&cursor) ? .other : nil
+        case UInt8(ascii: "?"): return cursor.skip("?0") || cursor.skip("?1") ? .other : nil
+        case UInt8(ascii: "@"):
+            _ = cursor.take()
+            guard case .wholeNumber = number(&cursor) else { return nil }
+            return .other
+        case _ where first == UInt8(ascii: "-") || first.isDigit: return number(&cursor)
+        case _ where first.isTokenStart:
+            _ = token(&cursor)
+            return .other
+        default: return nil
+        }
+    }
+
+    /// An integer of up to 15 digits, or a decimal of up to 12 and 3.
+    private static func number(_ cursor: inout FieldCursor) -> Value? {
+        let isNegative = cursor.skip("-")
+        let whole = text(&cursor, while: \.isDigit)
+        guard whole.utf8.count <= 15, let number = Int64(whole) else { return nil }
+        guard cursor.skip(".") else { return .wholeNumber(isNegative ? -number : number) }
+        let fraction = text(&cursor, while: \.isDigit)
+        return whole.utf8.count <= 12 && (1...3).contains(fraction.utf8.count) ? .other : nil
+    }
+
+    private static func byteSequence(_ cursor: inout FieldCursor) -> Bool {
+        guard cursor.skip(":") else { return false }
+        _ = text(&cursor) { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }
+        return cursor.skip(":")
+    }
+}
+
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    fileprivate var isLowerCase: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+    fileprivate var isLetter: Bool { isLowerCase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
+    fileprivate var isTokenStart: Bool { isLetter || self == UInt8(ascii: "*") }
+}

@@ -1,0 +1,197 @@
+import Resilience
+import ResilienceHTTP
+import Testing
+
+/// Sunday, 2023-11-14 22:13:20 UTC is 1 700 000 000.
+private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
+
+@Suite struct RateLimitFieldsTests {
+    private func read(_ fields: [String: String], _ dialect: RateLimitDialect = .automatic) -> RateLimitFields {
+        RateLimitFields(dialect: dialect, now: 0) { fields[$0] }
+    }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let dialect: RateLimitDialect
+        let fields: [String: String]
+        let quotas: [ServerQuota]
+    }
+
+    private static let rows: [Row] = [
+        Row(
+            testDescription: "IETF, one limit", dialect: .ietf, fields: ["ratelimit": #""default";r=50;t=30"#],
+            quotas: [ServerQuota(name: "default", remaining: 50, resetsAfter: .seconds(30))]),
+        Row(
+            testDescription: "IETF, limits with their policies", dialect: .ietf,
+            fields: [
+                "ratelimit": #""burst";r=0;t=1, "daily";r=7"#,
+                "ratelimit-policy": #""daily";q=1000;w=86400, "burst";q=100;w=60;qu="requests""#,
+            ],
+            quotas: [
+                ServerQuota(
+                    name: "burst", limit: 100, remaining: 0, resetsAfter: .seconds(1), window: .seconds(60)),
+                ServerQuota(name: "daily", limit: 1000, remaining: 7, window: .seconds(86_400)),
+            ]),
+        Row(
+            testDescription: "drafts to 6", dialect: .ietfDraft6,
+            fields: ["ratelimit-limit": "10, 10;w=1, 50;w=60", "ratelimit-remaining": "0", "ratelimit-reset": "7"],
+            quotas: [ServerQuota(limit: 10, remaining: 0, resetsAfter: .seconds(7))]),
+        Row(
+            testDescription: "GitHub, an instant", dialect: .gitHub,
+            fields: [
+                "x-ratelimit-limit": "5000", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000030",
+                "date": date,
+            ],
+            quotas: [ServerQuota(limit: 5000, remaining: 0, resetsAfter: .seconds(30))]),
+        Row(
+            testDescription: "seconds from now, since the number is too small", dialect: .gitHub,
+            fields: ["x-ratelimit-remaining": "0", "x-ratelimit-reset": "999999999", "date": date],
+            quotas: [ServerQuota(remaining: 0, resetsAfter: .seconds(999_999_999))]),
+        Row(
+            testDescription: "milliseconds since 1970, since the number is too large", dialect: .gitHub,
+            fields: ["x-rate-limit-remaining": "3", "x-rate-limit-reset": "1700000000007", "date": date],
+            quotas: [ServerQuota(remaining: 3, resetsAfter: .milliseconds(7))]),
+        Row(
+            testDescription: "an instant with a fraction is never early", dialect: .gitHub,
+            fields: ["x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000000.25", "date": date],
+            quotas: [ServerQuota(remaining: 0, resetsAfter: .seconds(1))]),
+        Row(
+            testDescription: "an instant that has passed", dialect: .gitHub,
+            fields: ["x-ratelimit-remaining": "0", "x-ratelimit-reset": "1600000000", "date": date],
+            quotas: [ServerQuota(remaining: 0, resetsAfter: .zero)]),
+        Row(
+            testDescription: "OpenAI, requests and tokens", dialect: .openAI,
+            fields: [
+                "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "59",
+                "x-ratelimit-reset-requests": "1s", "x-ratelimit-limit-tokens": "150000",
+                "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s",
+            ],
+            quotas: [
+                ServerQuota(name: "requests", limit: 60, remaining: 59, resetsAfter: .seconds(1)),
+                ServerQuota(name: "tokens", limit: 150_000, remaining: 0, resetsAfter: .seconds(360)),
+            ]),
+        Row(
+            testDescription: "Shopify", dialect: .shopify, fields: ["x-shopify-shop-api-call-limit": "32/40"],
+            quotas: [ServerQuota(limit: 40, remaining: 8)]),
+        Row(
+            testDescription: "gRPC tells no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
+    ]
+
+    @Test("each dialect is read as it is written, and by itself", arguments: rows)
+    func dialects(row: Row) {
+        #expect(read(row.fields, row.dialect).quotas == row.quotas)
+        #expect(read(row.fields).quotas == row.quotas)
+        for other in RateLimitDialect.allCases where ![row.dialect, .automatic].contains(other) {
+            #expect(read(row.fields, other).quotas == [], "\(other)")
+        }
+    }
+
+    @Test(
+        "a structured field with a mistake is ignored as a whole",
+        arguments: [
+            "", "default", #""default""#, #""default";r"#, #""default";r=-1"#, #""default";r=1.5"#, #""default";r=a"#,
+            #""default;r=5"#, #""default";r=5,"#, #""default";r=5 "x";r=1"#, #""default";R=5"#, #""default";r=5;t=-1"#,
+            #""default";r=5;t=1.0"#, #"("default");r=5"#, "7;r=5", #""d\x";r=5"#, #""d";r=5;x=:a"#, #""d";r=5;x=?2"#,
+            #""d";r=5;x=@a"#, #""d";r=5;x=1."#, #""d";r=5;x=1.1234"#, #""d";r=1234567890123456"#, #""d";r =5"#,
+            "\"d\u{e9}\";r=5", #""d";r=5;"#, #""d";r=5;x="a"#, #""d";r=5,,"e";r=5"#, #""d";r=5;r="a""#,
+        ])
+    func malformed(value: String) {
+        #expect(read(["ratelimit": value]).quotas == [])
+    }
+
+    @Test(
+        "what a structured field has besides is checked and left out",
+        arguments: [
+            #""d";r=5;x;y="a\"\\b";z=:aGk=:;v=?0;u=@-1659578233;w=a*b/c;q=1.125"#, #"d;r=5"#, #"*d;r=1;r=5"#,
+            #" "d"; r=5 "#, #""d";x=-999999999999999;r=5"#, #""d";r=005"#,
+        ])
+    func besides(value: String) {
+        #expect(read(["ratelimit": value]).quotas.map(\.remaining) == [5])
+    }
+
+    @Test("limits of which a policy can't be read have no limit, and those of which there is none neither")
+    func policies() {
+        let limit = #""d";r=5"#
+        for policy in [#""d";q=-1"#, #""d""#, "", #""e";q=9"#, #""d";q=9;w=-1"#] {
+            #expect(read(["ratelimit": limit, "ratelimit-policy": policy]).quotas.map(\.limit) == [nil], "\(policy)")
+        }
+    }
+
+    @Test(
+        "a count that is none is ignored, and with it the limit",
+        arguments: ["", "-1", "+1", "1.0", "1e3", "0x1", " ", "1 2", "none"])
+    func counts(value: String) {
+        for name in ["x-ratelimit-remaining", "ratelimit-remaining", "x-ratelimit-remaining-tokens"] {
+            #expect(read([name: value]).quotas == [])
+        }
+    }
+
+    @Test("a reset that can't be read leaves the rest", arguments: ["", "-1", "1.", ".5", "soon", "1s", "1e9", "1 "])
+    func resets(value: String) {
+        let fields = ["ratelimit-remaining": "0", "ratelimit-reset": value]
+        let expected: Duration? = value == "1 " ? .seconds(1) : nil
+        #expect(read(fields).quotas == [ServerQuota(remaining: 0, resetsAfter: expected)])
+    }
+
+    @Test(
+        "a number too large for its type is the largest",
+        arguments: ["9223372036854775807", "9223372036854775808", "99999999999999999999999999999999"])
+    func huge(value: String) {
+        let quota = read(["ratelimit-remaining": value, "ratelimit-reset": value, "ratelimit-limit": value]).quotas
+        #expect(quota == [ServerQuota(limit: .max, remaining: .max, resetsAfter: .nanoseconds(Int64.max))])
+        let epoch = read(["x-ratelimit-remaining": "0", "x-ratelimit-reset": value]).quotas
+        #expect(epoch[0].resetsAfter.map { $0 > .seconds(1_000_000_000) } == true)
+    }
+
+    @Test(
+        "a duration with units is the sum of its parts, rounded up to the nanosecond",
+        arguments: [
+            ("12ms", .milliseconds(12)), ("6m0s", .seconds(360)), ("1h2m3.5s", .milliseconds(3_723_500)),
+            ("1d", .seconds(86_400)), ("0s", .zero), ("1.0000000001s", .nanoseconds(1_000_000_001)),
+            ("5µs3us2ns", .nanoseconds(8_002)), ("1.5h", .seconds(5_400)), ("0.3ns", .nanoseconds(1)),
+            ("99999999999999999999h", .nanoseconds(Int64.max)), ("1s1s", .seconds(2)),
+        ] as [(String, Duration)])
+    func units(value: String, duration: Duration) {
+        let fields = ["x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": value]
+        #expect(read(fields).quotas == [ServerQuota(name: "tokens", remaining: 0, resetsAfter: duration)])
+    }
+
+    @Test(
+        "a duration with anything else is ignored", arguments: ["", "1", "s", "-1s", "1 s", "1x", "1.s", "1s ,", "1M"])
+    func noUnits(value: String) {
+        let fields = ["x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": value]
+        #expect(read(fields).quotas == [ServerQuota(name: "tokens", remaining: 0)])
+    }
+
+    @Test("Shopify's share must be one", arguments: ["", "40", "41/40", "/", "a/b", "1/2/3", "-1/40", "1/ 2"])
+    func shares(value: String) {
+        #expect(read(["x-shopify-shop-api-call-limit": value]).quotas == [])
+    }
+
+    // MARK: Waits
+
+    @Test("milliseconds are more exact than seconds, and a fraction is read where the dialect has one")
+    func retryAfter() {
+        #expect(read(["retry-after-ms": "12.5", "retry-after": "1"]).retryAfter == .nanoseconds(12_500_000))
+        #expect(read(["retry-after-ms": "0.0000001"]).retryAfter == .nanoseconds(1))
+        #expect(read(["retry-after-ms": "-1", "retry-after": "1"]).retryAfter == .seconds(1))
+        #expect(read(["retry-after-ms": "12", "retry-after": "1"], .gitHub).retryAfter == .seconds(1))
+        #expect(read(["retry-after": "2.0"]).retryAfter == nil)
+        #expect(read(["retry-after": "2.0"], .shopify).retryAfter == .seconds(2))
+        #expect(
+            read(["retry-after": "2.5", "x-shopify-shop-api-call-limit": "40/40"]).retryAfter == .milliseconds(2500))
+    }
+
+    @Test("a 429 that names no wait waits for the longest of the limits of which nothing is left")
+    func throttledByQuota() {
+        let get = RequestSemantics(method: "GET")
+        let fields = ["ratelimit": #""a";r=0;t=5, "b";r=1;t=90, "c";r=0;t=20, "d";r=0"#]
+        #expect(read(fields).quotaWait == .seconds(20))
+        #expect(Verdict(httpStatus: 429, for: get, fields: fields) == .throttled(retryAfter: .seconds(20)))
+        #expect(Verdict(httpStatus: 403, for: get, fields: fields) == .throttled(retryAfter: .seconds(20)))
+        #expect(Verdict(httpStatus: 500, for: get, fields: fields) == .transient)
+        let both = fields.merging(["retry-after": "1"]) { $1 }
+        #expect(Verdict(httpStatus: 429, for: get, fields: both) == .throttled(retryAfter: .seconds(1)))
+        #expect(Verdict(httpStatus: 429, for: get, dialect: .none, fields: fields) == .throttled)
+    }
+}

@@ -1,0 +1,47 @@
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct ServerQuotaTests {
+    private let clock = ManualClock()
+
+    @Test("a quota of which nothing is left holds the throttles of a pipeline ahead of the first 429")
+    func holds() throws {
+        let throttles = (1...2).map { Throttle("\($0)", limit: .unlimited, maxHold: .seconds(60), timeBase: clock) }
+        let pipeline = Pipeline(timeBase: clock) { for throttle in throttles { throttle } }
+        pipeline.note(ServerQuota(limit: 100, remaining: 0, resetsAfter: .seconds(30)))
+        #expect(throttles.map(\.heldUntil) == [clock.now + .seconds(30), clock.now + .seconds(30)])
+        #expect(throws: ThrottleExceeded.self) { try throttles[0].acquire() }
+        clock.advance(by: .seconds(30))
+        try throttles[0].acquire().complete(.success)
+        #expect(throttles[0].heldUntil == nil)
+    }
+
+    @Test(
+        "a quota that leaves something, or does not say when it resets, holds nobody",
+        arguments: [
+            ServerQuota(), ServerQuota(remaining: 0), ServerQuota(remaining: 1, resetsAfter: .seconds(9)),
+            ServerQuota(resetsAfter: .seconds(9)), ServerQuota(remaining: 0, resetsAfter: .zero),
+            ServerQuota(remaining: 0, resetsAfter: .seconds(-9)),
+        ])
+    func leaves(quota: ServerQuota) {
+        let throttle = Throttle(limit: .unlimited, timeBase: clock)
+        throttle.note(quota)
+        #expect(throttle.heldUntil == nil && quota.wait == nil)
+    }
+
+    @Test("an absurd reset holds for the longest hold, and a nearer one does not end an earlier hold")
+    func absurd() {
+        let throttle = Throttle(limit: .unlimited, maxHold: .seconds(60), timeBase: clock)
+        throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(Int64.max)))
+        throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(1)))
+        #expect(throttle.heldUntil == clock.now + .seconds(60))
+    }
+
+    @Test("what a server says is kept within what can be")
+    func bounds() {
+        let quota = ServerQuota(limit: -1, remaining: .min, resetsAfter: .seconds(Int64.max), window: .seconds(-1))
+        #expect(quota.limit == 0 && quota.remaining == 0 && quota.window == .zero)
+        #expect(quota.wait == .nanoseconds(Int64.max))
+    }
+}
