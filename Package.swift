@@ -10,7 +10,14 @@ let package = Package(
         .library(name: "ResilienceSync", targets: ["ResilienceSync"]),
         .library(name: "ResilienceTesting", targets: ["ResilienceTesting"]),
         .library(name: "ResilienceSyncTesting", targets: ["ResilienceSyncTesting"]),
+        .library(name: "ResilienceAsyncHTTPClient", targets: ["ResilienceAsyncHTTPClient"]),
+        .library(name: "ResilienceGRPC", targets: ["ResilienceGRPC"]),
+        .library(name: "ResilienceHummingbird", targets: ["ResilienceHummingbird"]),
+        .library(name: "ResilienceObservability", targets: ["ResilienceObservability"]),
+        .library(name: "ResilienceConfiguration", targets: ["ResilienceConfiguration"]),
+        .library(name: "ResilienceDashboard", targets: ["ResilienceDashboard"]),
         .executable(name: "retry-storm", targets: ["RetryStorm"]),
+        .executable(name: "resilient-gateway", targets: ["ResilientGateway"]),
     ],
     traits: [
         .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
@@ -23,6 +30,25 @@ let package = Package(
             enabledTraits: ["SQLite"]
         ),
         .trait(name: "StubServer", description: "The testing kit's HTTP server on loopback, on FlyingFox's sockets."),
+        .trait(name: "HTTPTypes", description: "Verdicts of swift-http-types' responses, semantics of its requests."),
+        .trait(
+            name: "AsyncHTTPClient", description: "Requests of async-http-client through a pipeline.",
+            enabledTraits: ["HTTPTypes"]),
+        .trait(name: "GRPC", description: "Interceptors for clients and servers of gRPC Swift 2."),
+        .trait(
+            name: "Hummingbird", description: "Middleware for Hummingbird's servers.", enabledTraits: ["HTTPTypes"]),
+        .trait(name: "Logging", description: "Events of policies as lines of swift-log."),
+        .trait(name: "Metrics", description: "Events and statuses of policies as metrics of swift-metrics."),
+        .trait(name: "Tracing", description: "A span for each call, with swift-distributed-tracing."),
+        .trait(name: "Configuration", description: "Pipelines and registries from a reader of swift-configuration."),
+        .trait(
+            name: "Dashboard", description: "A live page of circuits, limits and queues for Hummingbird's servers.",
+            enabledTraits: ["Hummingbird"]),
+        .trait(
+            name: "Gateway", description: "The resilient-gateway executable: a service that uses all of the above.",
+            enabledTraits: [
+                "AsyncHTTPClient", "Hummingbird", "Logging", "Metrics", "Configuration", "Dashboard",
+            ]),
     ],
     // Every product of these is behind a trait below: with the default traits none of them is fetched.
     dependencies: [
@@ -30,10 +56,88 @@ let package = Package(
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.9.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.2.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.9.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
+        .package(
+            url: "https://github.com/apple/swift-configuration", from: "1.0.0",
+            traits: [.defaults, .trait(name: "Reloading", condition: .when(traits: ["Gateway"]))]),
     ],
     targets: [
         .target(name: "Resilience"),
-        .target(name: "ResilienceHTTP", dependencies: ["Resilience"]),
+        .target(
+            name: "ResilienceHTTP",
+            dependencies: [
+                "Resilience",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+            ]),
+        .target(
+            name: "ResilienceAsyncHTTPClient",
+            dependencies: [
+                "Resilience", "ResilienceHTTP",
+                .product(
+                    name: "AsyncHTTPClient", package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]),
+        .target(
+            name: "ResilienceGRPC",
+            dependencies: [
+                "Resilience",
+                .product(name: "GRPCCore", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+            ]),
+        .target(
+            name: "ResilienceHummingbird",
+            dependencies: [
+                "Resilience", "ResilienceHTTP",
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Hummingbird"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
+            ]),
+        .target(
+            name: "ResilienceObservability",
+            dependencies: [
+                "Resilience", "ResilienceSync",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+                .product(
+                    name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
+            ]),
+        .target(
+            name: "ResilienceConfiguration",
+            dependencies: [
+                "Resilience",
+                .product(
+                    name: "Configuration", package: "swift-configuration",
+                    condition: .when(traits: ["Configuration"])),
+            ]),
+        .target(
+            name: "ResilienceDashboard",
+            dependencies: [
+                "Resilience", "ResilienceSync", "ResilienceObservability",
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Dashboard"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
+            ]),
+        .executableTarget(
+            name: "ResilientGateway",
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceAsyncHTTPClient", "ResilienceHummingbird",
+                "ResilienceObservability", "ResilienceConfiguration", "ResilienceDashboard",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Gateway"])),
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Gateway"])),
+                .product(name: "Configuration", package: "swift-configuration", condition: .when(traits: ["Gateway"])),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Gateway"])),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["Gateway"])),
+            ]),
         .target(
             name: "ResilienceSync",
             dependencies: [
@@ -76,7 +180,68 @@ let package = Package(
             name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
         .testTarget(
             name: "ResilienceHTTPTests",
-            dependencies: ["Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles", "TestSupport"]),
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles", "TestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+            ]),
+        .testTarget(
+            name: "ResilienceAsyncHTTPClientTests",
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceAsyncHTTPClient", "ResilienceTesting", "TestSupport",
+                .product(
+                    name: "AsyncHTTPClient", package: "async-http-client",
+                    condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+            ]),
+        .testTarget(
+            name: "ResilienceGRPCTests",
+            dependencies: [
+                "Resilience", "ResilienceGRPC", "ResilienceTesting", "TestSupport",
+                .product(name: "GRPCCore", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+                .product(name: "GRPCInProcessTransport", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+            ]),
+        .testTarget(
+            name: "ResilienceHummingbirdTests",
+            dependencies: [
+                "Resilience", "ResilienceHTTP", "ResilienceHummingbird", "ResilienceTesting", "TestSupport",
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
+                .product(name: "HummingbirdTesting", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Hummingbird"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
+            ]),
+        .testTarget(
+            name: "ResilienceObservabilityTests",
+            dependencies: [
+                "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceTesting", "TestSupport",
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
+                .product(name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["Logging"])),
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
+                .product(
+                    name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
+                .product(
+                    name: "InMemoryTracing", package: "swift-distributed-tracing",
+                    condition: .when(traits: ["Tracing"])),
+            ]),
+        .testTarget(
+            name: "ResilienceConfigurationTests",
+            dependencies: [
+                "Resilience", "ResilienceConfiguration", "ResilienceTesting", "TestSupport",
+                .product(
+                    name: "Configuration", package: "swift-configuration",
+                    condition: .when(traits: ["Configuration"])),
+            ]),
+        .testTarget(
+            name: "ResilienceDashboardTests",
+            dependencies: [
+                "Resilience", "ResilienceSync", "ResilienceDashboard", "ResilienceTesting", "TestSupport",
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
+                .product(name: "HummingbirdTesting", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
+                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Dashboard"])),
+                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
+            ]),
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [

@@ -1,8 +1,9 @@
 /// Counts the attempts of a call, and measures how long they and the call take, for the pipeline's observers.
 ///
 /// Made only for calls that are not plain: see `PipelineCore.isPlain(_:)`.
-@usableFromInline struct CallRecord {
+@usableFromInline struct CallRecord: Sendable {
     private let began: MonotonicInstant
+    @usableFromInline let waits = WaitRecord()
     /// The number of times that the operation has begun.
     @usableFromInline private(set) var attempts = 0
 
@@ -27,18 +28,34 @@
     }
 
     @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {
+        ended(&call, verdict, isCancelled: Task.isCancelled)
+    }
+
+    private func ended(_ call: inout PolicyCall, _ verdict: Verdict, isCancelled: Bool) {
+        let waits = waits.waits
         tell(&call, since: began) { length in
             switch verdict.kind {
-            case .success: .succeeded(took: length, attempts: attempts)
-            case _ where Task.isCancelled, .cancelled: .cancelled(took: length, attempts: attempts)
-            case .rejected: .rejected(took: length, attempts: attempts)
-            case .transient, .throttled, .uncertain, .permanent: .failed(verdict, took: length, attempts: attempts)
+            case .success: .succeeded(took: length, attempts: attempts, waits: waits)
+            case _ where isCancelled, .cancelled: .cancelled(took: length, attempts: attempts, waits: waits)
+            case .rejected: .rejected(took: length, attempts: attempts, waits: waits)
+            case .transient, .throttled, .uncertain, .permanent:
+                .failed(verdict, took: length, attempts: attempts, waits: waits)
             }
         }
     }
 
     @usableFromInline func ended(_ call: inout PolicyCall, error: any Error) {
         ended(&call, call.settled ?? call.core.classifier.verdict(for: error))
+    }
+
+    /// The work of a ``PipelinePermit`` has ended, which is the end of its one attempt and of the call.
+    func permitEnded(_ call: inout PolicyCall, since began: MonotonicInstant, _ verdict: Verdict) {
+        let number = call.attempt
+        tell(&call, since: began) { length in
+            verdict.kind == .success
+                ? .attemptSucceeded(number, took: length) : .attemptFailed(number, verdict, took: length)
+        }
+        ended(&call, verdict, isCancelled: false)
     }
 
     private func tell(
@@ -63,18 +80,18 @@ extension Pipeline {
         /// failure. The verdict is ``Verdict/cancelled`` if the task was cancelled.
         case attemptFailed(Int, Verdict, took: Duration)
         /// The call succeeded. `took` is its duration with all attempts and waits; `attempts` is how often the
-        /// operation ran.
-        case succeeded(took: Duration, attempts: Int)
-        /// The call failed with this verdict: it threw, or returned a result that means failure. `took` is its duration
-        /// with all attempts and waits; `attempts` is how often the operation ran.
-        case failed(Verdict, took: Duration, attempts: Int)
+        /// operation ran; `waits` is how long the call waited, for each policy that it waited for.
+        case succeeded(took: Duration, attempts: Int, waits: [PolicyWait] = [])
+        /// The call failed with this verdict: it threw, or returned a result that means failure. The rest is as for
+        /// ``succeeded(took:attempts:waits:)``.
+        case failed(Verdict, took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call ended with the verdict ``Verdict/rejected``: a policy rejected it, its deadline passed before the
-        /// operation could begin, or the operation's own error or result has that verdict. `took` is its duration with
-        /// all attempts and waits; `attempts` is how often the operation ran.
-        case rejected(took: Duration, attempts: Int)
-        /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. `took` is its
-        /// duration with all attempts and waits; `attempts` is how often the operation ran.
-        case cancelled(took: Duration, attempts: Int)
+        /// operation could begin, or the operation's own error or result has that verdict. The rest is as for
+        /// ``succeeded(took:attempts:waits:)``.
+        case rejected(took: Duration, attempts: Int, waits: [PolicyWait] = [])
+        /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. The rest is as
+        /// for ``succeeded(took:attempts:waits:)``.
+        case cancelled(took: Duration, attempts: Int, waits: [PolicyWait] = [])
 
         static var source: String { "call" }
 
@@ -94,16 +111,18 @@ extension Pipeline {
             case .attemptSucceeded(let number, let length): "attempt \(number) succeeded after \(length.text)"
             case .attemptFailed(let number, let verdict, let length):
                 "attempt \(number) failed after \(length.text) (\(verdict))"
-            case .succeeded(let length, let attempts): "succeeded after \(Self.text(length, attempts))"
-            case .failed(let verdict, let length, let attempts):
-                "failed after \(Self.text(length, attempts)) (\(verdict))"
-            case .rejected(let length, let attempts): "rejected after \(Self.text(length, attempts))"
-            case .cancelled(let length, let attempts): "cancelled after \(Self.text(length, attempts))"
+            case .succeeded(let length, let attempts, let waits): "succeeded after \(Self.text(length, attempts, waits))"
+            case .failed(let verdict, let length, let attempts, let waits):
+                "failed after \(Self.text(length, attempts, waits)) (\(verdict))"
+            case .rejected(let length, let attempts, let waits): "rejected after \(Self.text(length, attempts, waits))"
+            case .cancelled(let length, let attempts, let waits): "cancelled after \(Self.text(length, attempts, waits))"
             }
         }
 
-        private static func text(_ length: Duration, _ attempts: Int) -> String {
-            "\(length.text), \(attempts) attempt\(attempts == 1 ? "" : "s")"
+        private static func text(_ length: Duration, _ attempts: Int, _ waits: [PolicyWait]) -> String {
+            let waited = waits.map { "\($0.duration.text) for \($0.policy)" }.joined(separator: ", ")
+            return "\(length.text), \(attempts) attempt\(attempts == 1 ? "" : "s")"
+                + (waited.isEmpty ? "" : ", waited \(waited)")
         }
     }
 }

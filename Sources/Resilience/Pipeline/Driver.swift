@@ -63,8 +63,10 @@ extension Segment {
     /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
+        let began = call.waits == nil ? nil : call.now
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
+        if let began { call.waits?.add(began.duration(to: call.now), of: name(at: frame.next)) }
         guard wake == .cancelled || Task.isCancelled else {
             let step = walkIn(&call, &frame)
             // The call may have been woken late, or was late before: no attempt begins at the deadline or later.

@@ -10,6 +10,7 @@
         .pass
     }
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
+    var name: String { "" }
 
     static func holding(_ policy: some Policy) -> Node {
         (policy as? any NodeProviding)?.makeNode() ?? PolicyNode(policy)
@@ -30,6 +31,8 @@ class PolicyNode<P: Policy>: Node, @unchecked Sendable {
     override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         policy.exit(&call, &slot, outcome)
     }
+
+    override var name: String { policy.name }
 
     override func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) { policy.abandon(&call, &slot) }
 }

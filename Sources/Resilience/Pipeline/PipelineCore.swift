@@ -54,7 +54,7 @@
 
     /// Whether the task is not cancelled, the call has no deadline, and the pipeline has no observers.
     @usableFromInline func isPlain(_ call: borrowing PolicyCall) -> Bool {
-        !Task.isCancelled && call.options.deadline == .distantFuture && observers.isEmpty
+        !Task.isCancelled && call.deadline == .distantFuture && observers.isEmpty
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func walk<R>(
@@ -92,6 +92,9 @@
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var record = CallRecord(beganAt: call.now)
+        let waits = record.waits
+        defer { withExtendedLifetime(waits) {} }
+        if call.isObserved() { call.waits = waits }
         var verdict = Verdict.success
         do {
             try begin(&call)
@@ -146,12 +149,16 @@
         _ inside: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
+        let waits = call.waits
         var settled: Verdict?
         do {
             return try await TimeoutRace.run(until: deadline, on: timeBase, isolation: #isolation) {
-                var call = PolicyCall(self, options, attempt: attempt, deadline: deadline)
-                defer { settled = call.settled }
-                return try await inside(&call)
+                try await CallDeadline.narrowing(to: deadline, on: self.timeBase) {
+                    var call = PolicyCall(self, options, attempt: attempt, deadline: deadline)
+                    call.waits = waits
+                    defer { settled = call.settled }
+                    return try await inside(&call)
+                }
             }
         } catch let expired as TimeoutRace.Expired {
             guard hasBegun() else { throw DeadlinePassed() }

@@ -36,6 +36,8 @@
 
     @inlinable var count: Int { nodes.count }
 
+    @usableFromInline func name(at index: Int) -> String { nodes[index]._withUnsafeGuaranteedRef { $0.name } }
+
     @inlinable func enter(at index: Int, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         nodes[index]._withUnsafeGuaranteedRef { $0.enter(&call, &slot) }
     }
@@ -67,10 +69,14 @@
         let core = call.core
         let options = call.options
         let attempt = call.attempt
+        let waits = call.waits
         return try await around.around(&call, isolation: #isolation) { deadline in
-            var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
-            if inner.isBare { return try await innermost(&call) }
-            return try await inner.descend(&call, innermost)
+            try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
+                var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
+                call.waits = waits
+                if inner.isBare { return try await innermost(&call) }
+                return try await inner.descend(&call, innermost)
+            }
         }
     }
 

@@ -18,9 +18,13 @@
     @usableFromInline var mayWait = true
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline var settled: Verdict?
+    /// Where the waits of an observed call are added up; nil for any other call. Not counted. Safe: the code that
+    /// observes the call holds it until the call is over.
+    @usableFromInline unowned(unsafe) var waits: WaitRecord?
 
     @inlinable init(_ core: PipelineCore, _ options: RunOptions = RunOptions()) {
         self.init(core, options, attempt: options.firstAttempt, deadline: options.deadline)
+        if CallDeadline.isInUse { narrow() }
     }
 
     @inlinable init(_ core: PipelineCore, _ options: RunOptions, attempt: Int, deadline: MonotonicInstant) {
@@ -28,6 +32,12 @@
         self.options = options
         self.attempt = attempt
         self.deadline = deadline
+    }
+
+    /// Takes over the deadline that travels with the task, if it is earlier.
+    @usableFromInline mutating func narrow() {
+        guard let travelling = CallDeadline.current else { return }
+        deadline = min(deadline, travelling.instant(on: core.timeBase))
     }
 
     /// The pipeline's name; nil if the policy is used without a pipeline.
@@ -91,6 +101,12 @@
     public init(number: Int, deadline: MonotonicInstant = .distantFuture) {
         self.number = number
         self.deadline = deadline
+    }
+
+    /// Returns how long until the deadline, for a client that takes a timeout: above zero, and 292 years without one.
+    /// - Parameter timeBase: The time base of the pipeline.
+    public func remaining(on timeBase: any TimeBase = .system) -> Duration {
+        deadline == .distantFuture ? .infinite : max(.nanoseconds(1), timeBase.now.duration(to: deadline))
     }
 
     @inlinable init(_ call: borrowing PolicyCall) {

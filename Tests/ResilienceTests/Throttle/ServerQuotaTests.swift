@@ -11,7 +11,7 @@ import Testing
         let pipeline = Pipeline(timeBase: clock) { for throttle in throttles { throttle } }
         pipeline.note(ServerQuota(limit: 100, remaining: 0, resetsAfter: .seconds(30)))
         #expect(throttles.map(\.heldUntil) == [clock.now + .seconds(30), clock.now + .seconds(30)])
-        #expect(throws: ThrottleExceeded.self) { try throttles[0].acquire() }
+        #expect(throws: ThrottleExceeded.self) { try throttles[0].acquire().complete(.success) }
         clock.advance(by: .seconds(30))
         try throttles[0].acquire().complete(.success)
         #expect(throttles[0].heldUntil == nil)

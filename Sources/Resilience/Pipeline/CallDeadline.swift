@@ -1,0 +1,82 @@
+import Synchronization
+
+/// A deadline that travels with the task: set where work comes in, it reaches every call through a pipeline below, in
+/// child tasks too, without being passed by hand.
+///
+/// ```swift
+/// try await CallDeadline(after: .seconds(2)).run {
+///     let page = try await catalog.run { try await client.page() }
+///     let price = try await prices.run { try await client.price() }
+///     return render(page, price)
+/// }
+/// ```
+///
+/// For each call it is as ``RunOptions/deadline`` is; the earlier of the two counts. A ``Timeout`` around a call makes
+/// it earlier for the pipelines that its operation runs. `run` itself cancels nothing: the pipelines do.
+///
+/// Where no deadline travels, a call pays for one load of a flag.
+public struct CallDeadline: Sendable {
+    /// The instant at which the work must have ended, on ``timeBase``.
+    public let instant: MonotonicInstant
+    /// The time base of the instant.
+    public let timeBase: any TimeBase
+
+    /// Creates a deadline at an instant.
+    /// - Parameters:
+    ///   - instant: The instant at which the work must have ended.
+    ///   - timeBase: The time base of the instant.
+    public init(at instant: MonotonicInstant, on timeBase: any TimeBase = .system) {
+        self.instant = instant
+        self.timeBase = timeBase
+    }
+
+    /// Creates a deadline that comes after a time.
+    /// - Parameters:
+    ///   - duration: How long from now; 0 or less for a deadline that has passed. Beyond 292 years there is none.
+    ///   - timeBase: The time base that the time is measured on.
+    public init(after duration: Duration, on timeBase: any TimeBase = .system) {
+        self.init(at: timeBase.now + duration, on: timeBase)
+    }
+
+    /// How long until the deadline: zero if it has passed, 292 years if there is none.
+    public var remaining: Duration { instant == .distantFuture ? .infinite : max(.zero, timeBase.now.duration(to: instant)) }
+
+    /// The deadline that travels with this task; nil if there is none.
+    public static var current: CallDeadline? { isInUse ? travelling : nil }
+
+    /// Runs work whose calls must have ended by the deadline, or by one that travels already if that is earlier.
+    /// - Parameter body: The work. It runs in the caller's isolation.
+    /// - Returns: What the work returned.
+    /// - Throws: What the work threw. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
+    ///   it can begin, and ``TimedOut`` if it comes while the call runs.
+    public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R {
+        if let outer = Self.current, outer.instant(on: timeBase) <= instant { return try await body() }
+        Self.isInUse = true
+        return try await Self.$travelling.withValue(self) { try await body() }
+    }
+
+    /// The same instant on another time base. Two time bases are compared by what is left, not by their readings.
+    func instant(on other: any TimeBase) -> MonotonicInstant {
+        timeBase === other || instant == .distantFuture ? instant : other.now + timeBase.now.duration(to: instant)
+    }
+
+    /// Runs the inside of what ends it at `deadline`. Where no deadline travels, none begins to: then each pipeline
+    /// inside would need a child task of its own.
+    @inline(__always) nonisolated(nonsending) static func narrowing<R>(
+        to deadline: MonotonicInstant, on timeBase: any TimeBase,
+        _ inside: nonisolated(nonsending) () async throws -> R
+    ) async rethrows -> R {
+        guard isInUse, travelling != nil else { return try await inside() }
+        return try await CallDeadline(at: deadline, on: timeBase).run(inside)
+    }
+
+    @TaskLocal private static var travelling: CallDeadline?
+
+    private static let wasEverSet = Atomic(false)
+
+    /// Whether a deadline has ever travelled in this process. Reading a task-local value costs more than this.
+    @usableFromInline static var isInUse: Bool {
+        get { wasEverSet.load(ordering: .relaxed) }
+        set { wasEverSet.store(newValue, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,119 @@
+/// An admission to a whole pipeline, for work that is not a closure: a stream, a connection, a callback.
+///
+/// ```swift
+/// let permit = try await pipeline.acquire()
+/// upload.onEnd = { error in
+///     permits.take()?.complete(error == nil ? .success : .transient)
+/// }
+/// ```
+///
+/// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
+/// cancelled.
+///
+/// The work is one attempt. So a ``Retry`` counts for nothing but its budget, and a policy that runs its inside in a task
+/// of its own, such as ``Timeout``, does not guard it: end the work yourself, at ``deadline`` at the latest.
+public struct PipelinePermit: ~Copyable, Sendable {
+    private let core: PipelineCore
+    private let options: RunOptions
+    private let slots: [PolicySlot]
+    private let record: CallRecord
+    private let began: MonotonicInstant
+    /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
+    /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
+    public let deadline: MonotonicInstant
+    private var outcome = PolicyOutcome(.cancelled)
+
+    fileprivate init(
+        _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, began: MonotonicInstant,
+        deadline: MonotonicInstant
+    ) {
+        self.core = core
+        self.options = options
+        self.slots = slots
+        self.record = record
+        self.began = began
+        self.deadline = deadline
+    }
+
+    /// Reports how the work ended.
+    /// - Parameters:
+    ///   - verdict: What the end of the work means.
+    ///   - error: The error that the work ended with. nil, the default, if there is none.
+    public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
+        outcome = PolicyOutcome(verdict, error: error)
+    }
+
+    /// Reports that the work ended with an error, which means what the pipeline's classifier says.
+    /// - Parameter error: The error.
+    public consuming func complete(throwing error: any Error) {
+        outcome = PolicyOutcome(core.classifier.verdict(for: error), error: error)
+    }
+
+    deinit {
+        var call = PolicyCall(core, options, attempt: options.firstAttempt, deadline: deadline)
+        record.permitEnded(&call, since: began, outcome.verdict)
+        core.outermost.exitAll(&call, slots, outcome)
+    }
+}
+
+extension Pipeline {
+    /// Asks all policies for admission, outermost first, and waits if they say so.
+    ///
+    /// - Parameter options: What the caller tells the policies about the work.
+    /// - Returns: A permit, to be reported once.
+    /// - Throws: The error of the policy that rejects the work; ``DeadlinePassed`` if the deadline comes first;
+    ///   `CancellationError` if the task is cancelled.
+    public nonisolated(nonsending) func acquire(options: RunOptions = RunOptions()) async throws -> PipelinePermit {
+        let core = core
+        var call = PolicyCall(core, options)
+        var record = CallRecord(beganAt: call.now)
+        let waits = record.waits
+        defer { withExtendedLifetime((core, waits)) {} }
+        if call.isObserved() { call.waits = waits }
+        var slots: [PolicySlot] = []
+        do {
+            try core.begin(&call)
+            try await core.outermost.enterAll(&call, &slots)
+        } catch {
+            record.ended(&call, error: error)
+            throw error
+        }
+        let began = record.attemptBegan(&call)
+        return PipelinePermit(core, options, slots, record, began: began, deadline: call.deadline)
+    }
+}
+
+extension PipelineSegment {
+    /// Enters the policies of this segment and of all inside of it, past around policies.
+    /// - Parameter slots: Receives the slots of all policies that were entered.
+    fileprivate nonisolated(nonsending) func enterAll(
+        _ call: inout PolicyCall, _ slots: inout [PolicySlot]
+    ) async throws {
+        for segment in self.all {
+            var frame = Frame()
+            do {
+                try await segment.enter(&call, &frame)
+            } catch {
+                exitAll(&call, slots, PolicyOutcome(Task.isCancelled ? .cancelled : .rejected, error: error))
+                throw error
+            }
+            slots += (0..<segment.count).map { frame.withSlot($0) { $0 } }
+        }
+    }
+
+    /// Exits the policies that have a slot, innermost first. None begins another round.
+    fileprivate func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) {
+        let policies = all.flatMap { segment in (0..<segment.count).map { (segment, $0) } }
+        var outcome = outcome
+        for ((segment, index), var slot) in zip(policies, slots).reversed() {
+            switch segment.exit(at: index, &call, &slot, outcome) {
+            case .pass: break
+            case .again: segment.abandon(at: index, &call, &slot)
+            case .replace(let error, let verdict): outcome = PolicyOutcome(verdict, error: error)
+            }
+        }
+    }
+
+    /// This segment and all inside of it.
+    private var all: UnfoldFirstSequence<PipelineSegment> { sequence(first: self, next: \.inner) }
+}

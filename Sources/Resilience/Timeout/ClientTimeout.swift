@@ -1,0 +1,76 @@
+/// Limits how long a call may take, for an operation that ends by itself at the deadline it is given: most HTTP and RPC
+/// clients take one.
+///
+/// ```swift
+/// let pipeline = Pipeline("catalog") {
+///     Retry(maxRetries: 2)
+///     ClientTimeout(limit: .seconds(2))       // each attempt
+/// }
+/// let page = try await pipeline.run { attempt in
+///     try await client.page(timeout: attempt.remaining())
+/// }
+/// ```
+///
+/// It makes the call's deadline earlier and, if the operation then throws at the deadline or later, names the error
+/// ``TimedOut``. It cancels nothing, so it costs a few nanoseconds, where a ``Timeout`` costs a child task. If the
+/// operation does not end by itself, nothing ends it: use ``Timeout`` there.
+///
+/// What comes further in waits no longer than the deadline. A result that comes late is returned.
+public struct ClientTimeout: Policy {
+    public let name: String
+    /// How long a call may take.
+    public let limit: Duration
+    /// Computed once, since `Duration` is 128 bits wide.
+    private let nanoseconds: Int64
+
+    /// Creates a timeout.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - limit: How long a call may take; above 0. Beyond 292 years there is no limit.
+    public init(_ name: String = "timeout", limit: Duration) {
+        let limit = SettingChecks("ClientTimeout").aboveZero(limit, "limit")
+        self.name = name
+        self.limit = limit
+        nanoseconds = limit.saturatedNanoseconds
+    }
+
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        ClientTimeoutSlot(
+            outer: call.deadline, own: MonotonicInstant(nanoseconds: call.now.nanoseconds.saturatingAdding(nanoseconds))
+        ).write(to: &slot)
+        call.deadline = min(call.deadline, ClientTimeoutSlot(slot).own)
+        return .proceed
+    }
+
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        let own = ClientTimeoutSlot(slot)
+        call.deadline = own.outer
+        guard let error = outcome.error, !outcome.verdict.saysNothing, call.now >= own.own else { return .pass }
+        call.emit(Timeout.Event.timedOut(limit), from: name)
+        let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
+        return .replace(timedOut, as: timedOut.verdict)
+    }
+
+    public var description: String { "\(name): \(limit.text), ended by the client" }
+}
+
+/// What a client timeout keeps in a call's slot: the deadline of what is further out, and its own.
+struct ClientTimeoutSlot {
+    let outer: MonotonicInstant
+    let own: MonotonicInstant
+
+    init(outer: MonotonicInstant, own: MonotonicInstant) {
+        self.outer = outer
+        self.own = own
+    }
+
+    init(_ slot: PolicySlot) {
+        outer = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.first))
+        own = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.second))
+    }
+
+    func write(to slot: inout PolicySlot) {
+        slot.first = UInt64(bitPattern: outer.nanoseconds)
+        slot.second = UInt64(bitPattern: own.nanoseconds)
+    }
+}
