@@ -2,7 +2,7 @@ import Resilience
 
 extension Calls {
     /// Every case, the floors beside what they are the floor of.
-    public static var all: [Calls] { floors + singles + stacks + rejections + contended }
+    public static var all: [Calls] { floors + singles + stacks + rejections + contended + travelling }
 
     private static var floors: [Calls] {
         [
@@ -59,6 +59,14 @@ extension Calls {
                 "breaker, closed, counted",
                 through: Pipeline(observers: PolicyObservers(EventCounter())) { CircuitBreaker() }),
             Calls("timeout, done at once", through: Pipeline { Timeout(limit: .seconds(5)) }),
+            Calls("client timeout, done at once", through: Pipeline { ClientTimeout(limit: .seconds(5)) }),
+            Calls("permit of a pipeline, breaker and bulkhead") { count in
+                let pipeline = Pipeline {
+                    CircuitBreaker()
+                    Bulkhead(limit: 10)
+                }
+                for _ in 0..<count { try await pipeline.acquire().complete(.success) }
+            },
             Calls("timeout by attempt, done at once", through: Pipeline { Timeout { .seconds(5 * $0) } }),
             Calls("abandoning timeout, done at once") { count in
                 let patience = AbandoningTimeout(limit: .seconds(5))
@@ -73,6 +81,23 @@ extension Calls {
             },
             Calls("race of a task group, suspending once") { count in
                 for number in 0..<count { _ = try await race { await suspended(number) } }
+            },
+        ]
+    }
+
+    /// Last, since every call of a process pays for a deadline that has once travelled.
+    private static var travelling: [Calls] {
+        [
+            Calls("empty pipeline, after a deadline has travelled") { count in
+                try await CallDeadline(after: .seconds(5)).run {}
+                let pipeline = Pipeline {}
+                for number in 0..<count { _ = try await pipeline.run { number } }
+            },
+            Calls("empty pipeline, while a deadline travels") { count in
+                let pipeline = Pipeline {}
+                try await CallDeadline(after: .seconds(500)).run {
+                    for number in 0..<count { _ = try await pipeline.run { number } }
+                }
             },
         ]
     }

@@ -39,7 +39,9 @@ public struct CallDeadline: Sendable {
     }
 
     /// How long until the deadline: zero if it has passed, 292 years if there is none.
-    public var remaining: Duration { instant == .distantFuture ? .infinite : max(.zero, timeBase.now.duration(to: instant)) }
+    public var remaining: Duration {
+        instant == .distantFuture ? .infinite : max(.zero, timeBase.now.duration(to: instant))
+    }
 
     /// The deadline that travels with this task; nil if there is none.
     public static var current: CallDeadline? { isInUse ? travelling : nil }
@@ -49,7 +51,8 @@ public struct CallDeadline: Sendable {
     /// - Returns: What the work returned.
     /// - Throws: What the work threw. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
     ///   it can begin, and ``TimedOut`` if it comes while the call runs.
-    public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R {
+    public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
+    {
         if let outer = Self.current, outer.instant(on: timeBase) <= instant { return try await body() }
         Self.isInUse = true
         return try await Self.$travelling.withValue(self) { try await body() }

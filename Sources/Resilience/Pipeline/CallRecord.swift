@@ -111,11 +111,13 @@ extension Pipeline {
             case .attemptSucceeded(let number, let length): "attempt \(number) succeeded after \(length.text)"
             case .attemptFailed(let number, let verdict, let length):
                 "attempt \(number) failed after \(length.text) (\(verdict))"
-            case .succeeded(let length, let attempts, let waits): "succeeded after \(Self.text(length, attempts, waits))"
+            case .succeeded(let length, let attempts, let waits):
+                "succeeded after \(Self.text(length, attempts, waits))"
             case .failed(let verdict, let length, let attempts, let waits):
                 "failed after \(Self.text(length, attempts, waits)) (\(verdict))"
             case .rejected(let length, let attempts, let waits): "rejected after \(Self.text(length, attempts, waits))"
-            case .cancelled(let length, let attempts, let waits): "cancelled after \(Self.text(length, attempts, waits))"
+            case .cancelled(let length, let attempts, let waits):
+                "cancelled after \(Self.text(length, attempts, waits))"
             }
         }
 

@@ -24,7 +24,8 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private var outcome = PolicyOutcome(.cancelled)
 
     fileprivate init(
-        _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, began: MonotonicInstant,
+        _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord,
+        began: MonotonicInstant,
         deadline: MonotonicInstant
     ) {
         self.core = core
@@ -94,15 +95,19 @@ extension PipelineSegment {
             do {
                 try await segment.enter(&call, &frame)
             } catch {
-                exitAll(&call, slots, PolicyOutcome(Task.isCancelled ? .cancelled : .rejected, error: error))
-                throw error
+                // The policies further out see the failure as they would if the segments were nested calls.
+                throw exitAll(&call, slots, PolicyOutcome(call.settled.take() ?? .rejected, error: error)).error
+                    ?? error
             }
             slots += (0..<segment.count).map { frame.withSlot($0) { $0 } }
         }
     }
 
     /// Exits the policies that have a slot, innermost first. None begins another round.
-    fileprivate func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) {
+    /// - Returns: The outcome that leaves the outermost policy.
+    @discardableResult
+    fileprivate func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) -> PolicyOutcome
+    {
         let policies = all.flatMap { segment in (0..<segment.count).map { (segment, $0) } }
         var outcome = outcome
         for ((segment, index), var slot) in zip(policies, slots).reversed() {
@@ -112,6 +117,7 @@ extension PipelineSegment {
             case .replace(let error, let verdict): outcome = PolicyOutcome(verdict, error: error)
             }
         }
+        return outcome
     }
 
     /// This segment and all inside of it.

@@ -1,4 +1,4 @@
-/// The settings of a ``Timeout`` or an ``AbandoningTimeout`` as a value, which can be read from a file or a server:
+/// The settings of a ``Timeout``, a ``ClientTimeout`` or an ``AbandoningTimeout`` as a value, which can be read from a file or a server:
 /// `{"limitSeconds": 5}`.
 ///
 /// Its settings are always valid.
@@ -30,6 +30,16 @@ extension TimeoutConfiguration: Codable {
 }
 
 extension Timeout {
+    /// Creates a timeout with the settings of a configuration.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - configuration: The settings.
+    public init(_ name: String = "timeout", configuration: TimeoutConfiguration) {
+        self.init(name, limit: configuration.limit)
+    }
+}
+
+extension ClientTimeout {
     /// Creates a timeout with the settings of a configuration.
     /// - Parameters:
     ///   - name: The name in events and errors.

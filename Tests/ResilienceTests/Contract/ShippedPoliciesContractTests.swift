@@ -101,6 +101,12 @@ import Testing
         }
     }
 
+    @Test("a timeout that the client enforces keeps the contract")
+    func clientTimeout() async {
+        await expect(PolicyContract { _ in ClientTimeout(limit: .milliseconds(20)) }, calls: 10_000)
+        await expect(PolicyContract { _ in ClientTimeout(limit: .nanoseconds(1)) })
+    }
+
     @Test("a throttle keeps the contract, whether it rejects or waits")
     func throttle() async {
         await expect(PolicyContract { Throttle(limit: .perSecond(10, burst: 20), timeBase: $0) }) { $0.queued }

@@ -109,12 +109,28 @@ private let breaker = CircuitBreaker()
         #expect(breaker.status.failureCount == 0 && bulkhead.status.inUse == 0)
     }
 
+    @Test("the guide's deadline travels, and its pipeline admits work by hand")
+    func travelling() async throws {
+        let pipeline = stack()
+        let exported = try await CallDeadline(after: .seconds(2)).run {
+            let page = try await pipeline.run { try await client.activities() }
+            try await pipeline.run { try await client.export() }
+            return page
+        }
+        #expect(exported == "activities")
+        let permit = try await pipeline.acquire()
+        let sending = client.beginUpload()
+        permit.complete(sending.isDone ? .success : .transient)
+    }
+
     @Test("every event of a pipeline has its log line in the guide")
     func logLines() throws {
         let guide = try Guide("PipelinesGuide")
         let events: [Pipeline.Event] = [
             .attemptSucceeded(2, took: .milliseconds(120)), .attemptFailed(1, .transient, took: .seconds(5)),
-            .succeeded(took: .milliseconds(6_120), attempts: 2), .failed(.transient, took: .seconds(30), attempts: 3),
+            .succeeded(
+                took: .milliseconds(6_120), attempts: 2, waits: [PolicyWait(policy: "retry", duration: .seconds(6))]),
+            .failed(.transient, took: .seconds(30), attempts: 3),
             .rejected(took: .milliseconds(2), attempts: 0), .cancelled(took: .milliseconds(1_500), attempts: 1),
         ]
         for event in events { #expect(guide.logs(event), "\(event)") }

@@ -7,6 +7,7 @@ import Testing
     struct Client {
         func activities() async throws -> String { "activities" }
         func export() async throws -> String { "export" }
+        func listing(timeout: Duration) async throws -> Duration { timeout }
     }
 
     @Test("the total, the attempt's and the abandoning timeout of the guide return what the operation returned")
@@ -31,6 +32,19 @@ import Testing
             }
             #expect(page == "activities" && export == "export" && all == page)
         }
+    }
+
+    @Test("the guide's client is given what is left of its attempt")
+    func client() async throws {
+        let client = Client()
+        let catalog = Pipeline("catalog") {
+            Retry(maxRetries: 2)
+            ClientTimeout("attempt", limit: .seconds(2))
+        }
+        let listing = try await catalog.run { attempt in
+            try await client.listing(timeout: attempt.remaining())
+        }
+        #expect(listing <= .seconds(2))
     }
 
     @Test("the guide's limit by attempt is a timeout as well")

@@ -31,7 +31,61 @@ import Testing
         #expect(
             told == [
                 .attemptFailed(1, .transient, took: .seconds(1)), .attemptFailed(2, .throttled, took: .seconds(2)),
-                .attemptSucceeded(3, took: .seconds(3)), .succeeded(took: .seconds(26), attempts: 3),
+                .attemptSucceeded(3, took: .seconds(3)),
+                .succeeded(
+                    took: .seconds(26), attempts: 3, waits: [PolicyWait(policy: "retry", duration: .seconds(20))]),
+            ])
+    }
+
+    @Test("a call's last event says how long it waited for which policy, on both sides of a timeout")
+    func waits() throws {
+        let bulkhead = Bulkhead("permits", limit: 1, queue: 4, timeBase: clock)
+        let pipeline = pipeline {
+            Retry(maxRetries: 1, backoff: .constant(.seconds(10)))
+            Throttle("rate", limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
+            Timeout(limit: .seconds(60))
+            bulkhead
+        }
+        let held = Locked<PolicyPermit?>(nil)
+        try held.withLock { $0 = try bulkhead.acquire() }
+        _ = clock.schedule(at: clock.now + .seconds(4)) { held.withLock { $0.take() }?.complete(.success) }
+        #expect(throws: Outage.self) {
+            try clock.run { try await pipeline.run { throw Outage() } }
+        }
+        #expect(
+            told.last
+                == .failed(
+                    .transient, took: .seconds(14), attempts: 2,
+                    waits: [
+                        PolicyWait(policy: "permits", duration: .seconds(4)),
+                        PolicyWait(policy: "retry", duration: .seconds(10)),
+                    ]))
+        try pipeline.policies(of: Throttle.self)[0].acquire().complete(.success)
+        try clock.run { try await pipeline.run {} }
+        #expect(
+            told.last
+                == .succeeded(
+                    took: .seconds(1), attempts: 1, waits: [PolicyWait(policy: "rate", duration: .seconds(1))]))
+    }
+
+    @Test("a call that was cancelled or rejected in a wait tells the wait, too")
+    func cancelledWait() async throws {
+        let bulkhead = Bulkhead("permits", limit: 1, queue: 4, maxWait: .seconds(3), timeBase: clock)
+        let permit = try bulkhead.acquire()
+        let pipeline = pipeline { bulkhead }
+        let task = Task { try await pipeline.run {} }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(2))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(throws: BulkheadFull.self) { try clock.run { try await pipeline.run {} } }
+        permit.complete(.success)
+        #expect(
+            told == [
+                .cancelled(
+                    took: .seconds(2), attempts: 0, waits: [PolicyWait(policy: "permits", duration: .seconds(2))]),
+                .rejected(
+                    took: .seconds(3), attempts: 0, waits: [PolicyWait(policy: "permits", duration: .seconds(3))]),
             ])
     }
 
@@ -47,6 +101,15 @@ import Testing
             (.failed(.permanent, took: .nanoseconds(5), attempts: 1), "failed after 5 ns, 1 attempt (permanent)"),
             (.rejected(took: .zero, attempts: 0), "rejected after 0 s, 0 attempts"),
             (.cancelled(took: .milliseconds(10_050), attempts: 1), "cancelled after 10.05 s, 1 attempt"),
+            (
+                .succeeded(
+                    took: .seconds(3), attempts: 2,
+                    waits: [
+                        PolicyWait(policy: "retry", duration: .seconds(2)),
+                        PolicyWait(policy: "rate", duration: .milliseconds(5)),
+                    ]),
+                "succeeded after 3 s, 2 attempts, waited 2 s for retry, 5 ms for rate"
+            ),
         ] as [(Pipeline.Event, String)] {
             #expect("\(event)" == text)
         }

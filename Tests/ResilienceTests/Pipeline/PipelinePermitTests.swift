@@ -1,0 +1,174 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(5))) struct PipelinePermitTests {
+    let clock = ManualClock()
+    let journal = Journal()
+    let recorder = EventRecorder()
+
+    private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
+        Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder), elements)
+    }
+
+    private var told: [Pipeline.Event] { recorder.events() }
+
+    @Test("every policy is entered, outermost first, and exited with the report, innermost first")
+    func order() async throws {
+        let permit = try await pipeline {
+            ScriptedPolicy("a", journal)
+            ScriptedPolicy("b", journal)
+        }.acquire()
+        #expect(journal.lines == ["a in", "b in"])
+        permit.complete(.permanent)
+        #expect(journal.lines == ["a in", "b in", "b out permanent round 1", "a out permanent round 1"])
+    }
+
+    @Test("policies on both sides of an around policy, and beyond the eighth, are entered and exited, too")
+    func segments() async throws {
+        let policies = (0..<20).map { ScriptedPolicy("\($0)", journal) }
+        let permit = try await pipeline {
+            for policy in policies[..<3] { policy }
+            Timeout(limit: .seconds(1))
+            for policy in policies[3...] { policy }
+        }.acquire()
+        #expect(journal.lines == (0..<20).map { "\($0) in" })
+        #expect(policies.allSatisfy { $0.owed == 1 })
+        permit.complete(.success)
+        #expect(policies.allSatisfy { $0.owed == 0 && $0.mistakes.isEmpty })
+        #expect(journal.lines.suffix(20) == (0..<20).reversed().map { "\($0) out success round 1" }[...])
+    }
+
+    @Test("a permit that is dropped without a report counts as cancelled, and gives all back")
+    func dropped() async throws {
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = pipeline {
+            breaker
+            bulkhead
+        }
+        do {
+            _ = try await pipeline.acquire()
+        }
+        #expect(bulkhead.inUse == 0 && breaker.state == .closed)
+        #expect(told == [.attemptFailed(1, .cancelled, took: .zero), .cancelled(took: .zero, attempts: 1)])
+        try await pipeline.acquire().complete(.transient)
+        #expect(breaker.state == .open)
+    }
+
+    @Test("the call is told once, when the work has ended, with how long it took from then on")
+    func events() async throws {
+        let pipeline = pipeline { Bulkhead(limit: 1, timeBase: clock) }
+        let permit = try await pipeline.acquire()
+        #expect(told.isEmpty)
+        clock.advance(by: .seconds(7))
+        permit.complete(.throttled(retryAfter: .seconds(1)))
+        let verdict = Verdict.throttled(retryAfter: .seconds(1))
+        #expect(
+            told == [.attemptFailed(1, verdict, took: .seconds(7)), .failed(verdict, took: .seconds(7), attempts: 1)])
+    }
+
+    @Test("an error is classified by the pipeline's classifier, and reaches the policies")
+    func error() async throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = Pipeline(
+            timeBase: clock, classifier: Classifier { ($0 as? Outage)?.number == 404 ? .permanent : nil }
+        ) { breaker }
+        try await pipeline.acquire().complete(throwing: Outage(number: 404))
+        #expect(breaker.state == .closed)
+        try await pipeline.acquire().complete(throwing: Outage())
+        #expect(breaker.state == .open)
+    }
+
+    @Test("if an inner policy rejects, those before it are exited, and the call is told as rejected")
+    func rejected() async throws {
+        let (outer, bulkhead) = (ScriptedPolicy("outer", journal), Bulkhead(limit: 1, timeBase: clock))
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        breaker.setMode(.isolated)
+        let pipeline = pipeline {
+            outer
+            bulkhead
+            Timeout(limit: .seconds(1))
+            breaker
+        }
+        await #expect(throws: CircuitOpen.self) { try await pipeline.acquire().complete(.success) }
+        #expect(outer.owed == 0 && bulkhead.inUse == 0)
+        #expect(journal.lines == ["outer in", "outer out rejected round 1"])
+        #expect(told == [.rejected(took: .zero, attempts: 0)])
+    }
+
+    @Test("an outer policy may replace the error that an inner segment rejects with, as in a call")
+    func replaced() async throws {
+        let outer = ScriptedPolicy("outer", out: [.replace(Outage(number: 3), .transient)])
+        let pipeline = pipeline {
+            outer
+            Timeout(limit: .seconds(1))
+            ScriptedPolicy("inner", in: [.reject(Outage(number: 1))])
+        }
+        await #expect(throws: Outage(number: 3)) { try await pipeline.acquire().complete(.success) }
+        #expect(outer.owed == 0)
+    }
+
+    @Test("it waits for its turn; cancelled there, it throws and keeps nothing")
+    func waits() async throws {
+        let bulkhead = Bulkhead("permits", limit: 1, queue: 4, timeBase: clock)
+        let pipeline = pipeline { bulkhead }
+        let first = try await pipeline.acquire()
+        let second = Task { try await pipeline.acquire().complete(.success) }
+        let third = Task { try await pipeline.acquire().complete(.success) }
+        await clock.waitForSleepers(2)
+        third.cancel()
+        await #expect(throws: CancellationError.self) { try await third.value }
+        clock.advance(by: .seconds(2))
+        first.complete(.success)
+        try await second.value
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
+        #expect(
+            told.last
+                == .succeeded(
+                    took: .seconds(2), attempts: 1, waits: [PolicyWait(policy: "permits", duration: .seconds(2))]))
+    }
+
+    @Test("a cancelled task is not admitted, and a deadline that has passed rejects")
+    func notAdmitted() async throws {
+        let policy = ScriptedPolicy("a", journal)
+        let pipeline = pipeline { policy }
+        let task = Task {
+            cancelCurrentTask()
+            try await pipeline.acquire().complete(.success)
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        await #expect(throws: DeadlinePassed.self) {
+            try await pipeline.acquire(options: RunOptions(deadline: clock.now)).complete(.success)
+        }
+        #expect(journal.lines.isEmpty)
+    }
+
+    @Test("a client timeout and the caller make its deadline earlier; a retry repeats nothing")
+    func deadline() async throws {
+        let pipeline = pipeline {
+            Retry(maxRetries: 3, backoff: .constant(.seconds(1)))
+            ClientTimeout(limit: .seconds(5))
+        }
+        let start = clock.now
+        let permit = try await pipeline.acquire()
+        #expect(permit.deadline == start + .seconds(5))
+        permit.complete(.transient)
+        let other = try await pipeline.acquire(options: RunOptions(deadline: start + .seconds(2)))
+        #expect(other.deadline == start + .seconds(2))
+        other.complete(.success)
+        #expect(told.last == .succeeded(took: .zero, attempts: 1))
+        #expect(try await Pipeline(timeBase: clock) {}.acquire().deadline == .distantFuture)
+    }
+
+    @Test("it can be kept, and reported from another task")
+    func elsewhere() async throws {
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        let kept = Locked<PipelinePermit?>(nil)
+        let permit = try await pipeline { bulkhead }.acquire()
+        kept.withLock { $0 = consume permit }
+        await Task.detached { kept.withLock { $0.take() }?.complete(.success) }.value
+        #expect(bulkhead.inUse == 0 && told.last == .succeeded(took: .zero, attempts: 1))
+    }
+}

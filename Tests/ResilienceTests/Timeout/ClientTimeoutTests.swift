@@ -1,0 +1,164 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(5))) struct ClientTimeoutTests {
+    let clock = ManualClock()
+
+    /// A client that takes a timeout, and ends by itself when it has passed.
+    private func client(_ attempt: CallAttempt, needs seconds: Int) async throws -> Int {
+        let end = clock.now + .seconds(seconds)
+        guard end > attempt.deadline else {
+            _ = await PolicyWaiter().wait(until: end, on: clock)
+            return seconds
+        }
+        let left = attempt.remaining(on: clock)
+        _ = await PolicyWaiter().wait(until: clock.now + left, on: clock)
+        throw Outage(number: seconds)
+    }
+
+    private func pipeline(_ observers: PolicyObservers? = nil, @PipelineBuilder _ elements: () -> [Pipeline.Element])
+        -> Pipeline
+    {
+        Pipeline("calls", timeBase: clock, observers: observers, elements)
+    }
+
+    @Test("what ends in time is returned or thrown as it is, and nothing waits for the limit")
+    func inTime() async throws {
+        let pipeline = pipeline { ClientTimeout(limit: .seconds(5)) }
+        #expect(try clock.run { try await pipeline.run { try await client($0, needs: 5) } } == 5)
+        await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
+        #expect(clock.sleepers.isEmpty)
+    }
+
+    @Test("an operation that ends at the deadline with an error of its own throws TimedOut, and this is told")
+    func timedOut() throws {
+        let recorder = EventRecorder()
+        let pipeline = pipeline(PolicyObservers(recorder)) { ClientTimeout("attempt", limit: .seconds(5)) }
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run { try await pipeline.run { try await client($0, needs: 6) } }
+        }
+        #expect(error?.policy == "attempt" && error?.limit == .seconds(5) && error?.verdict == .transient)
+        #expect(error?.underlying as? Outage == Outage(number: 6))
+        #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(.seconds(5))])
+    }
+
+    @Test("each attempt has a limit of its own, and the deadline further out is as before after it")
+    func attempts() throws {
+        let deadlines = Box<[MonotonicInstant]>([])
+        let start = clock.now
+        let pipeline = pipeline {
+            Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
+            ClientTimeout(limit: .seconds(5))
+        }
+        let result = try clock.run {
+            try await pipeline.run { attempt in
+                deadlines.value.append(attempt.deadline)
+                return try await client(attempt, needs: attempt.number < 3 ? 9 : 1)
+            }
+        }
+        #expect(result == 1)
+        #expect(deadlines.value == [5, 11, 17].map { start + .seconds($0) })
+    }
+
+    @Test("the earlier of two limits counts, whichever is outside, and the caller's deadline too")
+    func nested() throws {
+        for (outer, inner) in [(3, 5), (5, 3)] {
+            let pipeline = pipeline {
+                ClientTimeout("outer", limit: .seconds(outer))
+                ClientTimeout("inner", limit: .seconds(inner))
+            }
+            let start = clock.now
+            let error = #expect(throws: TimedOut.self) {
+                try clock.run { try await pipeline.run { try await client($0, needs: 9) } }
+            }
+            #expect(start.duration(to: clock.now) == .seconds(3))
+            #expect(error?.policy == (outer == 3 ? "outer" : "inner"))
+        }
+        let pipeline = pipeline { ClientTimeout(limit: .seconds(5)) }
+        let options = RunOptions(deadline: clock.now + .seconds(2))
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run { try await pipeline.run(options: options) { try await client($0, needs: 9) } }
+        }
+        #expect(error?.policy == "deadline")
+    }
+
+    @Test("a call does not wait in a queue beyond the limit, and was not sent then")
+    func queued() throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
+        let permit = try bulkhead.acquire()
+        let pipeline = pipeline {
+            ClientTimeout(limit: .seconds(5))
+            bulkhead
+        }
+        let start = clock.now
+        let error = #expect(throws: (any Error).self) { try clock.run { try await pipeline.run { 7 } } }
+        #expect(error.map { CallFailure($0).reachedService } == false)
+        #expect(start.duration(to: clock.now) <= .seconds(5) && bulkhead.queued == 0)
+        permit.complete(.success)
+    }
+
+    @Test("a result that comes late is a result, and a cancelled call is not taken for one that timed out")
+    func lateAndCancelled() async throws {
+        let pipeline = pipeline { ClientTimeout(limit: .seconds(5)) }
+        let late = try await pipeline.run {
+            clock.advance(by: .seconds(9))
+            return 7
+        }
+        #expect(late == 7)
+        let task = Task {
+            try await pipeline.run {
+                clock.advance(by: .seconds(9))
+                cancelCurrentTask()
+                throw CancellationError()
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test("a breaker further out counts a call that timed out, though the client's own error is permanent")
+    func counted() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = pipeline {
+            breaker
+            ClientTimeout(limit: .seconds(5))
+        }
+        #expect(throws: TimedOut.self) {
+            try clock.run {
+                try await pipeline.run {
+                    _ = await PolicyWaiter().wait(until: clock.now + .seconds(5), on: clock)
+                    throw Judged(verdict: .permanent)
+                }
+            }
+        }
+        #expect(breaker.state == .open)
+    }
+
+    @Test("without a limit in reach, what is left is 292 years; after the deadline it is still above zero")
+    func remaining() {
+        #expect(CallAttempt(number: 1).remaining(on: clock) == .infinite)
+        let attempt = CallAttempt(number: 1, deadline: clock.now + .seconds(1))
+        clock.advance(by: .seconds(2))
+        #expect(attempt.remaining(on: clock) == .nanoseconds(1))
+        #expect(throws: Never.self) {
+            _ = pipeline { ClientTimeout(limit: .seconds(Int64.max)) }
+        }
+    }
+
+    @Test(
+        "a limit of zero or below is an invalid setting",
+        arguments: [Duration.zero, .seconds(-1), .nanoseconds(Int64.min)])
+    func invalid(limit: Duration) {
+        let error = #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { ClientTimeout(limit: limit) }
+        }
+        #expect(error?.problems.first?.subject == "ClientTimeout" && error?.problems.first?.parameter == "limit")
+    }
+
+    @Test("a configuration makes one, too, and its description says who ends the call")
+    func configuration() throws {
+        let timeout = ClientTimeout("attempt", configuration: try TimeoutConfiguration(limit: .seconds(2)))
+        #expect("\(timeout)" == "attempt: 2 s, ended by the client")
+    }
+}
