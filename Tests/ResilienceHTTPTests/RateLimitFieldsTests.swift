@@ -182,6 +182,30 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             read(["retry-after": "2.5", "x-shopify-shop-api-call-limit": "40/40"]).retryAfter == .milliseconds(2500))
     }
 
+    @Test(
+        "no wait ends before the instant that is meant, though clocks are read in whole seconds",
+        arguments: [
+            ("x-ratelimit-reset", "1700000030", 1_700_000_030_000),
+            ("x-ratelimit-reset", "1700000030.25", 1_700_000_030_250),
+            ("x-ratelimit-reset", "1700000030007", 1_700_000_030_007),
+            ("retry-after", "Tue, 14 Nov 2023 22:13:50 GMT", 1_700_000_030_000),
+        ])
+    func neverEarly(name: String, value: String, instant: Int64) {
+        for milliseconds in stride(from: Int64(1_700_000_028_999), through: 1_700_000_031_001, by: 77) {
+            // The wall clock in whole seconds, and the server's date: both are cut off.
+            for date in [nil, "Tue, 14 Nov 2023 22:13:\(milliseconds / 1000 - 1_700_000_000 + 20) GMT"] {
+                let fields = RateLimitFields(dialect: .gitHub, now: milliseconds / 1000) {
+                    [name: value, "date": date, "x-ratelimit-remaining": "0"][$0] ?? nil
+                }
+                let wait = name == "retry-after" ? fields.retryAfter : fields.quotas.first?.resetsAfter
+                let end = wait.map { .milliseconds(milliseconds) + $0 }
+                #expect(end.map { $0 >= .milliseconds(instant) } == true, "at \(milliseconds)")
+                #expect(
+                    end.map { $0 < .milliseconds(max(instant, milliseconds) + 2_000) } == true, "at \(milliseconds)")
+            }
+        }
+    }
+
     @Test("a 429 that names no wait waits for the longest of the limits of which nothing is left")
     func throttledByQuota() {
         let get = RequestSemantics(method: "GET")

@@ -20,9 +20,9 @@ package struct Guide: Sendable, CustomStringConvertible {
         text = try String(contentsOf: file, encoding: .utf8)
     }
 
-    /// The one of this name in the documentation catalog.
-    package init(_ name: String) throws {
-        try self.init(repository.appending(path: "Sources/Resilience/Resilience.docc/\(name).md"))
+    /// The one of this name in a module's documentation catalog.
+    package init(_ name: String, of module: String = "Resilience") throws {
+        try self.init(repository.appending(path: "Sources/\(module)/\(module).docc/\(name).md"))
     }
 
     /// All there are: README.md, and those in Docs and in the documentation catalog.

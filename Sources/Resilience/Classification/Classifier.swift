@@ -10,7 +10,7 @@
 /// }
 /// ```
 public struct Classifier: Sendable {
-    private let judge: @Sendable (any Error) -> Verdict?
+    let judge: @Sendable (any Error) -> Verdict?
 
     /// Creates a classifier of your own.
     /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all others, which are classified

@@ -48,7 +48,8 @@ public struct ClientTimeout: Policy {
         guard let error = outcome.error, !outcome.verdict.saysNothing, call.now >= own.own else { return .pass }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
-        return .replace(timedOut, as: timedOut.verdict)
+        // Not always transient: the classifier may know that the call must not be repeated.
+        return .replace(timedOut, as: call.core.classifier.verdict(for: timedOut))
     }
 
     public var description: String { "\(name): \(limit.text), ended by the client" }

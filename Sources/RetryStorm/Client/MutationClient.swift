@@ -43,7 +43,7 @@
             tally.sending()
             let response: URLResponse
             do {
-                response = try await session.response(to: request(for: mutation))
+                (_, response) = try await session.response(to: request(for: mutation))
             } catch let error as URLError {
                 if Task.isCancelled { throw CancellationError() }
                 throw ServerTrouble(error, at: url)
@@ -71,32 +71,6 @@
 
         /// Closes the connections, when the requests in flight have ended.
         func close() { session.finishTasksAndInvalidate() }
-    }
-
-    extension URLSession {
-        /// Replaces `data(for:)`, which deadlocks on Linux if its task is cancelled just as the answer comes: the
-        /// cancellation handler waits for the session's queue while it holds the task's lock, and the queue waits for
-        /// that lock to resume the task.
-        fileprivate func response(to request: URLRequest) async throws -> URLResponse {
-            let box = Locked<URLSessionDataTask?>(nil)
-            return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    let task = dataTask(with: request) { _, response, error in
-                        if let response, error == nil {
-                            continuation.resume(returning: response)
-                        } else {
-                            continuation.resume(throwing: error ?? URLError(.unknown))
-                        }
-                    }
-                    box.withLock { $0 = task }
-                    task.resume()
-                    if Task.isCancelled { task.cancel() }
-                }
-            } onCancel: {
-                guard let task = box.withLock({ $0 }) else { return }
-                DispatchQueue.global().async { task.cancel() }
-            }
-        }
     }
 
     private final class NoRedirects: NSObject, URLSessionTaskDelegate, Sendable {

@@ -1,0 +1,15 @@
+extension Pipeline {
+    /// Returns a pipeline with the same policies and observers, which asks another classifier about the errors that its
+    /// own classifier leaves to ``Classifier/standard``.
+    ///
+    /// For adapters, which know more of a call than the pipeline: whether its request may be sent twice, for example.
+    /// - Parameter next: The classifier that is asked second.
+    package func classifying(otherwise next: Classifier) -> Pipeline {
+        var copy = self
+        let own = core.classifier
+        copy.core = PipelineCore(
+            name: core.name, timeBase: core.timeBase, classifier: Classifier { own.judge($0) ?? next.judge($0) },
+            observers: core.observers, elements: core.elements)
+        return copy
+    }
+}

@@ -1,0 +1,151 @@
+public import Resilience
+
+/// A request field in which a deadline travels over HTTP: how long the client will still wait for the answer.
+///
+/// ```swift
+/// // Client
+/// let field = DeadlineField.standard
+/// if let value = field.value(for: .milliseconds(1500)) {
+///     request.headers[field.name] = value
+/// }
+/// // Server
+/// let deadline = field.deadline { request.headers[$0] }
+/// ```
+///
+/// The value is a time that is left, not an instant, since the clocks of two machines differ. The way to the server is
+/// not in it: the server's deadline is later than the client's by that.
+///
+/// Nothing makes a deadline later: a value is written rounded down, and a value that can't be read counts as missing.
+///
+/// | field | value |
+/// |---|---|
+/// | ``standard``: `x-envoy-expected-rq-timeout-ms` | digits, in milliseconds |
+/// | ``grpc``: `grpc-timeout` | 1 to 8 digits and a unit, one of `H`, `M`, `S`, `m`, `u`, `n` |
+/// | ``init(_:)`` | digits, in milliseconds, in a field that you name |
+public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
+    enum Syntax: Hashable {
+        case milliseconds
+        case grpc
+    }
+
+    /// The name of the field, in lower case.
+    public let name: String
+    let syntax: Syntax
+
+    /// `x-envoy-expected-rq-timeout-ms`: the time that is left, in milliseconds.
+    ///
+    /// Of the fields that are in use for this, it is the one that proxies write and read, too: Envoy tells the server
+    /// behind it how long it waits, and takes over such a time from a caller if its `respect_expected_rq_timeout` is
+    /// set.
+    public static let standard = DeadlineField(name: standardName, syntax: .milliseconds)
+
+    private static let standardName = "x-envoy-expected-rq-timeout-ms"
+
+    /// `grpc-timeout`, as gRPC writes it over HTTP/2: `100m` is 100 milliseconds.
+    public static let grpc = DeadlineField(name: "grpc-timeout", syntax: .grpc)
+
+    /// Creates a field whose value is the time that is left in milliseconds, such as Connect's `connect-timeout-ms`.
+    /// - Parameter name: The name of the field: not empty, and of the characters that HTTP allows in a name (RFC 9110
+    ///   §5.1).
+    public init(_ name: String) {
+        let isValid = SettingChecks("DeadlineField").allows(
+            !name.isEmpty && name.utf8.allSatisfy(\.isTokenPart), name.debugDescription, "name",
+            "must be the name of an HTTP field")
+        self.init(name: isValid ? name.lowercased() : Self.standardName, syntax: .milliseconds)
+    }
+
+    private init(name: String, syntax: Syntax) {
+        self.name = name
+        self.syntax = syntax
+    }
+
+    /// Returns the value to write for a time that is left, rounded down to what the field can express.
+    ///
+    /// A time of less than a millisecond is `0`, which says that the deadline has passed. Don't send such a request:
+    /// nobody waits for its answer, and Envoy takes 0 for no limit.
+    /// - Parameter remaining: How long until the deadline; 0 or less if it has passed.
+    /// - Returns: nil if there is no deadline: from 292 years on.
+    public func value(for remaining: Duration) -> String? {
+        guard remaining < .infinite else { return nil }
+        // Rounded down to nanoseconds. It can't overflow, since `infinite` is the largest number of nanoseconds.
+        let (seconds, attoseconds) = max(.zero, remaining).components
+        let nanoseconds = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        return switch syntax {
+        case .milliseconds: "\(nanoseconds / 1_000_000)"
+        case .grpc: GRPCTimeout.value(nanoseconds: nanoseconds)
+        }
+    }
+
+    /// Reads a value of the field.
+    ///
+    /// A number too large for its type is the largest there is. A sign, a fraction, a blank value, a list, and anything
+    /// else that is not of the field's form is ignored. Spaces and tabs around the value do not count.
+    /// - Parameter value: The field's value.
+    /// - Returns: How long until the deadline, zero or more; nil if the value is to be ignored.
+    public func remaining(_ value: String) -> Duration? {
+        var cursor = FieldCursor(value)
+        let nanoseconds =
+            switch syntax {
+            case .milliseconds: cursor.numberToEnd()?.saturatingMultiplied(by: 1_000_000)
+            case .grpc: GRPCTimeout.nanoseconds(cursor)
+            }
+        return nanoseconds.map { .nanoseconds($0) }
+    }
+
+    /// Returns the deadline that a request brings along, to run its handler in.
+    ///
+    /// ```swift
+    /// let field = DeadlineField.standard
+    /// let deadline = field.deadline(atMost: .seconds(30)) { request.headers[$0] }
+    /// try await deadline?.run { try await handle(request) }
+    /// ```
+    /// - Parameters:
+    ///   - limit: The longest time that a client may ask for, 0 or more; also the time of a request that names none.
+    ///     nil, the default, for no limit.
+    ///   - timeBase: The time base of the deadline.
+    ///   - header: Returns the value of a request field, whatever the case of its name in the request; called once,
+    ///     with ``name``.
+    /// - Returns: nil if the request names no time that can be read, and there is no limit.
+    public func deadline(
+        atMost limit: Duration? = nil, on timeBase: any TimeBase = .system, header: (String) -> String?
+    ) -> CallDeadline? {
+        let asked = header(name).flatMap(remaining)
+        guard let time = [asked, limit].compactMap(\.self).min(), time < .infinite else { return nil }
+        return CallDeadline(after: time, on: timeBase)
+    }
+
+    /// The name of the field.
+    public var description: String { name }
+}
+
+extension CallDeadline {
+    /// Creates the deadline that a request's field names.
+    /// - Parameters:
+    ///   - value: The field's value; nil if the request has none.
+    ///   - field: The field.
+    ///   - timeBase: The time base of the deadline.
+    /// - Returns: nil if there is no value, or it can't be read.
+    public init?(
+        httpField value: String?, as field: DeadlineField = .standard, on timeBase: any TimeBase = .system
+    ) {
+        guard let remaining = value.flatMap(field.remaining) else { return nil }
+        self.init(after: remaining, on: timeBase)
+    }
+
+    /// Returns the value of a request's field for this deadline: what is left of it now, rounded down.
+    /// - Parameter field: The field.
+    /// - Returns: nil if there is no deadline; `0` if it has passed: see ``DeadlineField/value(for:)``.
+    public func httpFieldValue(as field: DeadlineField = .standard) -> String? { field.value(for: remaining) }
+}
+
+extension UInt8 {
+    /// Whether the byte may be part of a token (RFC 9110 §5.6.2).
+    fileprivate var isTokenPart: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+        }
+    }
+}

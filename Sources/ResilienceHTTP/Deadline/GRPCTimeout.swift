@@ -1,0 +1,34 @@
+import Resilience
+
+/// The value of gRPC's `grpc-timeout` (gRPC over HTTP/2, "Timeout"): at most 8 digits, and the letter of a unit.
+enum GRPCTimeout {
+    private static let units: [(letter: String, nanoseconds: Int64)] = [
+        ("n", 1), ("u", 1_000), ("m", 1_000_000), ("S", 1_000_000_000), ("M", 60_000_000_000), ("H", 3_600_000_000_000),
+    ]
+    private static let most: Int64 = 99_999_999
+
+    /// Written in the finest unit that has room, rounded down.
+    /// - Parameter nanoseconds: 0 or more.
+    static func value(nanoseconds: Int64) -> String {
+        for unit in units where nanoseconds / unit.nanoseconds <= most {
+            return "\(nanoseconds / unit.nanoseconds)\(unit.letter)"
+        }
+        // Not reached: the most nanoseconds there can be are 2,562,047 hours.
+        return "\(most)H"
+    }
+
+    /// nil if it is not of this form. Saturates.
+    static func nanoseconds(_ value: FieldCursor) -> Int64? {
+        var cursor = value
+        var digits = 0
+        while let byte = cursor.next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            digits += 1
+            guard digits <= 8, cursor.take() != nil else { return nil }
+        }
+        cursor = value
+        guard let number = cursor.digits(), let unit = cursor.index(in: units.map(\.letter)), cursor.isAtEnd else {
+            return nil
+        }
+        return number.saturatingMultiplied(by: units[unit].nanoseconds)
+    }
+}

@@ -1,0 +1,111 @@
+/// What one policy or pipeline guards on the way to an HTTP service: scheme, host, port, and a template of the path.
+///
+/// ```swift
+/// let endpoint = HTTPEndpoint(
+///     scheme: "https", host: "API.example.com", port: 443,
+///     template: "/users/{id}")
+/// // https://api.example.com/users/{id}
+/// print(endpoint)
+/// ```
+///
+/// It is a key for a registry and for metrics, which others may choose in part. So its parts are made equal where they
+/// mean the same (RFC 3986 §6.2), and are short and harmless to show:
+///
+/// - The case of scheme and host does not matter, nor does the scheme's own port.
+/// - User and password, query and fragment are dropped.
+/// - All characters but the unreserved ones (RFC 3986 §2.3) are percent-encoded; the scheme may have `+`, the host `[`,
+///   `]` and `:` besides, the template `/`, `{`, `}`, `*` and `:`. A host with other letters than ASCII's is
+///   percent-encoded, not converted: it differs from the same host in Punycode.
+/// - A host and a template are cut after 255 bytes, a scheme after 16. So longer ones may become one key.
+///
+/// The template is yours: name the route, not the path. With the identifiers in it, each would have a breaker of its
+/// own that never sees enough calls to open.
+public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
+    /// The scheme in lower case, such as "https"; empty if there is none.
+    public let scheme: String
+    /// The host in lower case; empty if there is none.
+    public let host: String
+    /// The port; nil if it is the scheme's own, or none is given.
+    public let port: Int?
+    /// The template of the path, beginning with `/`; empty for the whole host.
+    public let template: String
+
+    /// Creates a key.
+    /// - Parameters:
+    ///   - scheme: The scheme; any text.
+    ///   - host: The host, without user and port; any text. An IPv6 address may be in brackets.
+    ///   - port: The port; any number. nil, the default, is the scheme's own.
+    ///   - template: The template of the path, such as `/users/{id}`; any text. Empty, the default, for the whole host.
+    public init(scheme: String, host: String, port: Int? = nil, template: String = "") {
+        self.scheme = Self.safe(scheme, besides: "+", limit: 16, foldsCase: true)
+        let isBareIPv6 = host.utf8.contains(UInt8(ascii: ":")) && !host.hasPrefix("[")
+        self.host = Self.safe(isBareIPv6 ? "[\(host)]" : host, besides: "[]:", limit: 255, foldsCase: true)
+        self.port = port == Self.ports[self.scheme] ? nil : port
+        let path = Substring(template.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
+        self.template = Self.safe(
+            path.isEmpty || path.hasPrefix("/") ? String(path) : "/\(path)", besides: "/{}*:", limit: 255)
+    }
+
+    private static let ports = ["http": 80, "https": 443, "ws": 80, "wss": 443]
+
+    /// The key as a URL with the template as its path, in ASCII: `https://api.example.com:8443/users/{id}`.
+    public var description: String { "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")\(template)" }
+}
+
+// MARK: - Characters
+
+extension HTTPEndpoint {
+    /// The text with unreserved characters decoded and all others encoded, but for those of `besides` that stand in it
+    /// as they are. To do it again changes nothing.
+    private static func safe(_ text: String, besides: String, limit: Int, foldsCase: Bool = false) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let first = rest.popFirst() {
+            var (byte, wasEncoded) = (first, false)
+            if first == UInt8(ascii: "%"), let decoded = UInt8(hexadecimal: rest.prefix(2)) {
+                rest.removeFirst(2)
+                (byte, wasEncoded) = (decoded, true)
+            }
+            let stays = byte.isUnreserved || !wasEncoded && besides.utf8.contains(byte)
+            let piece = stays ? [foldsCase ? byte.lowerCase : byte] : byte.percentEncoded
+            guard bytes.count + piece.count <= limit else { break }
+            bytes += piece
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    fileprivate init?(hexadecimal digits: Substring.UTF8View) {
+        let values = digits.compactMap(\.hexadecimalDigit)
+        guard values.count == 2 else { return nil }
+        self = values[0] << 4 | values[1]
+    }
+
+    private var hexadecimalDigit: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    fileprivate var isUnreserved: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~".utf8.contains(self)
+        }
+    }
+
+    fileprivate var lowerCase: UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
+    }
+
+    fileprivate var percentEncoded: [UInt8] {
+        let digits = Array("0123456789ABCDEF".utf8)
+        return [UInt8(ascii: "%"), digits[Int(self >> 4)], digits[Int(self & 15)]]
+    }
+}

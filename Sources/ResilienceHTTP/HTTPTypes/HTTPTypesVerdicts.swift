@@ -1,0 +1,101 @@
+#if HTTPTypes
+    public import HTTPTypes
+    public import Resilience
+
+    // Several fields of one name are one field whose value is their list, joined by commas (RFC 9110 §5.3):
+    // `HTTPFields` reads them so. What is a list then, such as RateLimit, is read as a whole. What can only have one
+    // value, such as Retry-After, is not guessed.
+
+    extension RequestSemantics {
+        /// The method of a request, and whether it has an `Idempotency-Key` field that is not blank.
+        ///
+        /// - Parameter request: The request.
+        public init(_ request: HTTPRequest) {
+            let key = FieldCursor(request.headerFields.value("idempotency-key") ?? "")
+            self.init(method: request.method.rawValue, hasIdempotencyKey: !key.isAtEnd)
+        }
+    }
+
+    extension HTTPResponse {
+        /// What this response means: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
+        ///
+        /// ```swift
+        /// let semantics = RequestSemantics(request)
+        /// let (response, body) = try await pipeline.run(
+        ///     judging: { $0.0.verdict(for: semantics) }
+        /// ) {
+        ///     try await client.send(request)
+        /// }
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - request: The request that was answered.
+        ///   - remark: What the body says, if you read it; nil by default.
+        ///   - dialect: How the server writes down its limits.
+        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+        /// - Returns: The verdict.
+        public func verdict(
+            for request: RequestSemantics, remark: ServerRemark? = nil, dialect: RateLimitDialect = .automatic,
+            now: Int64? = nil
+        ) -> Verdict {
+            Verdict(httpStatus: status.code, for: request, remark: remark, dialect: dialect, now: now) {
+                headerFields.value($0)
+            }
+        }
+    }
+
+    extension RateLimitFields {
+        /// Reads the fields of a response.
+        /// - Parameters:
+        ///   - fields: The fields of the response.
+        ///   - dialect: How the server writes down its limits.
+        ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
+        public init(_ fields: HTTPFields, dialect: RateLimitDialect = .automatic, now: Int64? = nil) {
+            self.init(dialect: dialect, now: now) { fields.value($0) }
+        }
+    }
+
+    extension DeadlineField {
+        /// Returns the deadline that a request brings along: see ``deadline(atMost:on:header:)``.
+        /// - Parameters:
+        ///   - fields: The fields of the request.
+        ///   - limit: The longest time that a client may ask for; nil, the default, for no limit.
+        ///   - timeBase: The time base of the deadline.
+        /// - Returns: nil if the request names no time that can be read, and there is no limit.
+        public func deadline(
+            of fields: HTTPFields, atMost limit: Duration? = nil, on timeBase: any TimeBase = .system
+        ) -> CallDeadline? {
+            deadline(atMost: limit, on: timeBase) { fields.value($0) }
+        }
+    }
+
+    extension HTTPEndpoint {
+        /// Creates the key of a request.
+        /// - Parameters:
+        ///   - request: The request. Its path is not used, since it holds identifiers.
+        ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.
+        public init(_ request: HTTPRequest, template: String = "") {
+            // [ user "@" ] host [ ":" port ] (RFC 3986 §3.2); the host may be an IPv6 address in brackets.
+            let authority = (request.authority ?? "").split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+            let colon = authority.lastIndex(of: ":").flatMap { authority[$0...].contains("]") ? nil : $0 }
+            self.init(
+                scheme: request.scheme ?? "", host: String(colon.map { authority[..<$0] } ?? authority),
+                port: colon.flatMap { Int(authority[authority.index(after: $0)...]) }, template: template)
+        }
+    }
+
+    extension PolicyRegistry where Key == HTTPEndpoint {
+        /// The value for the endpoint of a request, made now if there is none. Counts as a use of the key.
+        /// - Parameters:
+        ///   - request: The request. Its path is not used, since it holds identifiers.
+        ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.
+        public subscript(request request: HTTPRequest, template template: String = "") -> Value {
+            self[HTTPEndpoint(request, template: template)]
+        }
+    }
+
+    extension HTTPFields {
+        /// The values of all fields of a name, joined by commas; nil if there are none.
+        fileprivate func value(_ name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
+    }
+#endif

@@ -1,0 +1,59 @@
+public import Resilience
+
+extension Pipeline {
+    /// A pipeline for the calls of one HTTP service, with what most clients need. Outermost first:
+    ///
+    /// | policy | default | why there, and why so |
+    /// |---|---|---|
+    /// | ``/Resilience/Timeout`` "total" | 30 s | the call with all its attempts and waits: nobody waits longer |
+    /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; `Retry-After` is a floor | around all that follows, so that each attempt is admitted and counted anew |
+    /// | ``/Resilience/RetryBudget`` of the retry | `.tokens()` | in an outage the retries end, and the load stays that of the first attempts |
+    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 10 % failures of at least 100 calls in 30 s, or at 5 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; an app that makes few calls has only the row. Before throttle and bulkhead, so that a rejected call takes nothing of them |
+    /// | ``/Resilience/Throttle`` | no rate of its own; a 429 holds all calls, then one goes first | one 429 is enough for all calls, and `Pipeline.note(_:)` has something to hold |
+    /// | ``/Resilience/Bulkhead`` | 1,000 at a time, no queue | a limit on what can pile up, not a tuned one |
+    /// | ``/Resilience/Timeout`` "attempt" | 10 s | one attempt that hangs leaves time for two more |
+    ///
+    /// ```swift
+    /// let session = URLSession.shared.resilient(.http("catalog"))
+    /// ```
+    ///
+    /// The order and the figures are those of .NET's standard resilience handler, but for these: the limit of calls is
+    /// inside of the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as
+    /// in the AWS SDKs, since the budget already limits the retries; a 429 holds all calls; and the circuit opens for
+    /// few calls, too.
+    ///
+    /// Make one for each service, or for each endpoint with an ``HTTPEndpointRegistry``, and share it.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the pipeline, and of its circuit breaker. "http" by default.
+    ///   - total: How long a call may take, with all attempts and waits; above 0. 30 seconds by default.
+    ///   - attempt: How long an attempt may take; above 0. 10 seconds by default.
+    ///   - maxRetries: How many attempts may follow the first; 0 or more. 3 by default.
+    ///   - budget: Limits the retries of all calls together; nil for no limit. By default a budget of tokens of its
+    ///     own.
+    ///   - rate: How many attempts may go in which time. No limit by default. An attempt waits for its turn as long as
+    ///     its call may take.
+    ///   - concurrency: How many attempts may be in flight; 1 or more. 1,000 by default.
+    ///   - classifier: Decides what an error means.
+    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - timeBase: The clock of the pipeline and of its policies.
+    /// - Returns: The pipeline, with policies of its own.
+    public static func http(
+        _ name: String = "http", total: Duration = .seconds(30), attempt: Duration = .seconds(10), maxRetries: Int = 3,
+        budget: RetryBudget? = .tokens(), rate: ThrottleLimit = .unlimited, concurrency: Int = 1_000,
+        classifier: Classifier = .standard, observers: PolicyObservers? = nil, timeBase: any TimeBase = .system
+    ) -> Pipeline {
+        Pipeline(name, timeBase: timeBase, classifier: classifier, observers: observers) {
+            Timeout("total", limit: total)
+            Retry(maxRetries: maxRetries, budget: budget)
+            CircuitBreaker(
+                name,
+                tripping: .anyOf(
+                    .failureRatio(0.1, over: .time(.seconds(30)), minimumCalls: 100), .consecutiveFailures(5)),
+                openFor: .exponential(from: .seconds(5), maxMultiplier: 12, cap: .seconds(60)), timeBase: timeBase)
+            Throttle(limit: rate, maxWait: max(.zero, total), holdOnThrottled: true, timeBase: timeBase)
+            Bulkhead(limit: concurrency, timeBase: timeBase)
+            Timeout("attempt", limit: attempt)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+public import Resilience
+
+extension Pipeline {
+    /// A pipeline for the requests that a server handles, which keeps it from taking on more than it can do. Outermost
+    /// first:
+    ///
+    /// | policy | default | why there, and why so |
+    /// |---|---|---|
+    /// | ``/Resilience/Timeout`` "request" | 30 s | the request with its wait: behind most proxies, nobody waits longer |
+    /// | ``/Resilience/Throttle``, if there is a rate | none | before the bulkhead, so that a request that is too many takes no place in its queue. Nothing waits for it |
+    /// | ``/Resilience/Bulkhead`` | 256 at a time, 256 in the queue for up to 1 s, by priority | what is too much is rejected while its client still waits, and with the wait that it should make. Among equals the oldest goes first |
+    ///
+    /// ```swift
+    /// let requests = Pipeline.server("api")
+    /// let response = try await requests.run { try await handle(request) }
+    /// ```
+    ///
+    /// It has no retry, since the client decides about that, and no circuit breaker: that guards a service that you
+    /// call, with ``http(_:total:attempt:maxRetries:budget:rate:concurrency:classifier:observers:timeBase:)``. A
+    /// handler that runs pipelines of its own takes its deadline along if one travels: see ``DeadlineField``.
+    ///
+    /// `concurrency` is the requests per second at the server's best times their length in seconds (Little's law):
+    /// measure it, and add some.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the pipeline. "server" by default.
+    ///   - limit: How long a request may take, with its wait; above 0. 30 seconds by default.
+    ///   - rate: How many requests may be begun in which time; nil, the default, for no limit.
+    ///   - concurrency: How many requests are handled at a time; 1 or more. 256 by default.
+    ///   - queue: How many requests may wait; 0 or more. 256 by default.
+    ///   - maxWait: How long a request may wait; 0 or more. 1 second by default.
+    ///   - classifier: Decides what an error means.
+    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - timeBase: The clock of the pipeline and of its policies.
+    /// - Returns: The pipeline, with policies of its own.
+    public static func server(
+        _ name: String = "server", limit: Duration = .seconds(30), rate: ThrottleLimit? = nil, concurrency: Int = 256,
+        queue: Int = 256, maxWait: Duration = .seconds(1), classifier: Classifier = .standard,
+        observers: PolicyObservers? = nil, timeBase: any TimeBase = .system
+    ) -> Pipeline {
+        Pipeline(name, timeBase: timeBase, classifier: classifier, observers: observers) {
+            Timeout("request", limit: limit)
+            if let rate { Throttle(limit: rate, timeBase: timeBase) }
+            Bulkhead(limit: concurrency, queue: queue, order: .byPriority, maxWait: maxWait, timeBase: timeBase)
+        }
+    }
+}

@@ -1,0 +1,391 @@
+#if StubServer
+    import Foundation
+    import Resilience
+    import ResilienceTesting
+    import Testing
+
+    @testable import ResilienceHTTP
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// Over real connections on loopback. Each test counts the permits that are left.
+    @Suite(.timeLimit(.minutes(5))) struct ResilientSessionTests {
+        // MARK: What an answer means
+
+        @Test("a call comes through a 429, a 503 and two answers that are cut off in mid-body")
+        func recovery() async throws {
+            try await Loopback.run([
+                .status(429, headers: ["Retry-After": "0"]), .status(503), .resetMidBody(after: 10),
+                .closeMidBody(after: 10), .json(200, "{}"),
+            ]) { loopback in
+                let session = loopback.session.resilient(loopback.pipeline(retries: 4))
+                let (data, response) = try await session.data(from: loopback.server.url)
+                #expect(response.statusCode == 200 && data == Data("{}".utf8))
+                #expect(loopback.server.requests.count == 5)
+            }
+        }
+
+        @Test("when no attempt is left, the last answer is returned")
+        func lastAnswer() async throws {
+            try await Loopback.run([.status(500), .status(503, body: "first"), .status(502, body: "last")]) {
+                loopback in
+                let session = loopback.session.resilient(loopback.pipeline(retries: 2))
+                let (data, response) = try await session.data(for: loopback.get)
+                #expect(response.statusCode == 502 && data == Data("last".utf8))
+            }
+        }
+
+        @Test("a 200 with an error inside is a failure, if the remark says so")
+        func errorInside() async throws {
+            let busy = StubAnswer.json(200, #"{"error":"busy"}"#)
+            try await Loopback.run([busy, busy, .json(200, "{}"), busy]) { loopback in
+                let session = loopback.session.resilient(
+                    loopback.pipeline(), remark: { $0.statusCode == 200 && $1.count > 2 ? .means(.transient) : nil })
+                let (data, _) = try await session.data(for: loopback.get)
+                #expect(data == Data("{}".utf8))
+                #expect(loopback.server.requests.count == 3)
+            }
+        }
+
+        @Test("fields that make no sense are ignored, and an answer with huge ones is taken or is an error")
+        func hugeFields() async throws {
+            let nonsense = StubAnswer.status(
+                503,
+                headers: [
+                    "Retry-After": "soon", "X-RateLimit-Remaining": "-1e99", "X-RateLimit-Reset": "☃",
+                    "RateLimit": String(repeating: "\"", count: 1000), "Date": "yesterday",
+                    "X-Long": String(repeating: "x", count: 50_000),
+                ])
+            let tooLong = StubAnswer.status(200, headers: ["X-Long": String(repeating: "x", count: 1_000_000)])
+            try await Loopback.run([nonsense, .status(204), tooLong], fallback: tooLong) { loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline(retries: 1))
+                #expect(try await session.data(for: loopback.get).1.statusCode == 204)
+                // Both are right: that the client has no room for such a field, and that it has.
+                do {
+                    #expect(try await session.data(for: loopback.get).1.statusCode == 200)
+                } catch {
+                    #expect(error is URLError)
+                }
+            }
+        }
+
+        // MARK: What may be sent twice
+
+        @Test("a lost POST is sent once and throws the error itself; one with a key, and a GET, are sent again")
+        func lostPost() async throws {
+            try await Loopback.run(fallback: .resetMidBody(after: 1)) { loopback in
+                let session = loopback.session.resilient(loopback.pipeline(retries: 1))
+                for (request, count) in [(loopback.post(), 1), (loopback.post(key: "k"), 2), (loopback.get, 2)] {
+                    loopback.server.reset()
+                    loopback.server.fallback = .resetMidBody(after: 1)
+                    await #expect(throws: URLError.self) { try await session.data(for: request) }
+                    #expect(loopback.server.requests.count == count)
+                }
+                // Whoever knows that it does no harm may say so.
+                loopback.server.reset()
+                loopback.server.fallback = .resetMidBody(after: 1)
+                await #expect(throws: URLError.self) {
+                    try await session.data(for: loopback.post(), options: RunOptions(isIdempotent: true))
+                }
+                #expect(loopback.server.requests.count == 2)
+            }
+        }
+
+        @Test("a POST that was answered with 500 is sent once, one that was answered with 429 or 503 again")
+        func answeredPost() async throws {
+            for (status, count) in [(500, 1), (429, 2), (503, 2)] {
+                try await Loopback.run(fallback: .status(status)) { loopback async throws in
+                    let session = loopback.session.resilient(loopback.pipeline(retries: 1))
+                    #expect(try await session.data(for: loopback.post()).1.statusCode == status)
+                    #expect(loopback.server.requests.count == count)
+                }
+            }
+        }
+
+        @Test("a POST to a server that is gone is tried again: no server has seen it")
+        func serverGone() async throws {
+            try await Loopback.run { loopback in
+                await loopback.server.stop()
+                let attempts = EventRecorder()
+                let pipeline = loopback.pipeline(retries: 2)
+                pipeline.observers.add(attempts)
+                let session = loopback.session.resilient(pipeline)
+                let error = await #expect(throws: URLError.self) { try await session.data(for: loopback.post()) }
+                #expect(error?.isOffline == true)
+                #expect(attempts.events(of: Retry.Event.self).count == 3)
+            }
+        }
+
+        @Test("a POST whose time is up is sent once, whichever timeout ends it, and a GET is sent again")
+        func timedOutPost() async throws {
+            try await Loopback.run(fallback: .status(200)) { loopback async throws in
+                let timeouts: [Pipeline] = [
+                    loopback.pipeline(retries: 1) { Timeout("attempt", limit: .seconds(5)) },
+                    loopback.pipeline(retries: 1) { ClientTimeout("attempt", limit: .seconds(5)) },
+                ]
+                for pipeline in timeouts {
+                    let session = loopback.session.resilient(pipeline)
+                    loopback.server.reset()
+                    loopback.server.fallback = .status(200)
+                    loopback.server.hold()
+                    let post = Task { try await session.data(for: loopback.post()).1.statusCode }
+                    await loopback.server.waitForRequests(1)
+                    loopback.clock.advance(by: .seconds(5))
+                    await #expect(throws: TimedOut.self) { try await post.value }
+                    #expect(loopback.server.requests.count == 1)
+
+                    let get = Task { try await session.data(for: loopback.get).1.statusCode }
+                    await loopback.server.waitForRequests(2)
+                    loopback.clock.advance(by: .seconds(5))
+                    await loopback.server.waitForRequests(3)
+                    loopback.server.release()
+                    #expect(try await get.value == 200)
+                }
+            }
+        }
+
+        @Test("the pipeline's own classifier is asked first")
+        func ownClassifier() async throws {
+            try await Loopback.run(fallback: .closeMidBody(after: 3)) { loopback in
+                let never = Classifier { $0 is URLError ? .permanent : nil }
+                let session = loopback.session.resilient(loopback.pipeline(classifier: never))
+                await #expect(throws: URLError.self) { try await session.data(for: loopback.get) }
+                #expect(loopback.server.requests.count == 1)
+                let always = Classifier { $0 is URLError ? .transient : nil }
+                let other = loopback.session.resilient(loopback.pipeline(retries: 1, classifier: always))
+                await #expect(throws: URLError.self) { try await other.data(for: loopback.post()) }
+                #expect(loopback.server.requests.count == 3)
+            }
+        }
+
+        @Test("the policies are those of the pipeline, for all of its requests")
+        func sharedPolicies() async throws {
+            try await Loopback.run([.status(500), .resetMidBody(after: 1)]) { loopback in
+                let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: loopback.clock)
+                let pipeline = loopback.pipeline(retries: 0) { breaker }
+                let session = loopback.session.resilient(pipeline)
+                _ = try await session.data(for: loopback.get)
+                await #expect(throws: URLError.self) { try await session.data(for: loopback.post()) }
+                await #expect(throws: CircuitOpen.self) { try await session.data(for: loopback.get) }
+                await #expect(throws: CircuitOpen.self) { try await pipeline.run {} }
+                #expect(loopback.server.requests.count == 2)
+            }
+        }
+
+        @Test("a body is uploaded by each attempt")
+        func upload() async throws {
+            try await Loopback.run([.status(503), .status(201)]) { loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline())
+                var request = loopback.post(key: "k")
+                request.httpBody = nil
+                let body = Data(repeating: 7, count: 100_000)
+                #expect(try await session.upload(for: request, from: body).1.statusCode == 201)
+                #expect(loopback.server.requests.map(\.body) == [body, body])
+            }
+        }
+
+        @Test(
+            "what is not of HTTP does not enter the pipeline", arguments: ["file:///etc/hosts", "ftp://a/b", "about:x"])
+        func otherSchemes(url: String) async throws {
+            let recorder = EventRecorder()
+            let pipeline = Pipeline(observers: PolicyObservers(recorder)) {}
+            let session = URLSession.shared.resilient(pipeline)
+            let request = URLRequest(url: try #require(URL(string: url)))
+            await #expect(throws: URLError(.unsupportedURL)) { try await session.data(for: request) }
+            #expect(recorder.events.isEmpty)
+        }
+
+        // MARK: Deadlines
+
+        @Test("a body that stops in the middle is ended at the deadline, and is no longer counted")
+        func slowBody() async throws {
+            let stalled = StubAnswer.status(200, headers: ["Content-Length": "10"], body: "abc")
+            try await Loopback.run([stalled, stalled]) { loopback in
+                for (count, options) in [
+                    RunOptions(), RunOptions(deadline: loopback.clock.now + .seconds(105)),
+                ].enumerated() {
+                    let session = loopback.session.resilient(
+                        loopback.pipeline(retries: 0) { if count == 0 { ClientTimeout(limit: .seconds(100)) } })
+                    let call = Task { try await session.data(for: loopback.get, options: options) }
+                    await loopback.server.waitForRequests(count + 1)
+                    loopback.clock.advance(by: .seconds(100))
+                    await #expect(throws: TimedOut.self) { try await call.value }
+                    #expect(loopback.bulkhead.status.inUse == 0)
+                }
+            }
+        }
+
+        @Test("a deadline that travels with the task ends the request within the attempt")
+        func travelling() async throws {
+            try await Loopback.run(fallback: .status(200)) { loopback in
+                loopback.server.hold()
+                let session = loopback.session.resilient(loopback.pipeline(), deadlineField: .standard)
+                let call = Task {
+                    try await CallDeadline(after: .milliseconds(1500), on: loopback.clock).run {
+                        try await session.data(for: loopback.get)
+                    }
+                }
+                await loopback.server.waitForRequests(1)
+                #expect(loopback.server.requests[0].headers["x-envoy-expected-rq-timeout-ms"] == "1500")
+                loopback.clock.advance(by: .milliseconds(1500))
+                await #expect(throws: TimedOut.self) { try await call.value }
+            }
+        }
+
+        @Test("the attempt's deadline is told to the server if asked to, and never later than the caller's own")
+        func field() async throws {
+            try await Loopback.run(fallback: .status(200)) { loopback in
+                let name = DeadlineField.standard.name
+                let pipeline = loopback.pipeline { ClientTimeout(limit: .nanoseconds(1_500_999_999)) }
+                let silent = loopback.session.resilient(pipeline)
+                let telling = loopback.session.resilient(pipeline, deadlineField: .standard)
+                _ = try await silent.data(for: loopback.get)
+                _ = try await telling.data(for: loopback.get)
+                _ = try await loopback.session.resilient(loopback.pipeline(), deadlineField: .standard)
+                    .data(for: loopback.get)
+                for value in ["70", "7000", "soon"] {
+                    var request = loopback.get
+                    request.setValue(value, forHTTPHeaderField: name)
+                    _ = try await telling.data(for: request)
+                }
+                #expect(
+                    loopback.server.requests.map { $0.headers[name] } == [nil, "1500", nil, "70", "1500", "1500"])
+            }
+        }
+
+        @Test("a request with less than a millisecond left is not sent")
+        func nothingLeft() async throws {
+            try await Loopback.run(fallback: .status(200)) { loopback in
+                let pipeline = loopback.pipeline(retries: 0) { ClientTimeout(limit: .microseconds(900)) }
+                let session = loopback.session.resilient(pipeline, deadlineField: .standard)
+                await #expect(throws: URLError(.timedOut)) { try await session.data(for: loopback.get) }
+                #expect(loopback.server.requests.isEmpty)
+            }
+        }
+
+        @Test("the longest silence is no longer than the attempt, in whole seconds, and never made longer")
+        func silence() async throws {
+            try await Loopback.run { loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline())
+                func interval(_ left: Duration?, of own: TimeInterval? = nil) throws -> TimeInterval {
+                    var request = loopback.get
+                    if let own { request.timeoutInterval = own }
+                    let deadline = left.map { loopback.clock.now + $0 } ?? .distantFuture
+                    return try session.limited(request, by: CallAttempt(number: 1, deadline: deadline)).timeoutInterval
+                }
+                #expect(try interval(nil) == 60)
+                #expect(try interval(.milliseconds(1200)) == 2)
+                #expect(try interval(.nanoseconds(1)) == 1)
+                #expect(try interval(.seconds(-5)) == 1)
+                #expect(try interval(.seconds(30), of: 7) == 7)
+                #expect(try interval(.seconds(300)) == 60)
+                #expect(try interval(.seconds(Int64.max / 10)) == 60)
+                #expect(try interval(.seconds(300), of: .infinity) == 300)
+            }
+        }
+
+        // MARK: Cancellation
+
+        @Test("a call that is cancelled while it waits for the answer ends at once")
+        func cancelled() async throws {
+            try await Loopback.run(fallback: .status(200)) { loopback in
+                loopback.server.hold()
+                let session = loopback.session.resilient(loopback.pipeline())
+                let call = Task { try await session.data(for: loopback.get) }
+                await loopback.server.waitForRequests(1)
+                call.cancel()
+                await #expect(throws: CancellationError.self) { try await call.value }
+                #expect(loopback.server.requests.count == 1)
+            }
+        }
+
+        @Test("a call that is cancelled before it begins sends nothing")
+        func cancelledBefore() async throws {
+            try await Loopback.run(fallback: .status(200)) { loopback in
+                let session = loopback.session.resilient(loopback.pipeline())
+                let call = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    _ = try await session.data(for: loopback.get)
+                }
+                await #expect(throws: CancellationError.self) { try await call.value }
+                #expect(loopback.server.requests.isEmpty)
+            }
+        }
+
+        @Test("calls that are cancelled just as their answers come end, one way or the other")
+        func volley() async throws {
+            try await Loopback.run(fallback: .status(200, body: "ok")) { loopback in
+                let session = loopback.session.resilient(loopback.pipeline(retries: 0))
+                for round in 1...20 {
+                    loopback.server.hold()
+                    let calls = (0..<10).map { _ in Task { try await session.data(for: loopback.get).1.statusCode } }
+                    await loopback.server.waitForRequests(10 * round)
+                    loopback.server.release()
+                    for call in calls { call.cancel() }
+                    for call in calls {
+                        switch await call.result {
+                        case .success(let status): #expect(status == 200)
+                        case .failure(let error): #expect(error is CancellationError)
+                        }
+                    }
+                }
+            }
+        }
+
+        // MARK: Quotas, credentials
+
+        @Test("what a successful answer says to be left holds the next call, if that was asked for")
+        func quotas() async throws {
+            let spent = StubAnswer.status(200, headers: ["RateLimit": #""a";r=0;t=30"#])
+            try await Loopback.run(fallback: spent) { loopback in
+                let throttle = Throttle(limit: .unlimited, timeBase: loopback.clock)
+                let pipeline = loopback.pipeline { throttle }
+                let silent = loopback.session.resilient(pipeline)
+                for _ in 0..<2 { _ = try await silent.data(for: loopback.get) }
+                let noting = loopback.session.resilient(pipeline, notesQuotas: true)
+                _ = try await noting.data(for: loopback.get)
+                let error = await #expect(throws: ThrottleExceeded.self) { try await noting.data(for: loopback.get) }
+                #expect(error?.retryAfter == .seconds(30))
+                #expect(loopback.server.requests.count == 3)
+            }
+        }
+
+        @Test("a 401 renews the credentials once for a call, within the same attempt")
+        func unauthorized() async throws {
+            let answers = [401, 503, 200, 401, 503, 401].map { StubAnswer.status($0) }
+            try await Loopback.run(answers) { loopback async throws in
+                let renewals = ScriptedOperation<Void, String>(fallback: .success("Bearer new"))
+                let session = loopback.session.resilient(
+                    loopback.pipeline(retries: 1),
+                    reauthorize: { request in
+                        var request = request
+                        request.setValue(try await renewals(), forHTTPHeaderField: "Authorization")
+                        return request
+                    })
+                // The attempt after it has the new credentials, too.
+                #expect(try await session.data(for: loopback.get).1.statusCode == 200)
+                #expect(
+                    loopback.server.requests.map { $0.headers["authorization"] } == [nil, "Bearer new", "Bearer new"])
+                #expect(try await session.data(for: loopback.get).1.statusCode == 401)
+                #expect(renewals.callCount == 2 && loopback.server.requests.count == 6)
+            }
+        }
+
+        @Test("a 401 stays one if there are no other credentials; without the hook, too")
+        func noCredentials() async throws {
+            try await Loopback.run(fallback: .status(401)) { loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline(), reauthorize: { _ in nil })
+                #expect(try await session.data(for: loopback.get).1.statusCode == 401)
+                let without = loopback.session.resilient(loopback.pipeline())
+                #expect(try await without.data(for: loopback.get).1.statusCode == 401)
+                #expect(loopback.server.requests.count == 2)
+                struct SignedOut: Error, VerdictConvertible { let verdict = Verdict.permanent }
+                let failing = loopback.session.resilient(loopback.pipeline(), reauthorize: { _ in throw SignedOut() })
+                await #expect(throws: SignedOut.self) { try await failing.data(for: loopback.get) }
+                #expect(loopback.server.requests.count == 3)
+            }
+        }
+    }
+#endif
