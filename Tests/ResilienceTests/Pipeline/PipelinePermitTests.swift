@@ -165,9 +165,7 @@ import Testing
     @Test("it can be kept, and reported from another task")
     func elsewhere() async throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
-        let kept = Locked<PipelinePermit?>(nil)
-        let permit = try await pipeline { bulkhead }.acquire()
-        kept.withLock { $0 = consume permit }
+        let kept = Locked<PipelinePermit?>(try await pipeline { bulkhead }.acquire())
         await Task.detached { kept.withLock { $0.take() }?.complete(.success) }.value
         #expect(bulkhead.inUse == 0 && told.last == .succeeded(took: .zero, attempts: 1))
     }
