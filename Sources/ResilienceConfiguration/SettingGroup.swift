@@ -23,7 +23,7 @@
                     .init("maxElapsedSeconds", .seconds, .atLeast(0), .none),
                     .init("backoff", .group(.backoff)), .init("throttledBackoff", .group(.backoff)),
                     .init("verdicts", .names, .verdicts),
-                    .init("retryAfterCeilingSeconds", .seconds, .atLeast(0), .value("600")),
+                    .init("retryAfterCeilingSeconds", .seconds, .atLeast(0), .value("120")),
                     .init("wrapsLastError", .flag, .any, .value("false")),
                 ]
             case .circuitBreaker:
@@ -38,10 +38,10 @@
                 [
                     .init("limit", .group(.throttleLimit)),
                     .init("maxWaitSeconds", .seconds, .atLeast(0), .value("0")),
-                    .init("queue", .whole, .atLeast(0), .value("0")),
-                    .init("holdOnThrottled", .flag, .any, .value("true")),
+                    .init("queue", .whole, .atLeast(0), .value("10000")),
+                    .init("holdOnThrottled", .flag, .any, .value("false")),
                     .init("holdBackoff", .group(.backoff)),
-                    .init("maxHoldSeconds", .seconds, .atLeast(0), .value("0")),
+                    .init("maxHoldSeconds", .seconds, .atLeast(0), .value("3600")),
                     .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
                 ]
             case .bulkhead:
@@ -52,17 +52,19 @@
                         "order", .choice(["firstInFirstOut", "lastInFirstOut", "byPriority"]), .any,
                         .value("firstInFirstOut")),
                     .init("maxWaitSeconds", .seconds, .atLeast(0), .none),
-                    .init("predictsWait", .flag, .any, .value("false")),
+                    .init("predictsWait", .flag, .any, .value("true")),
                 ]
             case .backoff:
                 [
                     .init("kind", .choice(["constant", "linear", "exponential", "sequence"]), .any, .required),
-                    .init("baseSeconds", .seconds, .atLeast(0), .value("0.05")),
-                    .init("factor", .number, .atLeast(1), .value("2")),
-                    .init("capSeconds", .seconds, .atLeast(0), .value("20")),
+                    .init("baseSeconds", .seconds, .atLeast(0), .kinds(["exponential": "0.05"])),
+                    .init("factor", .number, .atLeast(1), .kinds(["exponential": "2"])),
+                    .init("capSeconds", .seconds, .atLeast(0), .kinds(["exponential": "20", "linear": "20"])),
                     .init("sequenceSeconds", .secondsList, .atLeast(0), .byKind),
-                    .init("atEnd", .choice(["repeatLast", "stop"]), .any, .value("repeatLast")),
-                    .init("jitter", .choice(["none", "full", "equal", "decorrelated", "proportional"]), .any, .byKind),
+                    .init("atEnd", .choice(["repeatLast", "stop"]), .any, .kinds(["sequence": "repeatLast"])),
+                    .init(
+                        "jitter", .choice(["none", "full", "equal", "decorrelated", "proportional"]), .any,
+                        .kinds(["constant": "none", "exponential": "full", "linear": "none", "sequence": "none"])),
                     .init("jitterShare", .number, .within(0, 1), .byKind),
                 ]
             case .rule:
@@ -72,12 +74,14 @@
                         .choice([
                             "consecutiveFailures", "failures", "failureRatio", "slowCalls", "anyOf", "allOf",
                         ]), .any, .required),
-                    .init("limit", .whole, .atLeast(1), .value("5")),
+                    .init("limit", .whole, .atLeast(1), .kinds(["consecutiveFailures": "5"])),
                     .init("count", .whole, .atLeast(1), .byKind),
                     .init("ratio", .number, .aboveUpTo(0, 1), .byKind),
                     .init("slownessSeconds", .seconds, .above(0), .byKind),
                     .init("window", .group(.window)),
-                    .init("minimumCalls", .whole, .atLeast(1), .value("10")),
+                    .init(
+                        "minimumCalls", .whole, .atLeast(1),
+                        .kinds(["failureRatio": "10", "failures": "count", "slowCalls": "10"])),
                     .init("failing", .names, .verdicts), .init("healthy", .names, .verdicts),
                     .init("rules", .groups(.rule)),
                 ]
@@ -98,18 +102,20 @@
                         "kind", .choice(["constant", "exponential", "linear", "retryAfter", "jittered"]), .any,
                         .required),
                     .init("lengthSeconds", .seconds, .atLeast(0), .byKind),
-                    .init("baseSeconds", .seconds, .atLeast(0), .value("30")),
-                    .init("maxMultiplier", .whole, .atLeast(1), .value("10")),
-                    .init("capSeconds", .seconds, .atLeast(0), .value("300")),
+                    .init("baseSeconds", .seconds, .atLeast(0), .kinds(["exponential": "30", "linear": "30"])),
+                    .init("maxMultiplier", .whole, .atLeast(1), .kinds(["exponential": "10"])),
+                    .init(
+                        "capSeconds", .seconds, .atLeast(0),
+                        .kinds(["exponential": "300", "linear": "300", "retryAfter": "3600"])),
                     .init("otherwise", .nested(.breakLength)), .init("break", .nested(.breakLength)),
-                    .init("jitterShare", .number, .within(0, 1), .value("0.2")),
+                    .init("jitterShare", .number, .within(0, 1), .kinds(["jittered": "0.2"])),
                 ]
             case .throttleLimit:
                 [
                     .init("kind", .choice(["unlimited", "rate", "slidingWindow", "fixedWindow"]), .any, .required),
                     .init("calls", .whole, .atLeast(1), .byKind),
                     .init("periodSeconds", .seconds, .above(0), .byKind),
-                    .init("burst", .whole, .atLeast(1), .value("calls")),
+                    .init("burst", .whole, .atLeast(1), .kinds(["rate": "1"])),
                 ]
             }
         }
@@ -139,7 +145,9 @@
             /// The setting has no effect if it is left out.
             case none
             case value(String)
-            /// Which it is, and whether there is one, depends on the group's `kind`.
+            /// The default for each `kind` that has one. A name of another setting stands for its value.
+            case kinds([String: String])
+            /// Whether it must be given depends on what else is.
             case byKind
         }
 

@@ -27,7 +27,10 @@
                     }
                 }
             }
-            guard !members.isEmpty, path.count < Self.mostLevels else { return members.isEmpty ? nil : .group(members) }
+            guard !members.isEmpty || group.fields.contains(where: { isBegun($0, at: path + [$0.name]) }) else {
+                return nil
+            }
+            guard path.count < Self.mostLevels else { return .group(members) }
             for field in group.fields {
                 switch field.kind {
                 case .nested(let inner): members[field.name] = self.group(inner, at: path + [field.name])
@@ -36,6 +39,15 @@
                 }
             }
             return .group(members)
+        }
+
+        /// Whether something is given of a group that is looked for only in one of which something is given.
+        private func isBegun(_ field: SettingField, at path: [String]) -> Bool {
+            switch field.kind {
+            case .nested: text(at: path) != nil || text(at: path + ["kind"]) != nil
+            case .groups: text(at: path) != nil || text(at: path + ["0", "kind"]) != nil
+            case .whole, .number, .seconds, .flag, .names, .secondsList, .choice, .group: false
+            }
         }
 
         private func plain(_ field: SettingField, at path: [String]) -> SettingTree? {

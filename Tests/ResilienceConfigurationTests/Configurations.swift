@@ -78,6 +78,16 @@
             return ConfigValue(content, isSecret: false)
         }
 
+        /// All settings of `everything`, by their paths.
+        static let sound: [[String]: ConfigValue] = (try? leaves(of: everything).mapValues(value)) ?? [:]
+
+        /// The variable of the environment that has the value at a path.
+        static func variable(_ path: [String]) -> String {
+            path.map { part in
+                part.map { $0.isUppercase ? "_\($0)" : $0.uppercased() }.joined()
+            }.joined(separator: "_")
+        }
+
         static func inMemory(_ json: String, at path: [String]) throws -> [AbsoluteConfigKey: ConfigValue] {
             var values: [AbsoluteConfigKey: ConfigValue] = [:]
             for (key, leaf) in try leaves(of: json) { values[AbsoluteConfigKey(path + key)] = value(leaf) }

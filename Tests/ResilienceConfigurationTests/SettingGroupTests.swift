@@ -20,6 +20,7 @@
             /// The other settings of the group that this one needs; the kind is that of the first `kind` that has it.
             var companions: [String: SettingTree] {
                 switch (group, field.name) {
+                case (.circuitBreaker, "probes"): ["closing": .group(["successes": .whole(9)])]
                 case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.circuitBreaker, _), (.pipeline, _): [:]
                 case (.bulkhead, _): ["limit": .whole(1)]
                 case (.throttle, _): ["limit": .group(["kind": .text("unlimited")])]
@@ -97,6 +98,21 @@
             }
         }
 
+        /// What a kind can't be without. Where kinds of several groups have one name, the group decides.
+        private static func needs(_ kind: String, of group: SettingGroup) -> [String: SettingTree] {
+            switch (group, kind) {
+            case (.backoff, "constant"), (.backoff, "linear"): ["baseSeconds": .number(1)]
+            case (.backoff, "sequence"): ["sequenceSeconds": .numbers([1])]
+            case (.rule, "failures"): ["count": .whole(3), "window": .group(["lengthSeconds": .number(1)])]
+            case (.rule, "failureRatio"): ["ratio": .number(1)]
+            case (.rule, "slowCalls"): ["ratio": .number(1), "slownessSeconds": .number(1)]
+            case (.breakLength, "jittered"):
+                ["break": .group(["kind": .text("constant"), "lengthSeconds": .number(1)])]
+            case (.throttleLimit, "rate"): ["calls": .whole(7), "periodSeconds": .number(1)]
+            default: [:]
+            }
+        }
+
         @Test("a setting that is left out has the default that the schema names", arguments: fields)
         func defaults(place: Place) throws {
             let name = place.field.name
@@ -114,6 +130,15 @@
                 let encoded = try place.decode(nil)
                 let expected = encoded[text].map { "\($0)" } ?? text
                 #expect(encoded[name].map { "\($0)" } == expected)
+            case .kinds(let defaults):
+                for (kind, text) in defaults {
+                    var members = Self.needs(kind, of: place.group)
+                    members["kind"] = .text(kind)
+                    members[name] = nil
+                    let encoded = try place.group.decode(members)
+                    let expected = encoded[text].map { "\($0)" } ?? text
+                    #expect(encoded[name].map { "\($0)" } == expected, "\(kind)")
+                }
             }
         }
 
@@ -234,6 +259,10 @@
             case .required: "must be given"
             case .none: "none"
             case .value(let text): Double(text) != nil || text == "true" || text == "false" ? text : "`\(text)`"
+            case .kinds(let defaults):
+                defaults.sorted { $0.key < $1.key }.map { kind, text in
+                    "\(Double(text) == nil ? "`\(text)`" : text) (`\(kind)`)"
+                }.joined(separator: ", ")
             case .byKind: ""
             }
         }

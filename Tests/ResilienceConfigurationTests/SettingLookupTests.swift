@@ -3,7 +3,14 @@
     import Foundation
     import Resilience
     import ResilienceConfiguration
+    import Synchronization
     import Testing
+
+    final class CountingReporter: AccessReporter {
+        let count = Mutex(0)
+
+        func report(_ event: AccessEvent) { count.withLock { $0 += 1 } }
+    }
 
     @Suite struct SettingLookupTests {
         let path = ["resilience", "pipelines", "search"]
@@ -30,9 +37,7 @@
         func environment() throws {
             var variables: [String: String] = [:]
             for (key, leaf) in try Configurations.leaves(of: Configurations.everything) {
-                let name = (path + key).map { part in
-                    part.replacing(/[A-Z]/) { "_\($0.output)" }.uppercased()
-                }.joined(separator: "_")
+                let name = Configurations.variable(path + key)
                 if case .flag(let flag) = leaf {
                     variables[name] = flag ? "yes" : "no"
                 } else {
@@ -199,6 +204,16 @@
             }
             let problems = error?.problems ?? []
             #expect(problems.count == 1 && problems.first?.parameter == "resilience.pipelines.search", "\(problems)")
+        }
+
+        @Test("a reader is asked no more than a few hundred times for one pipeline")
+        func lookups() throws {
+            let counter = CountingReporter()
+            let values = try Configurations.inMemory(Configurations.everything, at: path)
+            let reader = ConfigReader(provider: InMemoryProvider(values: values), accessReporter: counter)
+            _ = try PipelineConfiguration(from: reader.snapshot(), at: key)
+            let count = counter.count.withLock { $0 }
+            #expect(100...300 ~= count, "\(count)")
         }
 
         @Test("rules a thousand levels deep, and a thousand rules, are an error")
