@@ -14,6 +14,7 @@ package enum ConfigurationOracle {
             try taken(data, as: BulkheadConfiguration.self) { _ = Bulkhead(configuration: $0).status },
             try taken(data, as: ThrottleConfiguration.self) { _ = Throttle(configuration: $0).status },
             try taken(data, as: TimeoutConfiguration.self) { _ = Timeout(configuration: $0).limit },
+            try taken(data, as: PipelineConfiguration.self) { _ = Pipeline(configuration: $0).description },
         ]
         return taken.contains(true)
     }

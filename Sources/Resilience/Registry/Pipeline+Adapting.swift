@@ -1,0 +1,29 @@
+extension Pipeline {
+    /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state, as far as they can
+    /// go on with the new settings: their counts, permits and waiting calls go on, too.
+    ///
+    /// Unlike `reconfigured(like:)`, the two may have different policies. A policy goes on in place of the first one of
+    /// its type and name. Calls in flight end in the pipeline in which they began.
+    /// - Parameter other: The pipeline with the new settings.
+    /// - Returns: The pipeline, and the names of this pipeline's policies with a state that are not in it.
+    package func adapted(to other: Pipeline) -> (pipeline: Pipeline, dropped: [String]) {
+        var rest = policies.filter { $0 is any RegistryEntry }
+        let merged = other.elements.map { element in
+            guard timeBase === other.timeBase, case .policy(let new) = element.kind else { return element }
+            for (index, old) in rest.enumerated() where old.name == new.name {
+                guard let kept = (old as? any RegistryEntry & Policy)?.adapted(toAny: new) else { continue }
+                rest.remove(at: index)
+                return Element(kind: .policy(kept))
+            }
+            return element
+        }
+        return (Pipeline(like: other, elements: merged), rest.map(\.name))
+    }
+}
+
+extension RegistryEntry where Self: Policy {
+    /// - Returns: nil if this policy can't go on with the settings of the other one; nothing has changed then.
+    fileprivate func adapted(toAny other: any Policy) -> (any Policy)? {
+        (other as? Self).flatMap { reconfigured(like: $0) }
+    }
+}

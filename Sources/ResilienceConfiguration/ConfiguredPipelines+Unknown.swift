@@ -1,0 +1,51 @@
+#if Configuration
+    extension ConfiguredPipelines {
+        /// Returns those of some keys that no pipeline and no registry reads: misspelt ones, and those of names that nobody
+        /// has asked for.
+        ///
+        /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only where it leaves something
+        /// missing. If you can list the keys yourself, from the file for example, check them when all pipelines and
+        /// registries are made:
+        ///
+        /// ```swift
+        /// let unknown = pipelines.unknownKeys(
+        ///     among: ["resilience.pipelines.catalog.retry.maxRetires"])
+        /// ```
+        /// - Parameter keys: Keys with dots between their parts. Those that do not begin with the key of the settings are
+        ///   not looked at.
+        /// - Returns: The unknown keys, in the order in which they are given.
+        public func unknownKeys(among keys: some Sequence<String>) -> [String] {
+            keys.filter { key in
+                guard let own = Self.rest(of: key[...], after: keyPath) else { return false }
+                return !known.contains { base, group in
+                    Self.rest(of: own, after: base).map { group?.has($0) ?? $0.isEmpty } ?? false
+                }
+            }
+        }
+
+        /// - Returns: What follows a path and a dot; nil if the key does not begin with it. Names may contain dots.
+        private static func rest(of key: Substring, after path: [String]) -> Substring? {
+            let path = path.joined(separator: ".")
+            if path.isEmpty { return key }
+            guard key.hasPrefix(path) else { return nil }
+            let rest = key.dropFirst(path.count)
+            return rest.isEmpty ? rest : rest.first == "." ? rest.dropFirst() : nil
+        }
+    }
+
+    extension SettingGroup {
+        /// Whether this group has a setting of this path.
+        fileprivate func has(_ path: Substring) -> Bool {
+            let parts = path.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = parts.first, let field = field(named: String(name)) else { return false }
+            let rest = parts.dropFirst().first
+            switch field.kind {
+            case .group(let inner), .nested(let inner): return rest.map { inner.has($0) } ?? false
+            case .groups(let inner):
+                guard let parts = rest?.split(separator: ".", maxSplits: 1), parts.count == 2 else { return false }
+                return Int(parts[0]) != nil && inner.has(parts[1])
+            case .whole, .number, .seconds, .flag, .names, .secondsList, .choice: return rest == nil
+            }
+        }
+    }
+#endif

@@ -1,0 +1,352 @@
+#if Configuration
+    public import Configuration
+    public import Resilience
+
+    /// Pipelines and registries whose settings come from a configuration, and follow it while the process runs.
+    ///
+    /// ```swift
+    /// let pipelines = try ConfiguredPipelines(["catalog"], reader: config)
+    /// Task { await pipelines.run() }              // or in a service
+    /// let page = try await pipelines["catalog"].run {
+    ///     try await client.page()
+    /// }
+    /// ```
+    ///
+    /// With this in the configuration, in JSON for example:
+    ///
+    /// ```json
+    /// {"resilience": {"pipelines": {"catalog": {
+    ///     "retry": {"maxRetries": 2},
+    ///     "attemptTimeout": {"limitSeconds": 5}
+    /// }}}}
+    /// ```
+    ///
+    /// A change takes effect as a whole, or not at all: if one setting of a pipeline or a registry is invalid, all of its
+    /// old settings go on, and its observers are told of a ``ConfigurationEvent/rejected(_:)``, with the path, the value and
+    /// the range of all that is invalid. No configuration ends the process.
+    ///
+    /// Policies go on over a change, with their counts, permits and waiting calls, as far as they can take over the new
+    /// settings while they run: those of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a
+    /// throttle. Otherwise the policy is replaced, and the event says so.
+    ///
+    /// Ask for a pipeline for each call, as above: a pipeline that you keep does not follow the configuration.
+    ///
+    /// See <doc:ConfigurationSchema> for all names.
+    public final class ConfiguredPipelines: Sendable {
+        /// Makes the pipeline of a name with the settings of a configuration, for what a configuration can't say: a
+        /// classifier, a health check, a policy of your own. An invalid setting in it is rejected like one of the
+        /// configuration.
+        public typealias Make = @Sendable (_ name: String, _ configuration: PipelineConfiguration) -> Pipeline
+
+        struct State {
+            var pipelines: [String: ConfiguredPipeline] = [:]
+            var registries: [String: ConfiguredRegistry] = [:]
+            /// How often the configuration was read for a change, so that what was read before one is not put in after it.
+            var reloads: UInt64 = 0
+            var turn = ReloadTurn()
+        }
+
+        private let reader: ConfigReader
+        private let path: [String]
+        private let timeBase: any TimeBase
+        private let makePipeline: Make
+        private let state = Locked(State())
+
+        /// The observers that are told of every change and of every one that is rejected.
+        public let observers: PolicyObservers
+
+        /// Makes pipelines by the configuration as it is now.
+        ///
+        /// - Parameters:
+        ///   - names: The names of the pipelines that must be there from the start. Others are made when they are first
+        ///     asked for.
+        ///   - reader: The configuration. If it is scoped, the paths in errors begin there.
+        ///   - key: Where the settings stand: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - timeBase: The clock of the pipelines and of their policies.
+        ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
+        ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
+        /// - Throws: `InvalidSettings`, with everything that is invalid in the pipelines of `names`.
+        public init(
+            _ names: [String] = [], reader: ConfigReader, at key: ConfigKey = "resilience",
+            timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers(), make: Make? = nil
+        ) throws(InvalidSettings) {
+            self.reader = reader
+            path = key.components
+            self.timeBase = timeBase
+            self.observers = observers
+            makePipeline =
+                make ?? { Pipeline($0, configuration: $1, timeBase: timeBase, observers: observers) }
+            var problems: [InvalidSetting] = []
+            for name in names {
+                do {
+                    _ = try add(name)
+                } catch {
+                    problems += error.problems
+                }
+            }
+            guard problems.isEmpty else { throw InvalidSettings(problems: problems) }
+        }
+
+        /// The pipeline of a name as it is now. It is made now if this is the first time that the name is asked for; then,
+        /// and only then, its settings may be invalid.
+        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so take a registry if names
+        ///   come from outside.
+        /// - Returns: The pipeline. A later one may have other settings.
+        /// - Throws: `InvalidSettings`, if the name is new and has no settings, or some are invalid.
+        public subscript(name: String) -> Pipeline {
+            get throws(InvalidSettings) {
+                if let there = state.withLock({ $0.pipelines[name]?.pipeline }) { return there }
+                return try add(name)
+            }
+        }
+
+        private func add(_ name: String) throws(InvalidSettings) -> Pipeline {
+            while true {
+                let reloads = state.withLock { $0.reloads }
+                let tree = read(name)
+                let made = ConfiguredPipeline(try make(name, tree), tree)
+                let added: Pipeline? = state.withLock { state in
+                    if let other = state.pipelines[name] { return other.pipeline }
+                    guard state.reloads == reloads else { return nil }
+                    state.pipelines[name] = made
+                    return made.pipeline
+                }
+                if let added { return added }
+            }
+        }
+
+        /// Returns a registry of pipelines, one for each key, with the settings of the configuration.
+        ///
+        /// ```swift
+        /// let endpoints = try pipelines.registry("endpoints")
+        /// let page = try await endpoints["/search"].run {
+        ///     try await client.search()
+        /// }
+        /// ```
+        ///
+        /// The settings of all keys stand at "resilience.registries.endpoints.default". "overrideNames" there is a list of
+        /// names, and "overrides.<name>" has what differs for one key: "key", which is the name itself if it is left out.
+        /// - Parameters:
+        ///   - name: The registry's name. The same name has the same registry; the parameters below are those of its first
+        ///     call.
+        ///   - capacity: How many keys are kept before some are evicted, 1 or more.
+        ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at rest;
+        ///     0 or more.
+        /// - Throws: `InvalidSettings`, with everything that is invalid.
+        public func registry(
+            _ name: String, capacity: Int = 10_000, evictingAfter: Duration = .seconds(600)
+        ) throws(InvalidSettings) -> PipelineRegistry<String> {
+            while true {
+                let (reloads, there) = state.withLock { ($0.reloads, $0.registries[name]?.registry) }
+                if let there { return there }
+                let tree = readRegistry(name)
+                let settings = try valid(tree, at: path(toRegistry: name))
+                let registry = try checked {
+                    PipelineRegistry<String>(
+                        capacity: capacity, evictingAfter: evictingAfter, timeBase: timeBase,
+                        make: makeEntry(of: name, settings))
+                }
+                let added: PipelineRegistry<String>? = state.withLock { state in
+                    if let other = state.registries[name] { return other.registry }
+                    guard state.reloads == reloads else { return nil }
+                    state.registries[name] = ConfiguredRegistry(registry: registry, seen: tree)
+                    return registry
+                }
+                if let added { return added }
+            }
+        }
+
+        // MARK: Following the configuration
+
+        /// Follows the configuration until the task is cancelled.
+        ///
+        /// Whatever the configuration does, it goes on: if a provider fails, it is asked again after a wait, of 1 to 60
+        /// seconds, that grows. With `swift-service-lifecycle`, it is the whole `run()` of a service.
+        public func run() async {
+            let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
+                Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
+            }
+            // It throws only if the task was cancelled, since there are always retries left.
+            try? await watching.run {
+                do {
+                    try await reader.watchSnapshot { updates in
+                        for await _ in updates { reload() }
+                    }
+                    guard !Task.isCancelled else { return }
+                    throw WatchEnded()
+                } catch {
+                    if !Task.isCancelled { send(.unwatched("\(error)"), about: path.joined(separator: ".")) }
+                    throw error
+                }
+            }
+        }
+
+        /// Applies the configuration as it is now, if it has changed. ``run()`` does it at every change.
+        ///
+        /// If another task is applying it, that task does so once more when it is done, and this returns at once. So a
+        /// volley of changes costs no more than two.
+        public func reload() {
+            guard state.withLock({ $0.turn.begin() }) else { return }
+            repeat {
+                let snapshot = reader.snapshot()
+                let (pipelines, registries) = state.withLock { state in
+                    state.reloads += 1
+                    return (state.pipelines, state.registries)
+                }
+                for (name, pipeline) in pipelines.sorted(by: { $0.key < $1.key }) {
+                    reload(pipeline, name, snapshot)
+                }
+                for (name, registry) in registries.sorted(by: { $0.key < $1.key }) {
+                    reload(registry, name, snapshot)
+                }
+            } while state.withLock({ $0.turn.goesOn() })
+        }
+
+        private func reload(_ old: ConfiguredPipeline, _ name: String, _ snapshot: ConfigSnapshotReader) {
+            let tree = SettingLookup(snapshot: snapshot).group(.pipeline, at: path(to: name))
+            guard tree != old.seen else { return }
+            do {
+                let (pipeline, dropped) = old.pipeline.adapted(to: try make(name, tree))
+                // The pipeline until now is released after the lock: it may hold user code.
+                let before = state.withLock {
+                    $0.pipelines.updateValue(ConfiguredPipeline(pipeline, tree), forKey: name)
+                }
+                _ = before
+                send(.applied(restarted: dropped), about: name)
+            } catch {
+                state.withLock { $0.pipelines[name]?.seen = tree }
+                send(.rejected(error.problems), about: name)
+            }
+        }
+
+        private func reload(_ old: ConfiguredRegistry, _ name: String, _ snapshot: ConfigSnapshotReader) {
+            let path = path(toRegistry: name)
+            let tree = RegistryTree(SettingLookup(snapshot: snapshot), at: path)
+            guard tree != old.seen else { return }
+            // Whether it is good or not, it need not be read again.
+            state.withLock { $0.registries[name]?.seen = tree }
+            do {
+                let make = makeEntry(of: name, try valid(tree, at: path))
+                let outdated = try checked { old.registry.reconfigure(make: make) }
+                send(.registryApplied(outdated: outdated.sorted()), about: name)
+            } catch {
+                send(.rejected(error.problems), about: name)
+            }
+        }
+
+        /// Where the settings stand.
+        var keyPath: [String] { path }
+
+        /// The paths below it that are read, and the settings of each; without settings, the path itself is one.
+        var known: [(path: [String], group: SettingGroup?)] {
+            let (pipelines, registries) = state.withLock { ($0.pipelines.keys, $0.registries.mapValues(\.seen)) }
+            return pipelines.map { (["pipelines", $0], .pipeline) }
+                + registries.flatMap { name, tree -> [(path: [String], group: SettingGroup?)] in
+                    let path = ["registries", name]
+                    let overrides = tree.overrides.map { path + ["overrides", $0.name] }
+                    return [(path + ["default"], .pipeline), (path + ["overrideNames"], nil)]
+                        + overrides.flatMap { [($0, .pipeline), ($0 + ["key"], nil)] }
+                }
+        }
+
+        private func send(_ event: ConfigurationEvent, about name: String) {
+            guard !observers.isEmpty else { return }
+            observers.send(PolicyEvent(policy: "configuration", pipeline: name, time: timeBase.now, detail: event))
+        }
+
+        // MARK: Reading and making
+
+        private func path(to name: String) -> [String] { path + ["pipelines", name] }
+        private func path(toRegistry name: String) -> [String] { path + ["registries", name] }
+
+        private func read(_ name: String) -> SettingTree? {
+            SettingLookup(snapshot: reader.snapshot()).group(.pipeline, at: path(to: name))
+        }
+
+        private func readRegistry(_ name: String) -> RegistryTree {
+            RegistryTree(SettingLookup(snapshot: reader.snapshot()), at: path(toRegistry: name))
+        }
+
+        private func make(_ name: String, _ tree: SettingTree?) throws(InvalidSettings) -> Pipeline {
+            let configuration = try PipelineConfiguration(tree, at: path(to: name))
+            return try checked { makePipeline(name, configuration) }
+        }
+
+        /// Settings of a registry that can be used: pipelines could be made of them.
+        private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings {
+            let settings = try RegistrySettings(tree, at: path)
+            _ = try checked { makePipeline("default", settings.standard) }
+            for (key, configuration) in settings.overrides { _ = try checked { makePipeline(key, configuration) } }
+            return settings
+        }
+
+        private func makeEntry(of registry: String, _ settings: RegistrySettings) -> PipelineRegistry<String>.Make {
+            { [makePipeline, timeBase, observers] key in
+                let configuration = settings[key]
+                do {
+                    return try PolicySettings.checked { makePipeline(key, configuration) }
+                } catch {
+                    // What `make` adds to valid settings is invalid for this key alone.
+                    let event = ConfigurationEvent.rejected((error as? InvalidSettings)?.problems ?? [])
+                    observers.send(
+                        PolicyEvent(
+                            policy: "configuration", pipeline: "\(registry).\(key)", time: timeBase.now, detail: event))
+                    return Pipeline(key, configuration: configuration, timeBase: timeBase, observers: observers)
+                }
+            }
+        }
+
+        private func checked<Value>(_ make: () -> Value) throws(InvalidSettings) -> Value {
+            do {
+                return try PolicySettings.checked(make)
+            } catch let error as InvalidSettings {
+                throw error
+            } catch {
+                // Unreachable: `make` throws nothing.
+                throw InvalidSettings(problems: [])
+            }
+        }
+    }
+
+    /// A pipeline as it is now, and what was last read of its settings, whether it was applied or rejected.
+    struct ConfiguredPipeline: Sendable {
+        let pipeline: Pipeline
+        var seen: SettingTree?
+
+        init(_ pipeline: Pipeline, _ seen: SettingTree?) {
+            self.pipeline = pipeline
+            self.seen = seen
+        }
+    }
+
+    /// A registry, and what was last read of its settings, whether it was applied or rejected.
+    struct ConfiguredRegistry: Sendable {
+        let registry: PipelineRegistry<String>
+        var seen: RegistryTree
+    }
+
+    /// Whose turn it is to apply the configuration: one task at a time, which goes on as long as others come meanwhile.
+    struct ReloadTurn: Sendable {
+        private var isTaken = false
+        private var isAsked = false
+
+        /// - Returns: Whether the caller has the turn; otherwise who has it is told to go on.
+        mutating func begin() -> Bool {
+            isAsked = isTaken
+            defer { isTaken = true }
+            return !isTaken
+        }
+
+        /// - Returns: Whether the one who has the turn must go on; otherwise the turn is over.
+        mutating func goesOn() -> Bool {
+            isTaken = isAsked
+            isAsked = false
+            return isTaken
+        }
+    }
+
+    /// A provider ended its updates although nobody cancelled them.
+    private struct WatchEnded: Error, CustomStringConvertible {
+        var description: String { "the provider's updates have ended" }
+    }
+#endif

@@ -1,0 +1,34 @@
+#if Configuration
+    public import Configuration
+    public import Resilience
+
+    extension PipelineConfiguration {
+        /// Reads the settings of a pipeline from a snapshot of a configuration, once.
+        ///
+        /// For settings that follow the configuration while the process runs, use ``ConfiguredPipelines``.
+        /// - Parameters:
+        ///   - snapshot: The snapshot: `reader.snapshot()`.
+        ///   - key: Where the settings stand, such as "resilience.pipelines.catalog".
+        /// - Throws: `InvalidSettings`, with everything that is invalid, or if nothing is given.
+        public init(from snapshot: ConfigSnapshotReader, at key: ConfigKey) throws(InvalidSettings) {
+            let tree = SettingLookup(snapshot: snapshot).group(.pipeline, at: key.components)
+            try self.init(tree, at: key.components)
+        }
+
+        /// - Parameter tree: nil if nothing is given.
+        init(_ tree: SettingTree?, at path: [String]) throws(InvalidSettings) {
+            do {
+                try self.init(from: SettingDecoder(tree ?? .group([:]), at: path.map { SettingKey($0) }))
+            } catch let error as InvalidSettings {
+                throw error
+            } catch {
+                // Only a mistake in the decoding itself comes here.
+                throw InvalidSettings(problems: [
+                    InvalidSetting(
+                        subject: "Pipeline", parameter: path.joined(separator: "."), value: "unreadable",
+                        requirement: "must be settings with names: \(error)")
+                ])
+            }
+        }
+    }
+#endif

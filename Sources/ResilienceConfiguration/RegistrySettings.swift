@@ -1,0 +1,104 @@
+#if Configuration
+    internal import Resilience
+
+    /// What a configuration says of a registry, as it was read.
+    struct RegistryTree: Sendable, Hashable {
+        struct Override: Sendable, Hashable {
+            let name: String
+            let key: SettingTree?
+            let settings: SettingTree?
+        }
+
+        let standard: SettingTree?
+        /// nil if there is no list of them.
+        let names: SettingTree?
+        let overrides: [Override]
+
+        init(_ lookup: SettingLookup, at path: [String]) {
+            standard = lookup.group(.pipeline, at: path + ["default"])
+            names = lookup.names(at: path + ["overrideNames"])
+            guard case .texts(let listed) = names else {
+                overrides = []
+                return
+            }
+            var seen: Set<String> = []
+            overrides = listed.filter { seen.insert($0).inserted }.map { name in
+                let path = path + ["overrides", name]
+                return Override(
+                    name: name, key: lookup.text(at: path + ["key"]), settings: lookup.group(.pipeline, at: path))
+            }
+        }
+    }
+
+    /// The settings of a registry's keys, all of them valid.
+    struct RegistrySettings: Sendable, Hashable {
+        let standard: PipelineConfiguration
+        let overrides: [String: PipelineConfiguration]
+
+        subscript(key: String) -> PipelineConfiguration { overrides[key] ?? standard }
+
+        /// - Throws: Everything that is invalid.
+        init(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) {
+            var problems: [InvalidSetting] = []
+            func note(_ names: [String], _ value: String, _ requirement: String) {
+                problems.append(
+                    InvalidSetting(
+                        subject: "Registry", parameter: (path + names).joined(separator: "."), value: value,
+                        requirement: requirement))
+            }
+            func configuration(_ tree: SettingTree?, _ names: [String]) -> PipelineConfiguration? {
+                do {
+                    return try PipelineConfiguration(tree, at: path + names)
+                } catch {
+                    problems += error.problems
+                    return nil
+                }
+            }
+            let standard = configuration(tree.standard, ["default"])
+            switch tree.names {
+            case nil, .texts: break
+            default: note(["overrideNames"], tree.names.map(Self.shown) ?? "missing", "must be a list of names")
+            }
+            var overrides: [String: PipelineConfiguration] = [:]
+            var names: [String: String] = [:]
+            for override in tree.overrides {
+                let own = ["overrides", override.name]
+                let key: String
+                switch override.key {
+                case nil: key = override.name
+                case .text(let text): key = text
+                case .some(let other):
+                    note(own + ["key"], Self.shown(other), "must be a text")
+                    continue
+                }
+                if let other = names[key] {
+                    note(own + ["key"], key.debugDescription, "must not be the key of \(other.debugDescription), too")
+                    continue
+                }
+                names[key] = override.name
+                guard let settings = override.settings else {
+                    note(own, "missing", "must be given, since overrideNames lists it")
+                    continue
+                }
+                // If the default is invalid, that is said once.
+                guard let standardTree = tree.standard, standard != nil else { continue }
+                overrides[key] = configuration(standardTree.overridden(by: settings, levels: 2), own)
+            }
+            guard let standard, problems.isEmpty else { throw InvalidSettings(problems: problems) }
+            self.standard = standard
+            self.overrides = overrides
+        }
+
+        private static func shown(_ value: SettingTree) -> String {
+            switch value {
+            case .text(let text), .unreadable(let text): text.debugDescription
+            case .whole(let whole): "\(whole)"
+            case .number(let number): "\(number)"
+            case .flag(let flag): "\(flag)"
+            case .texts(let texts): "\(texts)"
+            case .numbers(let numbers): "\(numbers)"
+            case .group, .list: "something else"
+            }
+        }
+    }
+#endif

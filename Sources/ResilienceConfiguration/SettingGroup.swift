@@ -1,0 +1,173 @@
+#if Configuration
+    /// Settings that stand together, and their names: what can be looked up, since a reader can't list its keys.
+    ///
+    /// The names are those of the core's configurations. Tests compare the two, and the schema's page.
+    enum SettingGroup: String, CaseIterable, Sendable {
+        case pipeline, timeout, retry, circuitBreaker, throttle, bulkhead
+        case backoff, rule, window, probes, breakLength, throttleLimit
+
+        var fields: [SettingField] {
+            switch self {
+            case .pipeline:
+                [
+                    .init("timeout", .group(.timeout)), .init("retry", .group(.retry)),
+                    .init("circuitBreaker", .group(.circuitBreaker)), .init("throttle", .group(.throttle)),
+                    .init("bulkhead", .group(.bulkhead)), .init("attemptTimeout", .group(.timeout)),
+                    .init("policies", .names),
+                ]
+            case .timeout:
+                [.init("limitSeconds", .seconds, .above(0), .required)]
+            case .retry:
+                [
+                    .init("maxRetries", .whole, .atLeast(0), .value("3")),
+                    .init("maxElapsedSeconds", .seconds, .atLeast(0), .none),
+                    .init("backoff", .group(.backoff)), .init("throttledBackoff", .group(.backoff)),
+                    .init("verdicts", .names, .verdicts),
+                    .init("retryAfterCeilingSeconds", .seconds, .atLeast(0), .value("120")),
+                    .init("wrapsLastError", .flag, .any, .value("false")),
+                ]
+            case .circuitBreaker:
+                [
+                    .init("tripping", .group(.rule)), .init("openFor", .group(.breakLength)),
+                    .init("probes", .whole, .atLeast(1), .value("1")), .init("closing", .group(.probes)),
+                    .init("probeLeaseSeconds", .seconds, .above(0), .value("60")),
+                    .init("excessWaitsSeconds", .seconds, .above(0), .none),
+                    .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
+                ]
+            case .throttle:
+                [
+                    .init("limit", .group(.throttleLimit)),
+                    .init("maxWaitSeconds", .seconds, .atLeast(0), .value("0")),
+                    .init("queue", .whole, .atLeast(0), .value("10000")),
+                    .init("holdOnThrottled", .flag, .any, .value("false")),
+                    .init("holdBackoff", .group(.backoff)),
+                    .init("maxHoldSeconds", .seconds, .atLeast(0), .value("3600")),
+                    .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
+                ]
+            case .bulkhead:
+                [
+                    .init("limit", .whole, .atLeast(1), .required),
+                    .init("queue", .whole, .atLeast(0), .value("0")),
+                    .init(
+                        "order", .choice(["firstInFirstOut", "lastInFirstOut", "byPriority"]), .any,
+                        .value("firstInFirstOut")),
+                    .init("maxWaitSeconds", .seconds, .atLeast(0), .none),
+                    .init("predictsWait", .flag, .any, .value("true")),
+                ]
+            case .backoff:
+                [
+                    .init("kind", .choice(["constant", "linear", "exponential", "sequence"]), .any, .required),
+                    .init("baseSeconds", .seconds, .atLeast(0), .kinds(["exponential": "0.05"])),
+                    .init("factor", .number, .atLeast(1), .kinds(["exponential": "2"])),
+                    .init("capSeconds", .seconds, .atLeast(0), .kinds(["exponential": "20", "linear": "20"])),
+                    .init("sequenceSeconds", .secondsList, .atLeast(0), .byKind),
+                    .init("atEnd", .choice(["repeatLast", "stop"]), .any, .kinds(["sequence": "repeatLast"])),
+                    .init(
+                        "jitter", .choice(["none", "full", "equal", "decorrelated", "proportional"]), .any,
+                        .kinds(["constant": "none", "exponential": "full", "linear": "none", "sequence": "none"])),
+                    .init("jitterShare", .number, .within(0, 1), .byKind),
+                ]
+            case .rule:
+                [
+                    .init(
+                        "kind",
+                        .choice([
+                            "consecutiveFailures", "failures", "failureRatio", "slowCalls", "anyOf", "allOf",
+                        ]), .any, .required),
+                    .init("limit", .whole, .atLeast(1), .kinds(["consecutiveFailures": "5"])),
+                    .init("count", .whole, .atLeast(1), .byKind),
+                    .init("ratio", .number, .aboveUpTo(0, 1), .byKind),
+                    .init("slownessSeconds", .seconds, .above(0), .byKind),
+                    .init("window", .group(.window)),
+                    .init(
+                        "minimumCalls", .whole, .atLeast(1),
+                        .kinds(["failureRatio": "10", "failures": "count", "slowCalls": "10"])),
+                    .init("failing", .names, .verdicts), .init("healthy", .names, .verdicts),
+                    .init("rules", .groups(.rule)),
+                ]
+            case .window:
+                [
+                    .init("calls", .whole, .within(1, 10_000_000), .byKind),
+                    .init("lengthSeconds", .seconds, .above(0), .byKind),
+                    .init("buckets", .whole, .within(1, 100_000), .value("10")),
+                ]
+            case .probes:
+                [
+                    .init("successes", .whole, .atLeast(1), .required),
+                    .init("probes", .whole, .atLeast(1), .value("successes")),
+                ]
+            case .breakLength:
+                [
+                    .init(
+                        "kind", .choice(["constant", "exponential", "linear", "retryAfter", "jittered"]), .any,
+                        .required),
+                    .init("lengthSeconds", .seconds, .atLeast(0), .byKind),
+                    .init("baseSeconds", .seconds, .atLeast(0), .kinds(["exponential": "30", "linear": "30"])),
+                    .init("maxMultiplier", .whole, .atLeast(1), .kinds(["exponential": "10"])),
+                    .init(
+                        "capSeconds", .seconds, .atLeast(0),
+                        .kinds(["exponential": "300", "linear": "300", "retryAfter": "3600"])),
+                    .init("otherwise", .nested(.breakLength)), .init("break", .nested(.breakLength)),
+                    .init("jitterShare", .number, .within(0, 1), .kinds(["jittered": "0.2"])),
+                ]
+            case .throttleLimit:
+                [
+                    .init("kind", .choice(["unlimited", "rate", "slidingWindow", "fixedWindow"]), .any, .required),
+                    .init("calls", .whole, .atLeast(1), .byKind),
+                    .init("periodSeconds", .seconds, .above(0), .byKind),
+                    .init("burst", .whole, .atLeast(1), .kinds(["rate": "1"])),
+                ]
+            }
+        }
+
+        func field(named name: String) -> SettingField? { fields.first { $0.name == name } }
+    }
+
+    /// A setting: its name, and what it may be.
+    struct SettingField: Sendable {
+        enum Kind: Sendable, Hashable {
+            case whole, number, seconds, flag, names, secondsList
+            case choice([String])
+            case group(SettingGroup)
+            /// A group that contains one of its own kind: looked for only in a group of which something is given.
+            case nested(SettingGroup)
+            /// A list of groups, under the names 0, 1, 2, …; as `nested`.
+            case groups(SettingGroup)
+        }
+
+        enum Range: Sendable, Hashable {
+            case any, verdicts
+            case atLeast(Double), above(Double), within(Double, Double), aboveUpTo(Double, Double)
+        }
+
+        enum Default: Sendable, Hashable {
+            case required
+            /// The setting has no effect if it is left out.
+            case none
+            case value(String)
+            /// The default for each `kind` that has one. A name of another setting stands for its value.
+            case kinds([String: String])
+            /// Whether it must be given depends on what else is.
+            case byKind
+        }
+
+        let name: String
+        let kind: Kind
+        let range: Range
+        let standard: Default
+
+        init(_ name: String, _ kind: Kind, _ range: Range = .any, _ standard: Default = .byKind) {
+            self.name = name
+            self.kind = kind
+            self.range = range
+            self.standard = standard
+        }
+
+        /// Names that somebody probably meant this one with.
+        var misspelt: [String] {
+            guard name.hasSuffix("Seconds") else { return [] }
+            let bare = String(name.dropLast("Seconds".count))
+            return [bare, "\(bare)Milliseconds"]
+        }
+    }
+#endif

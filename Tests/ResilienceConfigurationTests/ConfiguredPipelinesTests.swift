@@ -1,0 +1,414 @@
+#if Configuration
+    import Configuration
+    import Resilience
+    import ResilienceTesting
+    import Synchronization
+    import Testing
+
+    @testable import ResilienceConfiguration
+
+    @Suite(.timeLimit(.minutes(1))) struct ConfiguredPipelinesTests {
+        let provider = MutableInMemoryProvider(initialValues: [:])
+        let recorder = EventRecorder()
+        let clock = ManualClock()
+
+        struct Broken: Error {}
+
+        private func set(_ value: ConfigValue?, _ key: String) {
+            provider.setValue(value, forKey: AbsoluteConfigKey(ConfigKey("resilience.pipelines.\(key)")))
+        }
+
+        private func configured(
+            _ names: [String] = ["p"], reader: ConfigReader? = nil, make: ConfiguredPipelines.Make? = nil
+        ) throws -> ConfiguredPipelines {
+            try ConfiguredPipelines(
+                names, reader: reader ?? ConfigReader(provider: provider), timeBase: clock,
+                observers: PolicyObservers(recorder), make: make)
+        }
+
+        private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
+
+        /// Waits until an event after which something holds.
+        private func wait(until holds: () throws -> Bool) async rethrows {
+            while true {
+                let count = recorder.events.count
+                if try holds() { return }
+                await recorder.waitForEvents(count + 1)
+            }
+        }
+
+        private func fail(_ pipeline: Pipeline) async {
+            await #expect(throws: Broken.self) { try await pipeline.run { throw Broken() } }
+        }
+
+        // MARK: At the start
+
+        @Test("pipelines have the policies of the configuration")
+        func start() async throws {
+            set(2, "p.retry.maxRetries")
+            set(3, "p.bulkhead.limit")
+            set(10, "q.timeout.limitSeconds")
+            let pipelines = try configured(["p", "q"])
+            #expect(try pipelines["p"].elements.map(\.name) == ["retry", "bulkhead"])
+            #expect(try pipelines["q"].elements.map(\.name) == ["timeout"])
+            #expect(try await pipelines["p"].run { 7 } == 7)
+            #expect(events.isEmpty)
+        }
+
+        @Test("invalid settings are thrown at the start, all at once, with their paths")
+        func invalidStart() throws {
+            set(0, "p.bulkhead.limit")
+            set(-1, "q.retry.maxRetries")
+            let error = #expect(throws: InvalidSettings.self) { try configured(["p", "q", "r"]) }
+            #expect(
+                error?.problems.map(\.parameter) == [
+                    "resilience.pipelines.p.bulkhead.limit", "resilience.pipelines.q.retry.maxRetries",
+                    "resilience.pipelines.r.policies",
+                ])
+        }
+
+        @Test("a pipeline that is first asked for later is made then, or throws until its settings are valid")
+        func later() throws {
+            let pipelines = try configured([])
+            #expect(throws: InvalidSettings.self) { try pipelines["p"] }
+            set(0, "p.bulkhead.limit")
+            #expect(throws: InvalidSettings.self) { try pipelines["p"] }
+            set(1, "p.bulkhead.limit")
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [1])
+        }
+
+        @Test("what a closure makes of valid settings is checked, too: its trap is an error")
+        func make() throws {
+            set(1, "p.bulkhead.limit")
+            let halved: ConfiguredPipelines.Make = { name, configuration in
+                Pipeline(name) { Bulkhead(limit: (configuration.bulkhead?.limit ?? 0) / 2) }
+            }
+            #expect(throws: InvalidSettings.self) { try configured(make: halved) }
+            set(4, "p.bulkhead.limit")
+            let pipelines = try configured(make: halved)
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [2])
+            set(1, "p.bulkhead.limit")
+            pipelines.reload()
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [2])
+            #expect(events.map(\.kind) == ["rejected"])
+        }
+
+        // MARK: Changes
+
+        @Test("a change is followed while it is watched")
+        func followed() async throws {
+            set(2, "p.retry.maxRetries")
+            let pipelines = try configured()
+            let running = Task { await pipelines.run() }
+            set(5, "p.retry.maxRetries")
+            try await wait { try pipelines["p"].description.contains("5 retries") }
+            running.cancel()
+            await running.value
+            #expect(provider.description.contains("0 watchers"))
+            #expect(events == [.applied(restarted: [])])
+        }
+
+        @Test(
+            "an invalid change is told with path, value and range; the old settings go on, and the next change is applied"
+        )
+        func invalidChange() async throws {
+            set(2, "p.retry.maxRetries")
+            set(3, "p.bulkhead.limit")
+            let pipelines = try configured()
+            let before = try pipelines["p"].description
+            set(7, "p.retry.maxRetries")
+            set(0, "p.bulkhead.limit")
+            pipelines.reload()
+            #expect(try pipelines["p"].description == before)
+            let problem = InvalidSetting(
+                subject: "Bulkhead", parameter: "resilience.pipelines.p.bulkhead.limit", value: "0",
+                requirement: "must be at least 1")
+            #expect(events == [.rejected([problem])])
+            #expect(
+                recorder.events.first.map { "\($0)" }
+                    == "[p/configuration] settings rejected, the old ones go on: Bulkhead: resilience.pipelines.p.bulkhead.limit is 0, and must be at least 1"
+            )
+            pipelines.reload()
+            #expect(events.count == 1, "what was rejected is told once")
+            set(4, "p.bulkhead.limit")
+            pipelines.reload()
+            #expect(events.last == .applied(restarted: []))
+            #expect(try pipelines["p"].description.contains("7 retries"))
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [4])
+        }
+
+        @Test("settings that are taken away altogether are an invalid change")
+        func takenAway() throws {
+            set(3, "p.bulkhead.limit")
+            let pipelines = try configured()
+            set(nil, "p.bulkhead.limit")
+            pipelines.reload()
+            #expect(events.map(\.kind) == ["rejected"])
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [3])
+        }
+
+        @Test("one pipeline's invalid settings do not keep the others from theirs")
+        func independent() throws {
+            set(3, "p.bulkhead.limit")
+            set(3, "q.bulkhead.limit")
+            let pipelines = try configured(["p", "q"])
+            set(0, "p.bulkhead.limit")
+            set(9, "q.bulkhead.limit")
+            pipelines.reload()
+            #expect(recorder.events.map(\.pipeline) == ["p", "q"])
+            #expect(events.map(\.kind) == ["rejected", "applied"])
+        }
+
+        @Test("permits in use go on over a change in the middle of calls")
+        func permits() async throws {
+            set(1, "p.bulkhead.limit")
+            let pipelines = try configured()
+            let permit = try await pipelines["p"].acquire()
+            set(2, "p.bulkhead.limit")
+            set(1, "p.retry.maxRetries")
+            pipelines.reload()
+            let second = try await pipelines["p"].acquire()
+            // A bulkhead that had been made anew would have two places left.
+            await #expect(throws: (any Error).self) { try await pipelines["p"].run {} }
+            permit.complete(.success)
+            second.complete(.success)
+            try await pipelines["p"].run {}
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.inUse) == [0])
+            #expect(events == [.applied(restarted: [])])
+        }
+
+        @Test("a breaker's counts go on over a change, and so does an open circuit")
+        func counts() async throws {
+            set("consecutiveFailures", "p.circuitBreaker.tripping.kind")
+            set(2, "p.circuitBreaker.tripping.limit")
+            let pipelines = try configured()
+            await fail(try pipelines["p"])
+            set(10, "p.timeout.limitSeconds")
+            set(5, "p.circuitBreaker.rampSeconds")
+            pipelines.reload()
+            await fail(try pipelines["p"])
+            #expect(try pipelines["p"].circuitBreakers.map(\.status.state) == [.open])
+            set(6, "p.circuitBreaker.rampSeconds")
+            pipelines.reload()
+            #expect(try pipelines["p"].circuitBreakers.map(\.status.state) == [.open])
+            #expect(events == [.applied(restarted: []), .applied(restarted: [])])
+        }
+
+        @Test(
+            "a policy that can't take over its settings is made anew, and the event says so; calls inside end in the old one"
+        )
+        func restarted() async throws {
+            set(1, "p.bulkhead.limit")
+            set("consecutiveFailures", "p.circuitBreaker.tripping.kind")
+            let pipelines = try configured()
+            await fail(try pipelines["p"])
+            let permit = try await pipelines["p"].acquire()
+            set(5, "p.bulkhead.maxWaitSeconds")
+            pipelines.reload()
+            #expect(events == [.applied(restarted: ["bulkhead"])])
+            try await pipelines["p"].run {}
+            permit.complete(.success)
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.inUse) == [0])
+        }
+
+        @Test("a list of policies turns one off and on again while the process runs")
+        func turnedOff() throws {
+            set(1, "p.bulkhead.limit")
+            set(1, "p.retry.maxRetries")
+            let pipelines = try configured()
+            set(.init(.stringArray(["retry"]), isSecret: false), "p.policies")
+            pipelines.reload()
+            #expect(try pipelines["p"].elements.map(\.name) == ["retry"])
+            set(nil, "p.policies")
+            pipelines.reload()
+            #expect(try pipelines["p"].elements.map(\.name) == ["retry", "bulkhead"])
+            #expect(events == [.applied(restarted: ["bulkhead"]), .applied(restarted: [])])
+        }
+
+        @Test("after a volley of changes, some of them invalid, the last one holds")
+        func volley() async throws {
+            set(0, "p.retry.maxRetries")
+            let pipelines = try configured()
+            let running = Task { await pipelines.run() }
+            await withTaskGroup(of: Void.self) { group in
+                for task in 0..<4 {
+                    group.addTask {
+                        for change in 0..<250 {
+                            set(
+                                change % 3 == task % 3 ? -1 : .init(.int(change), isSecret: false), "p.retry.maxRetries"
+                            )
+                            if change % 50 == 0 { pipelines.reload() }
+                        }
+                    }
+                }
+            }
+            set(1234, "p.retry.maxRetries")
+            try await wait { try pipelines["p"].description.contains("1234 retries") }
+            running.cancel()
+            await running.value
+            #expect(events.allSatisfy { ["applied", "rejected"].contains($0.kind) })
+        }
+
+        @Test("a change that comes while one is applied is applied next, by the task that applies")
+        func reentrant() throws {
+            set(1, "p.retry.maxRetries")
+            let pipelinesBox = Mutex<ConfiguredPipelines?>(nil)
+            let provider = provider
+            let pipelines = try configured(make: { name, configuration in
+                if configuration.retry?.maxRetries == 2 {
+                    provider.setValue(3, forKey: "resilience.pipelines.p.retry.maxRetries")
+                    // Returns at once.
+                    pipelinesBox.withLock { $0 }?.reload()
+                }
+                return Pipeline(name, configuration: configuration)
+            })
+            pipelinesBox.withLock { $0 = pipelines }
+            set(2, "p.retry.maxRetries")
+            pipelines.reload()
+            #expect(try pipelines["p"].description.contains("3 retries"))
+            #expect(events.count == 2)
+            pipelinesBox.withLock { $0 = nil }
+        }
+
+        @Test("a closure may ask for another pipeline, since none is made under a lock")
+        func unlocked() throws {
+            set(1, "p.retry.maxRetries")
+            set(2, "q.bulkhead.limit")
+            let box = Mutex<ConfiguredPipelines?>(nil)
+            let pipelines = try configured(
+                [],
+                make: { name, configuration in
+                    let inner = name == "p" ? try? box.withLock { $0 }?["q"] : nil
+                    return Pipeline(name) {
+                        Pipeline(name, configuration: configuration)
+                        if let inner { inner }
+                    }
+                })
+            box.withLock { $0 = pipelines }
+            #expect(try pipelines["p"].elements.map(\.name) == ["retry", "bulkhead"])
+            box.withLock { $0 = nil }
+        }
+
+        @Test("two tasks that ask for a new pipeline at the same time get the same one")
+        func concurrentFirst() async throws {
+            set(1, "p.bulkhead.limit")
+            for _ in 0..<50 {
+                let pipelines = try configured([])
+                let bulkheads = await withTaskGroup(of: Bulkhead?.self) { group in
+                    for index in 0..<4 {
+                        group.addTask {
+                            if index == 0 { pipelines.reload() }
+                            return try? pipelines["p"].policies(of: Bulkhead.self).first
+                        }
+                    }
+                    return await group.reduce(into: []) { $0.append($1) }
+                }
+                let first = try #require(bulkheads[0])
+                #expect(bulkheads.allSatisfy { $0 === first })
+            }
+        }
+
+        // MARK: Providers that fail
+
+        @Test("a provider whose values fail is an invalid change; when they are there again, nothing was lost")
+        func failingValues() throws {
+            set(1, "p.bulkhead.limit")
+            let failing = FailingProvider(provider)
+            let pipelines = try configured(reader: ConfigReader(provider: failing))
+            failing.failValues(true)
+            pipelines.reload()
+            #expect(events.map(\.kind) == ["rejected"])
+            #expect("\(events[0])".contains("resilience.pipelines.p"))
+            #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [1])
+            failing.failValues(false)
+            pipelines.reload()
+            #expect(events.last == .applied(restarted: []))
+        }
+
+        @Test("a provider that can't be watched is asked again after a wait that grows")
+        func failingWatch() async throws {
+            set(1, "p.bulkhead.limit")
+            let failing = FailingProvider(provider, watches: 2)
+            let pipelines = try configured(reader: ConfigReader(provider: failing))
+            let running = Task { await pipelines.run() }
+            for failure in 1...2 {
+                await recorder.waitForEvents(failure)
+                #expect(events.last == .unwatched("the disk is on fire"))
+                await clock.waitForSleepers(1)
+                clock.advance(by: .seconds(60))
+            }
+            set(4, "p.bulkhead.limit")
+            try await wait { try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [4] }
+            running.cancel()
+            await running.value
+        }
+
+        @Test("so is one whose updates end; cancelled in that wait, it ends")
+        func endingWatch() async throws {
+            let ending = EndingProvider(inner: InMemoryProvider(values: ["resilience.pipelines.p.bulkhead.limit": 1]))
+            let pipelines = try configured(reader: ConfigReader(provider: ending))
+            let running = Task { await pipelines.run() }
+            await clock.waitForSleepers(1)
+            #expect(events == [.unwatched("the provider's updates have ended")])
+            running.cancel()
+            await running.value
+            #expect(events.count == 1)
+        }
+
+        @Test("a watch that is cancelled before it begins ends at once")
+        func cancelledBefore() async throws {
+            let pipelines = try configured([])
+            let running = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                await pipelines.run()
+            }
+            await running.value
+            #expect(events.isEmpty)
+        }
+
+        @Test("it can be watched by two tasks, and again after the first watch")
+        func twice() async throws {
+            set(1, "p.retry.maxRetries")
+            let pipelines = try configured()
+            for value in [2, 3] {
+                let tasks = (0..<2).map { _ in Task { await pipelines.run() } }
+                set(.init(.int(value), isSecret: false), "p.retry.maxRetries")
+                try await wait { try pipelines["p"].description.contains("\(value) retries") }
+                for task in tasks { task.cancel() }
+                for task in tasks { await task.value }
+            }
+        }
+
+        // MARK: Names
+
+        @Test("keys that nothing reads are named")
+        func unknown() throws {
+            set(1, "p.retry.maxRetries")
+            provider.setValue(1, forKey: "resilience.registries.e.default.bulkhead.limit")
+            provider.setValue(
+                .init(.stringArray(["a.b"]), isSecret: false), forKey: "resilience.registries.e.overrideNames")
+            provider.setValue(
+                1,
+                forKey: AbsoluteConfigKey(["resilience", "registries", "e", "overrides", "a.b", "bulkhead", "limit"]))
+            let pipelines = try configured()
+            _ = try pipelines.registry("e")
+            let known = [
+                "resilience.pipelines.p.retry.maxRetries", "resilience.pipelines.p.policies",
+                "resilience.pipelines.p.circuitBreaker.tripping.rules.12.rules.0.kind",
+                "resilience.pipelines.p.circuitBreaker.openFor.otherwise.break.lengthSeconds",
+                "resilience.registries.e.default.bulkhead.limit", "resilience.registries.e.overrideNames",
+                "resilience.registries.e.overrides.a.b.key", "resilience.registries.e.overrides.a.b.bulkhead.limit",
+                "http.port", "resiliences.pipelines", "",
+            ]
+            let unknown = [
+                "resilience.pipelines.p.retry.maxRetires", "resilience.pipelines.p.retry", "resilience.pipelines.p",
+                "resilience.pipelines.P.retry.maxRetries", "resilience.pipelines.p.policies.0", "resilience",
+                "resilience.pipelines.p.circuitBreaker.tripping.rules.x.kind",
+                "resilience.pipelines.p.circuitBreaker.tripping.rules.0",
+                "resilience.registries.e.overrideNames.0", "resilience.registries.e.overrides.c.bulkhead.limit",
+                "resilience.registries.e.bulkhead.limit", "resilience.pipeline.p.retry.maxRetries",
+            ]
+            #expect(pipelines.unknownKeys(among: known + unknown) == unknown)
+        }
+    }
+#endif

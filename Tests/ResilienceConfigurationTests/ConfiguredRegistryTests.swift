@@ -1,0 +1,175 @@
+#if Configuration
+    import Configuration
+    import Resilience
+    import ResilienceTesting
+    import Testing
+
+    @testable import ResilienceConfiguration
+
+    @Suite struct ConfiguredRegistryTests {
+        let provider = MutableInMemoryProvider(initialValues: [
+            "resilience.registries.e.default.bulkhead.limit": 4,
+            "resilience.registries.e.default.bulkhead.queue": 8,
+            "resilience.registries.e.default.retry.maxRetries": 2,
+        ])
+        let recorder = EventRecorder()
+
+        private func set(_ value: ConfigValue?, _ key: String) {
+            provider.setValue(value, forKey: AbsoluteConfigKey(ConfigKey("resilience.registries.e.\(key)")))
+        }
+
+        private func configured(make: ConfiguredPipelines.Make? = nil) throws -> ConfiguredPipelines {
+            try ConfiguredPipelines(
+                reader: ConfigReader(provider: provider), observers: PolicyObservers(recorder), make: make)
+        }
+
+        private func names(_ names: String...) -> ConfigValue { .init(.stringArray(names), isSecret: false) }
+
+        private var events: [ConfigurationEvent] { recorder.events(of: ConfigurationEvent.self) }
+
+        @Test("every key has the default's settings; one with an override has what it gives in their place")
+        func overrides() throws {
+            set(names("search"), "overrideNames")
+            set("/api/search", "overrides.search.key")
+            set(1, "overrides.search.bulkhead.limit")
+            set(1, "overrides.search.timeout.limitSeconds")
+            let registry = try configured().registry("e")
+            #expect(registry["/other"].policies(of: Bulkhead.self).map(\.status.limit) == [4])
+            let search = registry["/api/search"]
+            #expect(search.elements.map(\.name) == ["timeout", "retry", "bulkhead"])
+            #expect(search.policies(of: Bulkhead.self).map(\.status.limit) == [1])
+            #expect(search.policies(of: Bulkhead.self).map(\.status.queueLimit) == [8])
+            #expect(search.description.contains("2 retries"))
+        }
+
+        @Test("a key is the name of its override if none is given")
+        func named() throws {
+            set(names("tenant"), "overrideNames")
+            set(9, "overrides.tenant.bulkhead.limit")
+            let registry = try configured().registry("e")
+            #expect(registry["tenant"].policies(of: Bulkhead.self).map(\.status.limit) == [9])
+        }
+
+        @Test("overrides of the environment, whose keys no variable could name")
+        func environment() throws {
+            let provider = EnvironmentVariablesProvider(environmentVariables: [
+                "RESILIENCE_REGISTRIES_E_DEFAULT_RETRY_MAX_RETRIES": "1",
+                "RESILIENCE_REGISTRIES_E_OVERRIDE_NAMES": "orders, search",
+                "RESILIENCE_REGISTRIES_E_OVERRIDES_ORDERS_KEY": "/orders/{id}",
+                "RESILIENCE_REGISTRIES_E_OVERRIDES_ORDERS_RETRY_MAX_RETRIES": "0",
+                "RESILIENCE_REGISTRIES_E_OVERRIDES_SEARCH_RETRY_MAX_RETRIES": "5",
+            ])
+            let registry = try ConfiguredPipelines(reader: ConfigReader(provider: provider)).registry("e")
+            #expect(registry["/orders/{id}"].description.contains("0 retries"))
+            #expect(registry["search"].description.contains("5 retries"))
+            #expect(registry["/"].description.contains("1 retries"))
+        }
+
+        @Test("a value with parts, such as a backoff, is overridden as a whole")
+        func whole() throws {
+            set("constant", "default.retry.backoff.kind")
+            set(1, "default.retry.backoff.baseSeconds")
+            set(names("a"), "overrideNames")
+            set("sequence", "overrides.a.retry.backoff.kind")
+            set(.init(.doubleArray([2, 3]), isSecret: false), "overrides.a.retry.backoff.sequenceSeconds")
+            #expect(throws: Never.self) { try configured().registry("e") }
+        }
+
+        @Test("everything that is invalid is thrown, with its path")
+        func invalid() throws {
+            set(0, "default.bulkhead.limit")
+            set(names("a", "b", "c", "d", "a"), "overrideNames")
+            set(7, "overrides.a.key")
+            set("x", "overrides.b.key")
+            set(1, "overrides.b.bulkhead.limit")
+            set("x", "overrides.c.key")
+            let error = #expect(throws: InvalidSettings.self) { try configured().registry("e") }
+            #expect(
+                error?.problems.map(\.description) == [
+                    "Bulkhead: resilience.registries.e.default.bulkhead.limit is 0, and must be at least 1",
+                    "Registry: resilience.registries.e.overrides.a.key is 7, and must be a text",
+                    #"Registry: resilience.registries.e.overrides.c.key is "x", and must not be the key of "b", too"#,
+                    "Registry: resilience.registries.e.overrides.d is missing, and must be given, since overrideNames lists it",
+                ])
+            set(4, "default.bulkhead.limit")
+            set("a", "overrideNames")
+            let other = #expect(throws: InvalidSettings.self) { try configured().registry("e") }
+            #expect(
+                other?.problems.map(\.description) == [
+                    #"Registry: resilience.registries.e.overrideNames is "a", and must be a list of names"#
+                ])
+            #expect(throws: InvalidSettings.self) { try configured().registry("missing") }
+            set(nil, "overrideNames")
+            #expect(throws: InvalidSettings.self) { try configured().registry("e", capacity: 0) }
+        }
+
+        @Test("a change reaches the keys that there are, whose permits go on, and later ones")
+        func change() async throws {
+            let pipelines = try configured()
+            let registry = try pipelines.registry("e")
+            set(1, "default.bulkhead.limit")
+            set(0, "default.bulkhead.queue")
+            pipelines.reload()
+            let permit = try await registry["a"].acquire()
+            set(2, "default.bulkhead.limit")
+            set(names("b"), "overrideNames")
+            set(9, "overrides.b.bulkhead.limit")
+            pipelines.reload()
+            #expect(registry["a"].policies(of: Bulkhead.self).map(\.status.inUse) == [1])
+            #expect(registry["a"].policies(of: Bulkhead.self).map(\.status.limit) == [2])
+            #expect(registry["b"].policies(of: Bulkhead.self).map(\.status.limit) == [9])
+            permit.complete(.success)
+            pipelines.reload()
+            #expect(events == [.registryApplied(outdated: []), .registryApplied(outdated: [])])
+            #expect(try pipelines.registry("e") === registry)
+        }
+
+        @Test("one invalid setting, of the default or of an override, leaves everything as it is")
+        func invalidChange() throws {
+            set(names("a"), "overrideNames")
+            set(2, "overrides.a.bulkhead.limit")
+            let pipelines = try configured()
+            let registry = try pipelines.registry("e")
+            _ = (registry["a"], registry["b"])
+            set(5, "default.bulkhead.limit")
+            set(0, "overrides.a.bulkhead.limit")
+            pipelines.reload()
+            pipelines.reload()
+            #expect(events.map(\.kind) == ["rejected"])
+            #expect(registry["b"].policies(of: Bulkhead.self).map(\.status.limit) == [4])
+            #expect(registry["a"].policies(of: Bulkhead.self).map(\.status.limit) == [2])
+            #expect(registry["new"].policies(of: Bulkhead.self).map(\.status.limit) == [4])
+            set(3, "overrides.a.bulkhead.limit")
+            pipelines.reload()
+            #expect(registry["b"].policies(of: Bulkhead.self).map(\.status.limit) == [5])
+            #expect(registry["a"].policies(of: Bulkhead.self).map(\.status.limit) == [3])
+        }
+
+        @Test("a key whose pipeline can't take over the new settings keeps its old ones, and the event names it")
+        func outdated() throws {
+            let pipelines = try configured()
+            let registry = try pipelines.registry("e")
+            let held = registry["a"]
+            set(3, "default.timeout.limitSeconds")
+            pipelines.reload()
+            #expect(events == [.registryApplied(outdated: ["a"])])
+            #expect("\(events[0])" == "new settings in use; the old ones go on for a")
+            #expect(held.elements.count == 2 && registry["a"].elements.count == 2)
+            #expect(registry["b"].elements.map(\.name) == ["timeout", "retry", "bulkhead"])
+        }
+
+        @Test("what a closure makes wrongly of valid settings for one key is made without it, and the event says so")
+        func make() throws {
+            let pipelines = try configured(make: { key, configuration in
+                Pipeline(key) {
+                    Pipeline(key, configuration: configuration)
+                    Throttle(limit: .perSecond(key == "bad" ? 0 : 1))
+                }
+            })
+            let registry = try pipelines.registry("e")
+            #expect(registry["good"].elements.count == 3)
+            #expect(registry["bad"].elements.count == 2)
+            #expect(events.map(\.kind) == ["rejected"] && recorder.events[0].pipeline == "e.bad")
+        }
+    }
+#endif

@@ -1,0 +1,80 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import Testing
+
+@Suite struct PipelineConfigurationTests {
+    private func decode(_ json: String) throws -> PipelineConfiguration {
+        try JSONDecoder().decode(PipelineConfiguration.self, from: Data(json.utf8))
+    }
+
+    private func problems(_ json: String) -> [String] {
+        do {
+            _ = try decode(json)
+            return []
+        } catch {
+            return (error as? InvalidSettings)?.problems.map(\.description) ?? ["\(error)"]
+        }
+    }
+
+    @Test("a pipeline has the policies that have settings, in the fixed order, whatever the order of the names")
+    func order() throws {
+        let configuration = try decode(
+            """
+            {
+                "attemptTimeout": {"limitSeconds": 5}, "bulkhead": {"limit": 3},
+                "throttle": {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1}},
+                "circuitBreaker": {"probes": 1}, "retry": {"maxRetries": 2}, "timeout": {"limitSeconds": 30}
+            }
+            """)
+        let names = ["timeout", "retry", "circuitBreaker", "throttle", "bulkhead", "attemptTimeout"]
+        #expect(configuration.policies == names)
+        let clock = ManualClock()
+        let pipeline = Pipeline("search", configuration: configuration, timeBase: clock)
+        #expect(pipeline.name == "search" && pipeline.elements.map(\.name) == names)
+        #expect(pipeline.timeBase === clock && pipeline.warnings.isEmpty)
+        #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30), .seconds(5)])
+    }
+
+    @Test("what is written is read again, with no policies at all, too")
+    func coding() throws {
+        let configurations = try [
+            PipelineConfiguration(), PipelineConfiguration(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
+            PipelineConfiguration(circuitBreaker: .init(), bulkhead: .init(limit: 2)),
+        ]
+        for configuration in configurations {
+            let written = try JSONEncoder().encode(configuration)
+            #expect(try JSONDecoder().decode(PipelineConfiguration.self, from: written) == configuration)
+        }
+    }
+
+    @Test("a list of policies says exactly which there are, with their defaults if they have some")
+    func listed() throws {
+        let configuration = try decode(
+            #"{"policies": ["circuitBreaker", "retry"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#)
+        #expect(try configuration == PipelineConfiguration(retry: .init(maxRetries: 7), circuitBreaker: .init()))
+        #expect(try decode(#"{"policies": []}"#).policies == [])
+    }
+
+    @Test(
+        "a name that is none, and a policy without its settings, are errors",
+        arguments: [
+            ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
+            (
+                #"{"bulkhed": {"limit": 1}, "policies": []}"#,
+                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, circuitBreaker, throttle, bulkhead, attemptTimeout, policies"
+            ),
+            (
+                #"{"policies": ["throttle"]}"#,
+                "Pipeline: throttle is missing, and must be given, since policies lists it"
+            ),
+            (
+                #"{"policies": ["bulkhead"], "bulkhead": {"limit": 0}}"#,
+                "Bulkhead: bulkhead.limit is 0, and must be at least 1"
+            ),
+            (#"{"policies": {}}"#, "Pipeline: policies is something else, and must be a list of names"),
+        ])
+    func invalid(json: String, problem: String) {
+        #expect(problems(json) == [problem])
+    }
+}
