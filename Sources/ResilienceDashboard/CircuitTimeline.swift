@@ -1,0 +1,69 @@
+#if Dashboard
+    import Resilience
+
+    /// The last changes of one circuit's state. Times are milliseconds on the dashboard's clock.
+    struct CircuitTimeline: Sendable, Equatable {
+        struct Mark: Sendable, Equatable, Encodable {
+            let at: Int
+            let state: CircuitState
+        }
+
+        /// How many changes are kept; the oldest are dropped first.
+        static let limit = 64
+
+        /// The state before the first mark.
+        private(set) var before: CircuitState
+        private(set) var marks: [Mark] = []
+
+        init(before: CircuitState) { self.before = before }
+
+        /// - Parameter time: When the state changed. One that is earlier than the last change counts as that.
+        mutating func note(_ state: CircuitState, at time: Int) {
+            let time = max(time, marks.last?.at ?? time)
+            if marks.count == Self.limit { dropFirst() }
+            marks.append(Mark(at: time, state: state))
+        }
+
+        /// Drops the changes before a time, which are no longer shown.
+        mutating func forget(before time: Int) {
+            while let first = marks.first, first.at < time { dropFirst() }
+        }
+
+        private mutating func dropFirst() { before = marks.removeFirst().state }
+    }
+
+    /// The timelines of all circuits that have changed since the dashboard was mounted.
+    struct Timelines: Sendable {
+        /// A circuit: the component that it belongs to, and its place among the component's policies.
+        struct Circuit: Hashable, Sendable {
+            let component: String
+            let place: Int
+        }
+
+        private let limit: Int
+        private var all: [Circuit: CircuitTimeline] = [:]
+
+        /// - Parameter limit: How many circuits are kept. When there are as many, a new one replaces the one that has
+        ///   not changed for the longest time.
+        init(limit: Int = 1000) { self.limit = max(1, limit) }
+
+        var count: Int { all.count }
+
+        mutating func note(_ transition: CircuitTransition, of circuit: Circuit, at time: Int) {
+            if all[circuit] == nil, all.count >= limit {
+                let oldest = all.min { ($0.value.marks.last?.at ?? .min) < ($1.value.marks.last?.at ?? .min) }
+                if let oldest { all[oldest.key] = nil }
+            }
+            all[circuit, default: CircuitTimeline(before: transition.from)].note(transition.to, at: time)
+        }
+
+        /// - Returns: What is known since a time; nil if nothing has changed since the dashboard was mounted.
+        func timeline(of circuit: Circuit, since time: Int) -> CircuitTimeline? {
+            all[circuit].map { timeline in
+                var timeline = timeline
+                timeline.forget(before: time)
+                return timeline
+            }
+        }
+    }
+#endif

@@ -1,0 +1,34 @@
+#if Dashboard
+    import Resilience
+    import ResilienceObservability
+
+    /// What a reader of the page asks for, as the page sends it.
+    struct DashboardAction: Decodable, Sendable, Equatable {
+        enum Kind: String, Decodable, Sendable {
+            /// Opens the circuit for as long as if it had opened by itself.
+            case open
+            /// Closes the circuit, with nothing counted.
+            case close
+            /// Rejects all calls until the next action.
+            case isolate
+            /// Lets the circuit decide again.
+            case automatic
+        }
+
+        let component: String
+        let place: Int
+        let action: Kind
+
+        /// - Returns: Whether there is such a circuit, and it can do that.
+        func perform(on monitor: HealthMonitor) -> Bool {
+            guard let breaker = monitor.breaker(of: component, at: place) else { return false }
+            switch action {
+            case .open: return breaker.trip()
+            case .close: breaker.reset(keepingGrowth: false)
+            case .isolate: breaker.setMode(.isolated)
+            case .automatic: breaker.setMode(.automatic)
+            }
+            return true
+        }
+    }
+#endif

@@ -1,0 +1,40 @@
+#if Dashboard
+    /// The settings of a dashboard.
+    public struct DashboardConfiguration: Sendable, Hashable {
+        /// Whether a reader of the page may open, close and isolate circuits by hand. false by default: then the page
+        /// has no such buttons, and the service answers such a request with 403.
+        ///
+        /// Set it only where the page is behind your own authentication. A request must come from the page itself,
+        /// which protects a reader from other sites; who may read the page is up to you.
+        public var allowsActions: Bool
+        /// How many pages may be open at the same time, at least 1. 16 by default. A further one shows that there are
+        /// too many, and tries again.
+        public var maxClients: Int
+        /// How many components the page shows at most, at least 1; the worst come first. 200 by default.
+        public var limit: Int
+        /// How far back the timelines reach, at least a minute. 10 minutes by default.
+        public var history: Duration
+
+        /// Creates settings. A number that is too small counts as the smallest one allowed.
+        /// - Parameters:
+        ///   - allowsActions: Whether a reader of the page may change circuits by hand.
+        ///   - maxClients: How many pages may be open at the same time.
+        ///   - limit: How many components the page shows at most.
+        ///   - history: How far back the timelines reach, at most a day.
+        public init(
+            allowsActions: Bool = false, maxClients: Int = 16, limit: Int = 200, history: Duration = .seconds(600)
+        ) {
+            self.allowsActions = allowsActions
+            self.maxClients = maxClients
+            self.limit = limit
+            self.history = history
+        }
+
+        /// These settings with every number in its range.
+        var checked: DashboardConfiguration {
+            DashboardConfiguration(
+                allowsActions: allowsActions, maxClients: max(1, maxClients), limit: max(1, limit),
+                history: min(max(.seconds(60), history), .seconds(86_400)))
+        }
+    }
+#endif

@@ -1,0 +1,166 @@
+#if Dashboard
+    import Resilience
+    import ResilienceObservability
+
+    /// Reads the states while somebody watches, and hands them to all who do. While nobody does, it only records the
+    /// changes of circuits, as they are told.
+    final class DashboardHub: Sendable {
+        private struct State {
+            var audience: Audience
+            var readers: [Int: AsyncStream<DashboardState>.Continuation] = [:]
+            var sampler: Task<Void, Never>?
+            /// What the sampler waits with.
+            var waiter: PolicyWaiter?
+            /// Whether something has happened since the last sample.
+            var isStale = false
+            var timelines = Timelines()
+        }
+
+        /// How long a page waits for the next sample if nothing happens.
+        static let interval = Duration.milliseconds(500)
+        /// The shortest time between two samples, however much happens.
+        static let shortestInterval = Duration.milliseconds(100)
+        /// How long a sample waits for a queue that is known to be slow.
+        static let patience = Duration.milliseconds(100)
+
+        let monitor: HealthMonitor
+        let configuration: DashboardConfiguration
+        let timeBase: any TimeBase
+        private let start: MonotonicInstant
+        private let state: Locked<State>
+        private let recorder = Locked<[Task<Void, Never>]>([])
+        private let onLeave: @Sendable (_ remaining: Int) -> Void
+
+        /// - Parameter onLeave: Is told of each page that has left, and how many remain: for tests.
+        init(
+            _ monitor: HealthMonitor, _ configuration: DashboardConfiguration, timeBase: any TimeBase = .system,
+            onLeave: @escaping @Sendable (_ remaining: Int) -> Void = { _ in }
+        ) {
+            self.onLeave = onLeave
+            self.monitor = monitor
+            self.configuration = configuration.checked
+            self.timeBase = timeBase
+            start = timeBase.now
+            state = Locked(State(audience: Audience(limit: self.configuration.maxClients)))
+            let tasks = monitor.watch { [weak self] component, change in self?.note(change, of: component) }
+            recorder.withLock { $0 = tasks }
+        }
+
+        deinit { for task in recorder.withLock({ $0 }) { task.cancel() } }
+
+        /// Milliseconds since the dashboard was mounted.
+        var now: Int { 0.adding(start.duration(to: timeBase.now)) }
+
+        var clientCount: Int { state.withLock { $0.audience.count } }
+
+        /// Whether states are read.
+        var isSampling: Bool { state.withLock { $0.sampler != nil } }
+
+        // MARK: Who watches
+
+        /// A place in the audience. It is given back when the page is told that it has left, and at the latest when
+        /// nobody holds it: a response may be dropped before its body is ever asked for.
+        final class Seat: Sendable {
+            private let hub: DashboardHub
+            private let id: Int
+            /// The latest state. A slow reader misses those in between.
+            let states: AsyncStream<DashboardState>
+
+            fileprivate init(_ hub: DashboardHub, _ id: Int, _ states: AsyncStream<DashboardState>) {
+                (self.hub, self.id, self.states) = (hub, id, states)
+            }
+
+            deinit { leave() }
+
+            /// Gives the place back. The states end.
+            func leave() { hub.leave(id) }
+        }
+
+        /// - Returns: nil if too many watch.
+        func join() -> Seat? {
+            let (states, continuation) = AsyncStream.makeStream(
+                of: DashboardState.self, bufferingPolicy: .bufferingNewest(1))
+            let id: Int? = state.withLock { state in
+                guard case .joined(let id, let isFirst) = state.audience.join() else { return nil }
+                state.readers[id] = continuation
+                if isFirst { state.sampler = Task { await self.sample() } }
+                return id
+            }
+            guard let id else { return nil }
+            poke()
+            return Seat(self, id, states)
+        }
+
+        private func leave(_ id: Int) {
+            let (reader, sampler, remaining) = state.withLock { state in
+                let reader = state.readers.removeValue(forKey: id)
+                let isLast = state.audience.leave(id)
+                defer { if isLast { state.sampler = nil } }
+                return (reader, isLast ? state.sampler : nil, state.audience.count)
+            }
+            guard let reader else { return }
+            reader.finish()
+            sampler?.cancel()
+            onLeave(remaining)
+        }
+
+        // MARK: Sampling
+
+        /// Something has happened that a page should show at once.
+        func poke() {
+            let waiter = state.withLock { state in
+                state.isStale = true
+                return state.waiter
+            }
+            waiter?.resume()
+        }
+
+        private func sample() async {
+            while !Task.isCancelled {
+                let began = timeBase.now
+                state.withLock { $0.isStale = false }
+                let state = await present()
+                // A report that was cut short is of no use to whoever has come meanwhile.
+                if Task.isCancelled { return }
+                for reader in self.state.withLock({ Array($0.readers.values) }) { reader.yield(state) }
+                await rest(until: began + Self.interval)
+                // However much happens, the service is not busy with telling of it.
+                try? await timeBase.sleep(until: began + Self.shortestInterval)
+            }
+        }
+
+        private func rest(until deadline: MonotonicInstant) async {
+            let waiter = PolicyWaiter()
+            let isStale = state.withLock { state in
+                if Task.isCancelled { return true }
+                state.waiter = waiter
+                return state.isStale
+            }
+            if isStale { return }
+            _ = await waiter.wait(until: deadline, on: timeBase)
+        }
+
+        /// What there is to show now.
+        func present() async -> DashboardState {
+            let report = await monitor.report(limit: configuration.limit, patience: Self.patience)
+            let (now, timelines) = (now, state.withLock { $0.timelines })
+            return DashboardState(report, timelines, since: now.adding(.zero - configuration.history), at: now)
+        }
+
+        func snapshot(_ state: DashboardState) -> DashboardMessage {
+            .snapshot(
+                DashboardMessage.Snapshot(
+                    now: state.now, summary: state.summary, rows: state.rows, history: 0.adding(configuration.history),
+                    recordedSince: 0, allowsActions: configuration.allowsActions))
+        }
+
+        private func note(_ change: HealthSource.Change, of component: String) {
+            let time = now.adding(.zero - change.age)
+            state.withLock {
+                $0.timelines.note(
+                    change.transition, of: Timelines.Circuit(component: component, place: change.policy), at: time)
+            }
+            poke()
+        }
+    }
+#endif

@@ -1,0 +1,72 @@
+#if Dashboard
+    import ResilienceObservability
+
+    #if canImport(FoundationEssentials)
+        import FoundationEssentials
+    #else
+        import Foundation
+    #endif
+
+    /// What the service tells one page.
+    enum DashboardMessage: Sendable {
+        /// Everything, at first.
+        struct Snapshot: Sendable, Encodable {
+            let now: Int
+            let summary: DashboardState.Summary
+            let rows: [DashboardRow]
+            /// How far back the timelines reach, and since when changes are recorded.
+            let history: Int
+            let recordedSince: Int
+            let allowsActions: Bool
+        }
+
+        /// What has changed since the last message.
+        struct Change: Sendable, Encodable {
+            let now: Int
+            var summary: DashboardState.Summary?
+            /// Rows that are new or have changed.
+            var rows: [DashboardRow] = []
+            /// The ids of the rows that are gone.
+            var gone: [String] = []
+            /// The ids of all rows in order, if there are new ones.
+            var order: [String]?
+
+            init(from old: DashboardState, to new: DashboardState) {
+                now = new.now
+                if new.summary != old.summary { summary = new.summary }
+                var before = Dictionary(old.rows.map { ($0.id, $0) }) { first, _ in first }
+                for row in new.rows {
+                    let known = before.removeValue(forKey: row.id)
+                    if known != row { rows.append(row) }
+                    if known == nil { order = [] }
+                }
+                gone = before.keys.sorted()
+                if order != nil { order = new.rows.map(\.id) }
+            }
+
+            var isEmpty: Bool { summary == nil && rows.isEmpty && gone.isEmpty }
+        }
+
+        case snapshot(Snapshot)
+        case change(Change)
+        /// Nothing has changed: the connection is alive.
+        case beat(now: Int)
+
+        /// The message as server-sent events are written: https://html.spec.whatwg.org/multipage/server-sent-events.html
+        ///
+        /// JSON on one line: in it, line feeds of a name are escaped, so that a name can't end the event.
+        var text: String {
+            get throws {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys]
+                let (name, data) =
+                    switch self {
+                    case .snapshot(let snapshot): ("snapshot", try encoder.encode(snapshot))
+                    case .change(let change): ("change", try encoder.encode(change))
+                    case .beat(let now): ("beat", try encoder.encode(["now": now]))
+                    }
+                return "event: \(name)\ndata: \(String(decoding: data, as: UTF8.self))\n\n"
+            }
+        }
+    }
+#endif

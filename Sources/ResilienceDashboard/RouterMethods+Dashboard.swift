@@ -1,0 +1,182 @@
+#if Dashboard
+    import HTTPTypes
+    public import Hummingbird
+    import NIOCore
+    import Resilience
+    public import ResilienceObservability
+    import ServiceLifecycle
+
+    #if canImport(FoundationEssentials)
+        import FoundationEssentials
+    #else
+        import Foundation
+    #endif
+
+    extension RouterMethods {
+        /// Adds a live page of all circuits, limits and queues of a monitor.
+        ///
+        /// ```swift
+        /// router.addResilienceDashboard(health)
+        /// ```
+        ///
+        /// The page shows the names of what the service calls, so add it to a group that only your own people reach.
+        /// Nothing of the dashboard can be reached that is not added.
+        ///
+        /// While no page is open, the dashboard only notes the changes of circuits, for their timelines. While one is,
+        /// it reads the states twice a second, and after each change of a circuit.
+        /// - Parameters:
+        ///   - monitor: What is shown.
+        ///   - path: The page's path. Its stream of events is at `path/events`, and what it asks for by hand goes to
+        ///     `path/actions`. "/resilience" by default.
+        ///   - configuration: The settings of the dashboard. Nothing can be changed by hand by default.
+        /// - Returns: The router, for more routes.
+        @discardableResult
+        public func addResilienceDashboard(
+            _ monitor: HealthMonitor, at path: RouterPath = "/resilience",
+            configuration: DashboardConfiguration = DashboardConfiguration()
+        ) -> Self {
+            addResilienceDashboard(DashboardService(DashboardHub(monitor, configuration)), at: path)
+        }
+
+        @discardableResult
+        func addResilienceDashboard(_ service: DashboardService, at path: RouterPath) -> Self {
+            let group = group(path)
+            group.get { _, _ in service.page() }
+            group.get("events") { _, _ in service.events() }
+            group.post("actions") { request, _ in await service.act(on: request) }
+            return self
+        }
+    }
+
+    /// Answers the requests of a dashboard.
+    struct DashboardService: Sendable {
+        /// How large an action may be, in bytes.
+        private static let actionLimit = 4096
+
+        let hub: DashboardHub
+        let gate: DashboardGate
+        private let beat: Duration
+        private let writing: Pipeline
+
+        /// - Parameters:
+        ///   - beat: How often a page is told that the connection is alive. A page that has gone away is noticed at the
+        ///     next or the second next write.
+        ///   - writeLimit: How long one write to a page may take before its connection is closed.
+        init(_ hub: DashboardHub, beat: Duration = .seconds(2), writeLimit: Duration = .seconds(30)) {
+            self.hub = hub
+            self.beat = beat
+            var generator = SystemRandomNumberGenerator()
+            gate = DashboardGate(using: &generator)
+            writing = Pipeline("dashboard") { Timeout(limit: writeLimit) }
+        }
+
+        // MARK: The page
+
+        func page() -> Response {
+            var generator = SystemRandomNumberGenerator()
+            let nonce = DashboardGate.random(using: &generator)
+            let token = hub.configuration.allowsActions ? gate.token : ""
+            var headers: HTTPFields = [.contentType: "text/html; charset=utf-8", .cacheControl: "no-store"]
+            headers[.contentSecurityPolicy] =
+                "default-src 'none'; script-src 'nonce-\(nonce)'; style-src 'nonce-\(nonce)'; connect-src 'self'; "
+                + "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            headers[.xContentTypeOptions] = "nosniff"
+            headers[.referrerPolicy] = "no-referrer"
+            let html = DashboardPage.html(nonce: nonce, token: token)
+            return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: html)))
+        }
+
+        // MARK: The stream
+
+        func events() -> Response {
+            guard let seat = hub.join() else {
+                return Self.text("too many pages are open", .serviceUnavailable, [.retryAfter: "5"])
+            }
+            var headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
+            headers[.xAccelBuffering] = "no"
+            return Response(
+                status: .ok, headers: headers,
+                body: ResponseBody { [self] writer in
+                    defer { seat.leave() }
+                    try await withGracefulShutdownHandler {
+                        try await tell(writer, seat)
+                    } onGracefulShutdown: {
+                        seat.leave()
+                    }
+                    try await writer.finish(nil)
+                })
+        }
+
+        private func tell(_ writer: any ResponseBodyWriter, _ seat: DashboardHub.Seat) async throws {
+            // Safe: one write at a time uses it. The timeout runs a write in a child task, and returns only when that has
+            // ended, so nothing else can use the writer meanwhile.
+            nonisolated(unsafe) var writer = writer
+            var last: DashboardState?
+            var wrote = hub.timeBase.now
+            for await state in seat.states {
+                var message = hub.snapshot(state)
+                if let old = last {
+                    let settled = state.settled(on: old)
+                    let change = DashboardMessage.Change(from: old, to: settled)
+                    last = settled
+                    if change.isEmpty {
+                        guard wrote.duration(to: hub.timeBase.now) >= beat else { continue }
+                        message = .beat(now: settled.now)
+                    } else {
+                        message = .change(change)
+                    }
+                } else {
+                    last = state
+                }
+                let text = try (message.isFirst ? "retry: 1000\n" : "") + message.text
+                try await writing.run { try await writer.write(ByteBuffer(string: text)) }
+                wrote = hub.timeBase.now
+            }
+        }
+
+        // MARK: By hand
+
+        func act(on request: Request) async -> Response {
+            guard hub.configuration.allowsActions else {
+                return Self.text("this service does not allow it", .forbidden)
+            }
+            let mayAct = gate.allows(
+                token: request.headers[.resilienceToken], origin: request.headers[.origin],
+                authority: request.head.authority, site: request.headers[.secFetchSite])
+            guard mayAct else { return Self.text("the request did not come from the page", .forbidden) }
+            guard let body = try? await request.body.collect(upTo: Self.actionLimit) else {
+                return Self.text("the request is too large", .contentTooLarge)
+            }
+            guard let action = try? JSONDecoder().decode(DashboardAction.self, from: Data(body.readableBytesView))
+            else {
+                return Self.text("this is no action", .badRequest)
+            }
+            guard action.perform(on: hub.monitor) else {
+                return Self.text("there is no such circuit, or its mode does not allow it", .conflict)
+            }
+            hub.poke()
+            return Response(status: .noContent)
+        }
+
+        private static func text(
+            _ text: String, _ status: HTTPResponse.Status, _ headers: HTTPFields = [:]
+        ) -> Response {
+            var headers = headers
+            headers[.contentType] = "text/plain; charset=utf-8"
+            return Response(
+                status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: text + "\n")))
+        }
+    }
+
+    extension DashboardMessage {
+        fileprivate var isFirst: Bool { if case .snapshot = self { true } else { false } }
+    }
+
+    extension HTTPField.Name {
+        // Never nil: each is made of letters and hyphens.
+        static let resilienceToken = Self("X-Resilience-Token")!
+        fileprivate static let referrerPolicy = Self("Referrer-Policy")!
+        fileprivate static let secFetchSite = Self("Sec-Fetch-Site")!
+        fileprivate static let xAccelBuffering = Self("X-Accel-Buffering")!
+    }
+#endif

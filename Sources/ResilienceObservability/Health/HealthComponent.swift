@@ -1,0 +1,44 @@
+import Resilience
+
+/// One thing that a service depends on, as a part of a ``HealthReport``: a pipeline, a policy, one key of a registry, or
+/// a queue.
+public struct HealthComponent: Sendable, Hashable, Codable {
+    /// What tells this component from the others of its monitor, such as "2/eu". It is the same in every report of one
+    /// process.
+    public internal(set) var id: String
+    /// The name of the pipeline, the policy or the queue, or the key in a registry. A name of more than 200 Unicode
+    /// scalars is cut.
+    public let name: String
+    /// The name that the registry was given; nil if it has none, or if the component is not in a registry.
+    public let group: String?
+    /// Whether the service can't do its work without it.
+    public let isRequired: Bool
+    /// How well it is, by the monitor's rule.
+    public internal(set) var status: HealthStatus
+    /// What its policies tell, outermost first. Empty for a queue.
+    public let policies: [PolicyHealth]
+    /// What the queue tells; nil if the component is not a queue.
+    public let queue: QueueHealth?
+
+    /// Creates a component, for example to test a ``HealthRule``.
+    /// - Parameters:
+    ///   - id: What tells it from others.
+    ///   - name: Its name.
+    ///   - group: The name of its registry; nil if there is none.
+    ///   - isRequired: Whether the service can't do its work without it.
+    ///   - status: How well it is.
+    ///   - policies: What its policies tell.
+    ///   - queue: What the queue tells; nil if it is not a queue.
+    public init(
+        id: String, name: String, group: String? = nil, isRequired: Bool = false, status: HealthStatus = .up,
+        policies: [PolicyHealth] = [], queue: QueueHealth? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.group = group
+        self.isRequired = isRequired
+        self.status = status
+        self.policies = policies
+        self.queue = queue
+    }
+}

@@ -1,0 +1,119 @@
+package import Resilience
+import ResilienceSync
+
+/// Reports how well a service and all that it depends on are.
+///
+/// ```swift
+/// let health = HealthMonitor("orders") {
+///     HealthSource(payments, isRequired: true)
+///     breakers
+///     outbox
+/// }
+/// router.get("/health") { _, _ in await health.report() }
+/// ```
+///
+/// A monitor does nothing by itself: it reads the statuses when it is asked for a report.
+///
+/// See <doc:HealthGuide>.
+public final class HealthMonitor: Sendable {
+    /// The name of the service.
+    public let name: String
+    private let sources: [HealthSource]
+    private let rule: HealthRule
+    private let limit: Int
+    private let queueTimeout: Duration
+
+    /// Creates a monitor.
+    /// - Parameters:
+    ///   - name: The name of the service. "service" by default.
+    ///   - rule: Decides how well a component is. ``HealthRule/standard`` by default.
+    ///   - limit: How many components a report lists at most; the others are only counted. 200 by default; less than 0
+    ///     counts as 0.
+    ///   - queueTimeout: How long the store of a queue has to answer. All stores are asked at the same time, so a report
+    ///     takes no longer than this. 1 second by default; less than zero counts as zero.
+    ///   - sources: What is reported. The order is that of components that are equally well.
+    public init(
+        _ name: String = "service", rule: HealthRule = .standard, limit: Int = 200,
+        queueTimeout: Duration = .seconds(1), @HealthSourceBuilder sources: () -> [HealthSource]
+    ) {
+        self.name = name
+        self.rule = rule
+        self.limit = limit
+        self.queueTimeout = max(.zero, queueTimeout)
+        self.sources = sources()
+    }
+
+    /// Returns how well the service is now.
+    ///
+    /// It never fails, and waits for nothing but the stores of queues, for a limited time. A store that fails or hangs
+    /// is reported as the problem of its queue. If the task is cancelled, it does not wait any more.
+    /// - Parameter limit: How many components the report lists at most, 0 or more. nil, the default, for the monitor's
+    ///   own limit. With 0 it has only counts, and so no names of what the service depends on.
+    /// - Returns: The report.
+    public nonisolated(nonsending) func report(limit: Int? = nil) async -> HealthReport {
+        await report(limit: limit ?? self.limit, patience: queueTimeout)
+    }
+
+    /// Returns how well the service is now, for one who asks again and again: where the store of a queue is slow, it
+    /// takes the last answer if that is recent.
+    /// - Parameters:
+    ///   - limit: How many components the report lists at most.
+    ///   - patience: How long to wait for a queue whose last answer is recent, or which is known to be late.
+    package nonisolated(nonsending) func report(limit: Int, patience: Duration) async -> HealthReport {
+        // All stores are asked before the first is waited for.
+        let readings = sources.map { source in
+            source.queue.map { ($0.probe, $0.probe.begin(), $0.probe.timeBase.now, $0.isRequired) }
+        }
+        var ranking = HealthRanking(limit: limit)
+        for (index, source) in sources.enumerated() {
+            if let (probe, reading, start, isRequired) = readings[index] {
+                let health = await probe.health(reading, since: start, limit: queueTimeout, patience: patience)
+                add(
+                    HealthComponent(
+                        id: "\(index)", name: bounded(probe.queue.name), isRequired: isRequired, queue: health),
+                    source: index, to: &ranking)
+            } else {
+                source.visit { subject in
+                    let name = bounded(subject.name)
+                    add(
+                        HealthComponent(
+                            id: source.isRegistry ? "\(index)/\(name)" : "\(index)", name: name, group: source.group,
+                            isRequired: subject.isRequired, policies: subject.policies),
+                        source: index, to: &ranking)
+                }
+            }
+        }
+        return ranking.report(name: name)
+    }
+
+    private func add(_ component: HealthComponent, source: Int, to ranking: inout HealthRanking) {
+        var component = component
+        component.status = rule.status(of: component)
+        ranking.add(component, source: source)
+    }
+
+    /// Follows the changes of all circuits until the tasks are cancelled.
+    /// - Parameter told: Is told of each change, with the id of the component.
+    package func watch(
+        _ told: @escaping @Sendable (_ component: String, HealthSource.Change) -> Void
+    ) -> [Task<Void, Never>] {
+        sources.enumerated().flatMap { index, source in
+            source.watch { change in
+                told(change.name.map { "\(index)/\(bounded($0))" } ?? "\(index)", change)
+            }
+        }
+    }
+
+    /// Returns the breaker at a place among a component's policies; nil if there is none, or more than one.
+    /// - Parameters:
+    ///   - component: The component's id.
+    ///   - place: The place.
+    package func breaker(of component: String, at place: Int) -> CircuitBreaker? {
+        let parts = component.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let index = Int(parts[0]), sources.indices.contains(index),
+            sources[index].isRegistry == (parts.count == 2)
+        else { return nil }
+        let found = sources[index].breakers(parts.count == 2 ? String(parts[1]) : "", place)
+        return found.count == 1 ? found[0] : nil
+    }
+}

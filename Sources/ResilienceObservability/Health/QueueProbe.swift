@@ -1,0 +1,119 @@
+import Resilience
+import ResilienceSync
+
+/// Reads the status of one queue, whose store may fail or hang.
+///
+/// At most one reading is in progress. Whoever asks meanwhile joins it, so that a store that never answers costs one
+/// task, not one for each report.
+final class QueueProbe: Sendable {
+    enum Outcome: Sendable {
+        case status(SyncStatus)
+        case failed(String)
+    }
+
+    struct Answer: Sendable {
+        let outcome: Outcome
+        let time: MonotonicInstant
+    }
+
+    private struct State {
+        var reading: Reading?
+        var last: Answer?
+        /// Whether a reading was not done in time, and none has been since.
+        var isLate = false
+    }
+
+    let queue: SyncQueue
+    private let state = Locked(State())
+
+    init(_ queue: SyncQueue) { self.queue = queue }
+
+    var timeBase: any TimeBase { queue.pipeline.timeBase }
+
+    /// One reading, and those that wait for it.
+    final class Reading: Sendable {
+        private struct State {
+            var answer: Answer?
+            var waiters: [PolicyWaiter] = []
+        }
+
+        private let state = Locked(State())
+
+        func end(_ answer: Answer) {
+            let waiters = state.withLock { state in
+                state.answer = answer
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            for waiter in waiters { waiter.resume() }
+        }
+
+        /// - Returns: The answer; nil if there is none until the deadline, or if the task is cancelled before.
+        nonisolated(nonsending) func answer(until deadline: MonotonicInstant, on timeBase: any TimeBase) async
+            -> Answer?
+        {
+            let waiter = PolicyWaiter()
+            let answer = state.withLock { state in
+                if state.answer == nil { state.waiters.append(waiter) }
+                return state.answer
+            }
+            if let answer { return answer }
+            _ = await waiter.wait(until: deadline, on: timeBase)
+            return state.withLock { state in
+                state.waiters.removeAll { $0 === waiter }
+                return state.answer
+            }
+        }
+    }
+
+    /// Begins a reading, or joins the one in progress.
+    func begin() -> Reading {
+        let (reading, isNew) = state.withLock { state in
+            if let reading = state.reading { return (reading, false) }
+            let reading = Reading()
+            state.reading = reading
+            return (reading, true)
+        }
+        guard isNew else { return reading }
+        Task { [self] in
+            var outcome: Outcome
+            do {
+                outcome = .status(try await queue.status)
+            } catch {
+                outcome = .failed("the store failed: \(error)")
+            }
+            let answer = Answer(outcome: outcome, time: timeBase.now)
+            state.withLock { state in
+                state.reading = nil
+                state.last = answer
+                state.isLate = false
+            }
+            reading.end(answer)
+        }
+        return reading
+    }
+
+    /// Waits for a reading.
+    /// - Parameters:
+    ///   - reading: The reading.
+    ///   - start: When the wait began.
+    ///   - limit: How long the store has to answer.
+    ///   - patience: How long to wait if there is an answer that is not older than the limit, or if the store is known
+    ///     to be late.
+    nonisolated(nonsending) func health(
+        _ reading: Reading, since start: MonotonicInstant, limit: Duration, patience: Duration
+    ) async -> QueueHealth {
+        let (last, isLate) = state.withLock { ($0.last, $0.isLate) }
+        let recent = last.flatMap { $0.time.duration(to: start) <= limit ? $0 : nil }
+        let wait = recent != nil || isLate ? min(patience, limit) : limit
+        guard let answer = await reading.answer(until: start + wait, on: timeBase) ?? recent else {
+            if Task.isCancelled { return QueueHealth(problem: "the report was cancelled before the store answered") }
+            state.withLock { $0.isLate = $0.reading != nil }
+            return QueueHealth(problem: "the store did not answer within \(limit.text)")
+        }
+        return switch answer.outcome {
+        case .status(let status): QueueHealth(status, at: timeBase.now)
+        case .failed(let problem): QueueHealth(problem: problem)
+        }
+    }
+}

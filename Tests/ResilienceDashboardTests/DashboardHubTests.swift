@@ -1,0 +1,163 @@
+#if Dashboard
+    import Resilience
+    import ResilienceObservability
+    import ResilienceTesting
+    import Testing
+
+    @testable import ResilienceDashboard
+
+    @Suite(.timeLimit(.minutes(5))) struct DashboardHubTests {
+        private let clock = ManualClock()
+        private let breaker: CircuitBreaker
+
+        init() {
+            breaker = CircuitBreaker("b", openFor: .seconds(10), timeBase: clock)
+        }
+
+        private func hub(_ configuration: DashboardConfiguration = DashboardConfiguration()) -> DashboardHub {
+            DashboardHub(HealthMonitor("s") { breaker }, configuration, timeBase: clock)
+        }
+
+        @Test("states are read while somebody watches, and nothing runs while nobody does")
+        func sampling() throws {
+            let hub = hub()
+            #expect(!hub.isSampling)
+            try clock.run { [clock] in
+                let one = try #require(hub.join())
+                let two = try #require(hub.join())
+                #expect(hub.clientCount == 2 && hub.isSampling)
+                var (states, others) = (one.states.makeAsyncIterator(), two.states.makeAsyncIterator())
+                let start = clock.now
+                #expect(await states.next()?.rows.count == 1)
+                _ = await states.next()
+                #expect(start.duration(to: clock.now) <= .milliseconds(500))
+                _ = await others.next()
+                one.leave()
+                #expect(hub.clientCount == 1 && hub.isSampling)
+                #expect(await states.next() == nil)
+                two.leave()
+                two.leave()
+                #expect(hub.clientCount == 0 && !hub.isSampling)
+            }
+            // Whatever waited is gone: nobody sets an alarm any more.
+            #expect(!clock.advanceToNextSleeper())
+        }
+
+        @Test("a change of a circuit is shown at once, and the end of its break too")
+        func transitions() throws {
+            let hub = hub()
+            try clock.run { [clock, breaker] in
+                let seat = try #require(hub.join())
+                var states = seat.states.makeAsyncIterator()
+                while await states.next()?.rows.first?.circuit?.state != .closed {}
+                try await clock.sleep(for: .seconds(3))
+                let before = clock.now
+                breaker.trip()
+                while await states.next()?.rows.first?.circuit?.state != .open {}
+                #expect(before.duration(to: clock.now) <= .milliseconds(100))
+                var marks: [CircuitTimeline.Mark]?
+                while marks?.last?.state != .halfOpen { marks = await states.next()?.rows.first?.circuit?.marks }
+                #expect(before.duration(to: clock.now) <= .milliseconds(10_100))
+                #expect(marks?.map(\.state) == [.open, .halfOpen])
+                #expect(marks.map { $0[1].at - $0[0].at } == 10_000)
+                seat.leave()
+            }
+        }
+
+        @Test("changes are recorded while nobody watches")
+        func recording() throws {
+            let hub = hub()
+            try clock.run { [clock, breaker] in
+                breaker.trip()
+                try await clock.sleep(for: .seconds(10))
+                let marks = await hub.present().rows.first?.circuit?.marks
+                #expect(marks?.map(\.state) == [.open, .halfOpen] && !hub.isSampling)
+            }
+        }
+
+        @Test("a reader that does not read gets the latest state, not those in between")
+        func slowReader() throws {
+            let hub = hub()
+            try clock.run { [clock, breaker] in
+                let seat = try #require(hub.join())
+                for _ in 0..<50 {
+                    breaker.trip()
+                    try await clock.sleep(for: .seconds(1))
+                    breaker.reset(keepingGrowth: false)
+                    try await clock.sleep(for: .seconds(1))
+                }
+                var states = seat.states.makeAsyncIterator()
+                let first = await states.next()
+                #expect(first?.rows.first?.circuit?.state == .closed && (first?.now ?? 0) >= 99_000)
+                let second = await states.next()
+                #expect(second.map { $0.now >= 100_000 } == true)
+                seat.leave()
+            }
+        }
+
+        @Test("however much happens, there are at most ten samples in a second")
+        func storm() throws {
+            let hub = hub()
+            try clock.run { [clock, breaker] in
+                let seat = try #require(hub.join())
+                let samples = Task {
+                    var count = 0
+                    for await _ in seat.states { count += 1 }
+                    return count
+                }
+                for _ in 0..<1000 {
+                    breaker.trip()
+                    try await clock.sleep(for: .milliseconds(1))
+                }
+                seat.leave()
+                let count = await samples.value
+                #expect((9...12).contains(count), "\(count)")
+            }
+        }
+
+        @Test("more pages than allowed get no place, until another leaves")
+        func full() throws {
+            let hub = hub(DashboardConfiguration(maxClients: 1))
+            try clock.run {
+                let one = try #require(hub.join())
+                #expect(hub.join() == nil)
+                one.leave()
+                let two = try #require(hub.join())
+                two.leave()
+            }
+        }
+
+        @Test("a place that is dropped is given back, and so is the dashboard")
+        func dropped() throws {
+            weak var dropped: DashboardHub?
+            do {
+                let hub = DashboardHub(HealthMonitor { breaker }, DashboardConfiguration(), timeBase: clock)
+                dropped = hub
+                try clock.run {
+                    var seat = hub.join()
+                    #expect(hub.clientCount == 1 && seat != nil)
+                    seat = nil
+                    #expect(hub.clientCount == 0)
+                }
+            }
+            #expect(dropped == nil)
+        }
+
+        @Test("actions change a circuit, and only one that exists")
+        func actions() throws {
+            let monitor = HealthMonitor {
+                breaker
+                Bulkhead("room", limit: 2, timeBase: clock)
+            }
+            func act(_ kind: DashboardAction.Kind, on component: String = "0", _ place: Int = 0) -> Bool {
+                DashboardAction(component: component, place: place, action: kind).perform(on: monitor)
+            }
+            #expect(act(.open) && breaker.state == .open)
+            #expect(act(.close) && breaker.state == .closed)
+            #expect(act(.isolate) && breaker.mode == .isolated)
+            #expect(!act(.open))
+            #expect(act(.automatic) && breaker.mode == .automatic && breaker.state == .closed)
+            #expect(!act(.open, on: "1") && !act(.open, on: "x") && !act(.open, .max) && !act(.isolate, on: "0", 1))
+        }
+    }
+#endif

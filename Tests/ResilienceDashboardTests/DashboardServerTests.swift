@@ -1,0 +1,266 @@
+#if Dashboard
+    import HTTPTypes
+    import Hummingbird
+    import HummingbirdTesting
+    import NIOCore
+    import Resilience
+    import ResilienceObservability
+    import Testing
+
+    @testable import ResilienceDashboard
+
+    /// The dashboard in a server, over connections on loopback, in real time.
+    @Suite(.timeLimit(.minutes(5))) struct DashboardServerTests {
+        private let breaker = CircuitBreaker("upstream", openFor: .seconds(60))
+
+        /// Who has left a dashboard.
+        private final class Leaves: Sendable {
+            private let stream: AsyncStream<Int>
+            private let continuation: AsyncStream<Int>.Continuation
+
+            init() { (stream, continuation) = AsyncStream.makeStream() }
+
+            func told(_ remaining: Int) { continuation.yield(remaining) }
+
+            /// Waits until so many remain.
+            func wait(until count: Int) async { for await remaining in stream where remaining <= count { return } }
+        }
+
+        private struct Server: Sendable {
+            let service: DashboardService
+            let leaves = Leaves()
+
+            init(
+                _ configuration: DashboardConfiguration = DashboardConfiguration(), beat: Duration = .milliseconds(1),
+                writeLimit: Duration = .seconds(30), @HealthSourceBuilder _ sources: () -> [HealthSource]
+            ) {
+                let monitor = HealthMonitor("orders", limit: 1000, sources: sources)
+                let hub = DashboardHub(monitor, configuration, onLeave: { [leaves] in leaves.told($0) })
+                service = DashboardService(hub, beat: beat, writeLimit: writeLimit)
+            }
+
+            func run(_ test: @escaping @Sendable (any TestClientProtocol, Int) async throws -> Void) async throws {
+                let router = Router()
+                router.addResilienceDashboard(service, at: "/resilience")
+                try await Application(router: router).test(.live) { client in
+                    try await test(client, try #require(client.port))
+                }
+            }
+        }
+
+        @Test("the first event is everything, later ones are what changes, within a second")
+        func events() async throws {
+            try await Server { breaker }.run { [breaker] _, port in
+                try await EventConnection.run(port, "/resilience/events") { connection in
+                    let head = try await connection.head()
+                    #expect(head.hasPrefix("HTTP/1.1 200") && head.contains("text/event-stream"))
+                    #expect(head.contains("no-store"))
+                    let first = try #require(try await connection.next())
+                    #expect(first.name == "snapshot" && first.circuit == "closed" && first.rows.count == 1)
+                    #expect(first.value("allowsActions") == false)
+                    let clock = ContinuousClock()
+                    let before = clock.now
+                    breaker.trip()
+                    let change = try #require(try await connection.next { $0.circuit == "open" })
+                    #expect(before.duration(to: clock.now) < .seconds(1))
+                    #expect(change.name == "change" && change.rows.count == 1)
+                    let summary: [String: Any]? = change.value("summary")
+                    #expect(summary?["status"] as? String == "degraded")
+                    // From here nothing changes: the connection is shown to be alive.
+                    #expect(try await connection.next()?.name == "beat")
+                    breaker.reset(keepingGrowth: false)
+                    #expect(try await connection.next { $0.name != "beat" }?.circuit == "closed")
+                }
+            }
+        }
+
+        @Test("a page that goes away is noticed, and everything is free again")
+        func disconnect() async throws {
+            let server = Server { breaker }
+            try await server.run { _, port in
+                try await EventConnection.run(port, "/resilience/events") { connection in
+                    _ = try await connection.next()
+                    #expect(server.service.hub.clientCount == 1 && server.service.hub.isSampling)
+                }
+                await server.leaves.wait(until: 0)
+                #expect(server.service.hub.clientCount == 0 && !server.service.hub.isSampling)
+            }
+        }
+
+        @Test("a page that does not read neither stops another nor stays for ever")
+        func slowReader() async throws {
+            let breakers = CircuitBreakerRegistry<Int> { CircuitBreaker("\($0)") }
+            for key in 0..<200 { _ = breakers[key] }
+            let server = Server(writeLimit: .milliseconds(300)) { breakers }
+            try await server.run { _, port in
+                try await EventConnection.run(port, "/resilience/events", window: 1024) { slow in
+                    _ = try await slow.head()
+                    try await EventConnection.run(port, "/resilience/events") { quick in
+                        _ = try await quick.next()
+                        #expect(server.service.hub.clientCount == 2)
+                        var rounds = 0
+                        while server.service.hub.clientCount == 2, rounds < 2000 {
+                            for breaker in breakers.values.values {
+                                if rounds.isMultiple(of: 2) {
+                                    breaker.trip()
+                                } else {
+                                    breaker.reset(keepingGrowth: true)
+                                }
+                            }
+                            #expect(try await quick.next { $0.name == "change" } != nil)
+                            rounds += 1
+                        }
+                        #expect(server.service.hub.clientCount == 1)
+                    }
+                }
+                await server.leaves.wait(until: 0)
+            }
+        }
+
+        @Test("when the service shuts down, it does not wait for pages that are open")
+        func shutdown() async throws {
+            let server = Server { breaker }
+            let (opened, open) = AsyncStream.makeStream(of: Void.self)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let (ports, port) = AsyncStream.makeStream(of: Int.self)
+                group.addTask {
+                    for await port in ports {
+                        try await EventConnection.run(port, "/resilience/events") { connection in
+                            _ = try await connection.next()
+                            open.yield()
+                            while try await connection.next() != nil {}
+                        }
+                        return
+                    }
+                }
+                try await server.run { _, number in
+                    port.yield(number)
+                    for await _ in opened { return }
+                }
+                try await group.waitForAll()
+            }
+            #expect(server.service.hub.clientCount == 0)
+        }
+
+        @Test("more pages than allowed are told so")
+        func full() async throws {
+            let server = Server(DashboardConfiguration(maxClients: 1)) { breaker }
+            try await server.run { client, port in
+                try await EventConnection.run(port, "/resilience/events") { connection in
+                    _ = try await connection.next()
+                    let response = try await client.execute(uri: "/resilience/events", method: .get)
+                    #expect(response.status == .serviceUnavailable && response.headers[.retryAfter] == "5")
+                }
+            }
+        }
+
+        @Test(
+            "a hostile name is data, in the stream and nowhere in the page",
+            arguments: [
+                "<script>alert(1)</script>", "x\n\nevent: snapshot\ndata: {}\n\n", "\"><img src=x onerror=alert(1)>",
+            ])
+        func hostile(name: String) async throws {
+            let server = Server { CircuitBreaker(name) }
+            try await server.run { client, port in
+                try await EventConnection.run(port, "/resilience/events") { connection in
+                    let row = try await connection.next()?.rows.first
+                    #expect(row?["name"] as? String == name)
+                }
+                let page = try await client.execute(uri: "/resilience", method: .get)
+                #expect(page.status == .ok && !String(buffer: page.body).contains(name))
+            }
+        }
+
+        @Test("the page may run its own script and nothing else, with another nonce each time")
+        func page() async throws {
+            try await Server { breaker }.run { client, _ in
+                var nonces: Set<String> = []
+                for _ in 0..<2 {
+                    let page = try await client.execute(uri: "/resilience", method: .get)
+                    let policy = try #require(page.headers[.contentSecurityPolicy])
+                    #expect(policy.hasPrefix("default-src 'none'; script-src 'nonce-") && !policy.contains("unsafe"))
+                    #expect(page.headers[.contentType] == "text/html; charset=utf-8")
+                    #expect(
+                        page.headers[.cacheControl] == "no-store" && page.headers[.xContentTypeOptions] == "nosniff")
+                    let nonce = String(try #require(policy.firstMatch(of: /script-src 'nonce-(\w+)'/)).1)
+                    let html = String(buffer: page.body)
+                    #expect(html.contains("<script nonce=\"\(nonce)\">"))
+                    // Without the right to act there is no token to act with.
+                    #expect(html.contains("name=\"resilience-token\" content=\"\""))
+                    nonces.insert(nonce)
+                }
+                #expect(nonces.count == 2)
+            }
+        }
+
+        @Test("nothing can be reached that is not added")
+        func unmounted() async throws {
+            try await Application(router: Router()).test(.live) { client in
+                for path in ["/resilience", "/resilience/events", "/resilience/actions"] {
+                    for method in [HTTPRequest.Method.get, .post] {
+                        let status = try await client.execute(uri: path, method: method).status
+                        #expect(status == .notFound)
+                    }
+                }
+            }
+        }
+
+        private static func act(
+            _ client: any TestClientProtocol, token: String?, origin: String? = "http://localhost",
+            body: String = #"{"component":"0","place":0,"action":"isolate"}"#
+        ) async throws -> Int {
+            var headers: HTTPFields = [.contentType: "application/json"]
+            if let token { headers[.resilienceToken] = token }
+            if let origin { headers[.origin] = origin }
+            let buffer = ByteBuffer(string: body)
+            return try await client.execute(uri: "/resilience/actions", method: .post, headers: headers, body: buffer)
+                .status.code
+        }
+
+        @Test("without the service's leave no action is taken, not even with the token")
+        func forbidden() async throws {
+            let server = Server { breaker }
+            try await server.run { [breaker] client, _ in
+                let code1 = try await Self.act(client, token: server.service.gate.token)
+                #expect(code1 == 403)
+                #expect(breaker.mode == .automatic)
+            }
+        }
+
+        @Test("an action from the page is taken, and shown at once; one from elsewhere is not, nor is nonsense")
+        func actions() async throws {
+            let server = Server(DashboardConfiguration(allowsActions: true)) { breaker }
+            try await server.run { [breaker] client, port in
+                let token = server.service.gate.token
+                let html = String(buffer: try await client.execute(uri: "/resilience", method: .get).body)
+                #expect(html.contains("name=\"resilience-token\" content=\"\(token)\""))
+                for (token, origin) in [
+                    (nil, "http://localhost"), ("x", "http://localhost"), (token, nil), (token, "http://evil"),
+                ] {
+                    let code2 = try await Self.act(client, token: token, origin: origin)
+                    #expect(code2 == 403)
+                }
+                for body in [
+                    "", "{", "[]", "null", #"{"component":"0","place":0,"action":"x"}"#,
+                    #"{"component":"0","place":1e99,"action":"open"}"#,
+                ] {
+                    let code3 = try await Self.act(client, token: token, body: body)
+                    #expect(code3 == 400, "\(body)")
+                }
+                let code4 = try await Self.act(client, token: token, body: String(repeating: "x", count: 5000))
+                #expect(code4 == 413)
+                let none = #"{"component":"7","place":-1,"action":"open"}"#
+                let code5 = try await Self.act(client, token: token, body: none)
+                #expect(code5 == 409)
+                #expect(breaker.mode == .automatic)
+                try await EventConnection.run(port, "/resilience/events") { connection in
+                    #expect(try await connection.next()?.circuit == "closed")
+                    let code6 = try await Self.act(client, token: token)
+                    #expect(code6 == 204)
+                    #expect(breaker.mode == .isolated)
+                    #expect(try await connection.next { $0.name == "change" }?.circuit == "open")
+                }
+            }
+        }
+    }
+#endif

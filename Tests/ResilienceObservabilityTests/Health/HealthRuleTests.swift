@@ -1,0 +1,82 @@
+import Resilience
+import ResilienceObservability
+import ResilienceSync
+import Testing
+
+@Suite struct HealthRuleTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let optional: HealthStatus
+        let required: HealthStatus
+        var policies: [PolicyHealth] = []
+        var queue: QueueHealth?
+
+        init(
+            _ description: String, _ optional: HealthStatus, _ required: HealthStatus,
+            _ detail: (any PolicyStatusDetail)? = nil, queue: QueueHealth? = nil
+        ) {
+            testDescription = description
+            (self.optional, self.required) = (optional, required)
+            if let detail {
+                policies = [PolicyHealth(PolicyStatus(policy: "p", detail: detail), at: now)]
+            }
+            self.queue = queue
+        }
+    }
+
+    struct OwnStatus: PolicyStatusDetail {
+        static var kind: String { "own" }
+        let isAllowed: Bool
+    }
+
+    private static func circuit(
+        _ state: CircuitState, isAllowed: Bool? = nil, _ mode: CircuitBreaker.Mode = .automatic
+    ) -> CircuitBreakerStatus {
+        CircuitBreakerStatus(state: state, failureCount: 0, isAllowed: isAllowed, mode: mode)
+    }
+
+    static let cases = [
+        Case("nothing to tell", .up, .up),
+        Case("closed", .up, .up, circuit(.closed)),
+        Case("open", .degraded, .down, circuit(.open)),
+        Case("open, and the break is over", .degraded, .degraded, circuit(.open, isAllowed: true)),
+        Case("half-open", .degraded, .degraded, circuit(.halfOpen)),
+        Case("isolated", .degraded, .down, circuit(.open, .isolated)),
+        Case("open, but disabled", .up, .up, circuit(.open, isAllowed: true, .disabled)),
+        Case("open, but observing", .up, .up, circuit(.open, isAllowed: true, .observing)),
+        Case("a throttle that is out of permits", .up, .up, ThrottleStatus(available: 0, timeUntilNext: .seconds(1))),
+        Case(
+            "a throttle that holds", .degraded, .degraded,
+            ThrottleStatus(available: 0, timeUntilNext: .seconds(1), heldUntil: now + .seconds(1))),
+        Case("a hold that is over", .up, .up, ThrottleStatus(available: 1, heldUntil: now)),
+        Case("a full bulkhead", .up, .up, BulkheadStatus(limit: 1, inUse: 1, queueLimit: 1, queued: 0)),
+        Case(
+            "a full bulkhead and queue", .degraded, .degraded,
+            BulkheadStatus(limit: 1, inUse: 1, queueLimit: 1, queued: 1)),
+        Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
+        Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),
+        Case("a queue", .up, .up, queue: QueueHealth(SyncStatus(pending: 9), at: now)),
+        Case(
+            "a paused queue", .degraded, .degraded,
+            queue: QueueHealth(SyncStatus(pending: 9, pausedUntil: now + .seconds(1)), at: now)),
+        Case("a pause that is over", .up, .up, queue: QueueHealth(SyncStatus(pending: 9, pausedUntil: now), at: now)),
+        Case("a queue whose store fails", .degraded, .down, queue: QueueHealth(problem: "disk full")),
+    ]
+
+    private static let now = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+    @Test("the standard rule is the table of its documentation", arguments: cases)
+    func standard(one: Case) {
+        for (isRequired, expected) in [(false, one.optional), (true, one.required)] {
+            let component = HealthComponent(
+                id: "0", name: "c", isRequired: isRequired, policies: one.policies, queue: one.queue)
+            #expect(HealthRule.standard.status(of: component) == expected)
+        }
+    }
+
+    @Test("a worse status is greater, and only down is told to a load balancer")
+    func order() {
+        #expect(HealthStatus.allCases.sorted() == [.up, .degraded, .down])
+        #expect(HealthStatus.allCases.map(\.httpStatusCode) == [200, 200, 503])
+    }
+}
