@@ -1,0 +1,140 @@
+#if GRPC
+    import GRPCCore
+    import Resilience
+
+    /// Runs the attempts of one RPC on the transport, through the pipeline.
+    struct ClientCall<Base: ClientTransport>: Sendable {
+        typealias Bytes = Base.Bytes
+
+        let base: Base
+        let descriptor: MethodDescriptor
+        let callOptions: CallOptions
+        let pipeline: Pipeline
+        let runOptions: RunOptions
+        let exchange: Watched<Exchange<Bytes>>
+
+        init(
+            _ base: Base, _ descriptor: MethodDescriptor, _ callOptions: CallOptions, _ pipeline: Pipeline,
+            _ runOptions: RunOptions, replayLimit: Int
+        ) {
+            self.base = base
+            self.descriptor = descriptor
+            self.callOptions = callOptions
+            self.pipeline = pipeline
+            var runOptions = runOptions
+            if let timeout = callOptions.timeout {
+                runOptions.deadline = min(runOptions.deadline, pipeline.timeBase.now + timeout)
+            }
+            self.runOptions = runOptions
+            exchange = Watched(Exchange(replayLimit: replayLimit))
+        }
+
+        // MARK: The caller's side
+
+        var stream: RPCStream<Base.Inbound, Base.Outbound> {
+            RPCStream(
+                descriptor: descriptor, inbound: RPCAsyncSequence(wrapping: ResponseParts(exchange: exchange)),
+                outbound: RPCWriter.Closable(wrapping: RequestWriter(exchange: exchange)))
+        }
+
+        /// Waits for the first stream of the transport.
+        func context() async throws -> ClientContext {
+            let context = try await exchange.wait { exchange -> Result<ClientContext, RPCError>? in
+                exchange.endBeforeStream.map(Result.failure) ?? exchange.context.map(Result.success)
+            }
+            return try context.get()
+        }
+
+        // MARK: The attempts
+
+        func run() async {
+            let end: Exchange<Bytes>.End
+            do {
+                let last = try await pipeline.run(
+                    options: runOptions, judging: { verdict(of: $0) }, { attempt in try await self.attempt(attempt) })
+                end = last.end(Bytes.self)
+            } catch {
+                let failure = RPCError(policyFailure: error) ?? (error as? RPCError)
+                end = .failed(failure ?? RPCError(code: .unknown, message: "The RPC failed.", cause: error))
+            }
+            exchange.change { $0.finish(end) }
+        }
+
+        private func verdict(of end: AttemptEnd) -> Verdict {
+            let (isReplayable, hasFailed) = exchange.change { ($0.requests.isReplayable, $0.requests.hasFailed) }
+            // A policy that the caller gave to gRPC itself repeats the RPC: the two must not multiply.
+            let canRepeat = isReplayable && callOptions.executionPolicy == nil
+            return end.verdict(canRepeat: canRepeat, requestFailed: hasFailed)
+        }
+
+        private func attempt(_ attempt: CallAttempt) async throws -> AttemptEnd {
+            guard let number = exchange.change({ $0.begin() }) else {
+                // A retry's rule asked for what can't be done: the call ends as its last attempt did.
+                guard let last = exchange.change({ $0.lastEnd }) else { throw CancellationError() }
+                return last
+            }
+            var options = callOptions
+            let timeout: Duration? =
+                attempt.deadline == .distantFuture ? nil : attempt.remaining(on: pipeline.timeBase)
+            if let timeout { options.timeout = timeout }
+            let end: AttemptEnd?
+            do {
+                end = try await base.withStream(descriptor: descriptor, options: options) { stream, context in
+                    exchange.change { $0.opened(context) }
+                    return await withTaskGroup(of: Void.self) { group in
+                        group.addTask { await send(to: stream.outbound, number, timeout) }
+                        defer { group.cancelAll() }
+                        return await receive(from: stream.inbound)
+                    }
+                }
+            } catch {
+                try Task.checkCancellation()
+                end = .notOpened(
+                    error as? RPCError
+                        ?? RPCError(code: .unavailable, message: "The transport gave no stream.", cause: error))
+            }
+            guard let end else { throw CancellationError() }
+            exchange.change { $0.lastEnd = end }
+            return end
+        }
+
+        private func send(to outbound: Base.Outbound, _ number: Int, _ timeout: Duration?) async {
+            do {
+                while true {
+                    switch try await exchange.wait({ $0.requests.next() }) {
+                    case .part(.metadata(var metadata)):
+                        if let timeout {
+                            metadata.replaceOrAddString(TimeoutField.text(timeout), forKey: TimeoutField.key)
+                        }
+                        if number > 1 {
+                            metadata.replaceOrAddString("\(number - 1)", forKey: "grpc-previous-rpc-attempts")
+                        }
+                        try await outbound.write(.metadata(metadata))
+                    case .part(let part): try await outbound.write(part)
+                    case .end(.finished): return await outbound.finish()
+                    case .end(.failed(let error)): return await outbound.finish(throwing: error)
+                    }
+                }
+            } catch {
+                // The response tells why: the server has answered, or the stream is lost.
+            }
+        }
+
+        /// nil: the caller wants nothing more.
+        private func receive(from inbound: Base.Inbound) async -> AttemptEnd? {
+            do {
+                for try await part in inbound {
+                    if case .status(let status, let metadata) = part { return .status(status, metadata) }
+                    guard try await exchange.wait({ $0.hand(part) }) else { return nil }
+                }
+                if Task.isCancelled { return nil }
+                return .lost(RPCError(code: .internalError, message: "The response ended without a status."))
+            } catch {
+                if Task.isCancelled { return nil }
+                return .lost(
+                    error as? RPCError
+                        ?? RPCError(code: .unavailable, message: "The transport lost the stream.", cause: error))
+            }
+        }
+    }
+#endif

@@ -1,0 +1,93 @@
+#if GRPC
+    import GRPCCore
+
+    /// One RPC between its caller and its attempts: what the caller wrote, and what it can read.
+    struct Exchange<Bytes: GRPCContiguousBytes & Sendable>: Sendable {
+        /// How the response ends.
+        enum End: Sendable {
+            case status(Status, Metadata)
+            case failed(RPCError)
+        }
+
+        /// What the caller reads next.
+        enum Reading: Sendable {
+            case part(RPCResponsePart<Bytes>)
+            case failed(RPCError)
+            case nothing
+        }
+
+        var requests: RequestLog<Bytes>
+        /// The context of the first stream that was opened.
+        private(set) var context: ClientContext?
+        /// The number of attempts that have begun.
+        private(set) var attempts = 0
+        /// How the last attempt ended.
+        var lastEnd: AttemptEnd?
+        /// The part that waits for the caller: one at a time, so that a slow reader slows the server down.
+        private var waiting: RPCResponsePart<Bytes>?
+        private var end: End?
+        private var isEndRead = false
+        /// Whether the caller wants nothing more.
+        private var isAbandoned = false
+
+        init(replayLimit: Int) { requests = RequestLog(limit: replayLimit) }
+
+        /// Whether there is nothing left to write for.
+        var isOver: Bool { end != nil || isAbandoned }
+
+        // MARK: The caller
+
+        /// How the RPC ended before any stream was opened; nil if it has not.
+        var endBeforeStream: RPCError? {
+            guard context == nil else { return nil }
+            return switch end {
+            case nil: nil
+            case .failed(let error): error
+            case .status(let status, let metadata):
+                RPCError(status: status, metadata: metadata)
+                    ?? RPCError(code: .internalError, message: "There was no stream.")
+            }
+        }
+
+        /// nil: the caller has to wait.
+        mutating func read() -> Reading? {
+            if let part = waiting {
+                waiting = nil
+                return .part(part)
+            }
+            if isEndRead || isAbandoned { return .nothing }
+            guard let end else { return nil }
+            isEndRead = true
+            return switch end {
+            case .status(let status, let metadata): .part(.status(status, metadata))
+            case .failed(let error): .failed(error)
+            }
+        }
+
+        mutating func abandon() { isAbandoned = true }
+
+        // MARK: The attempts
+
+        /// An attempt begins; nil if the RPC is committed to the one before.
+        mutating func begin() -> Int? {
+            guard attempts == 0 || requests.isReplayable, !isAbandoned else { return nil }
+            attempts += 1
+            requests.rewind()
+            return attempts
+        }
+
+        mutating func opened(_ context: ClientContext) { self.context = self.context ?? context }
+
+        /// Hands a part of the response to the caller, and so commits the RPC to this attempt. nil: the caller has not read
+        /// the part before; false: it wants nothing more.
+        mutating func hand(_ part: RPCResponsePart<Bytes>) -> Bool? {
+            if isAbandoned { return false }
+            guard waiting == nil else { return nil }
+            waiting = part
+            requests.commit()
+            return true
+        }
+
+        mutating func finish(_ end: End) { self.end = self.end ?? end }
+    }
+#endif

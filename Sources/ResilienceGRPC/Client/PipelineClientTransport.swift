@@ -1,0 +1,127 @@
+#if GRPC
+    public import GRPCCore
+    public import Resilience
+
+    /// Runs every RPC of a client through a pipeline, with retries, whatever its kind: unary, or streaming in one direction
+    /// or both.
+    ///
+    /// ```swift
+    /// let pipeline = Pipeline("greeter") {
+    ///     Retry(maxRetries: 3)
+    ///     breaker
+    ///     Bulkhead(limit: 64)
+    /// }
+    /// let transport = PipelineClientTransport(http2, through: pipeline)
+    /// try await withGRPCClient(transport: transport) { client in
+    ///     let greeter = Greeter.Client(wrapping: client)
+    ///     let reply = try await greeter.sayHello(request)
+    /// }
+    /// ```
+    ///
+    /// It is a transport around another one, and not an interceptor, since an interceptor is given one stream, on which an
+    /// RPC can't be repeated.
+    ///
+    /// An attempt begins when the pipeline lets it in, and ends with the server's status: so a stream holds its permits until
+    /// it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of an attempt
+    /// is that of its status, as ``/Resilience/Verdict/init(_:)`` says. In addition, a stream that the transport loses is
+    /// uncertain, and an RPC for which the transport gives no stream was never sent, so it is transient where it would be
+    /// uncertain.
+    ///
+    /// An RPC is repeated only as long as it is not committed. As in gRPC's retry design (A6), it is committed by the first
+    /// part of the response but the status, or if the request is larger than `replayLimit`. Parts of the request are kept
+    /// until then, and sent again by a further attempt: the caller's producer runs once. After the commit a failure is given
+    /// to the caller.
+    ///
+    /// The earliest of the caller's `CallOptions.timeout`, ``/Resilience/RunOptions/deadline``, the
+    /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts is the deadline: the server is told
+    /// it in `grpc-timeout`, and no attempt goes on after it.
+    ///
+    /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
+    /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an
+    /// open circuit and others are `UNAVAILABLE`. The policy's error is the `cause`.
+    ///
+    /// gRPC's own retries and hedges, which a service configuration can ask for, are switched off for methods whose pipeline
+    /// has a ``/Resilience/Retry``. A call that names an `executionPolicy` in its own `CallOptions` is repeated by gRPC, and not
+    /// by the pipeline: each of its attempts goes through the pipeline as a call.
+    ///
+    /// Interceptors see a call once, and not its attempts.
+    public final class PipelineClientTransport<Base: ClientTransport>: ClientTransport {
+        public typealias Bytes = Base.Bytes
+
+        private let base: Base
+        private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
+        private let options: @Sendable (MethodDescriptor) -> RunOptions
+        private let replayLimit: Int
+
+        /// Creates a transport whose RPCs all go through one pipeline.
+        /// - Parameters:
+        ///   - base: The transport that carries the RPCs.
+        ///   - pipeline: The pipeline.
+        ///   - replayLimit: The largest request that can be repeated: the sum of its messages in bytes, with 5 more for
+        ///     each. 256 KiB by default, as in gRPC's C core. 0 or less: an RPC with a message is not repeated as soon as
+        ///     that is written.
+        ///   - options: What is told to the policies about a method's calls, such as whether it is idempotent, which gRPC
+        ///     does not tell. By default nothing.
+        public convenience init(
+            _ base: Base, through pipeline: Pipeline, replayLimit: Int = 256 * 1024,
+            options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() }
+        ) {
+            self.init(base, replayLimit: replayLimit, options: options) { _ in pipeline }
+        }
+
+        /// Creates a transport whose RPCs go through a pipeline for each method or service, such as one of a registry.
+        /// - Parameters:
+        ///   - base: The transport that carries the RPCs.
+        ///   - replayLimit: The largest request that can be repeated, in bytes, as for
+        ///     ``init(_:through:replayLimit:options:)``.
+        ///   - options: What is told to the policies about a method's calls. By default nothing.
+        ///   - pipeline: Returns the pipeline of a method. It is called twice for each RPC.
+        public init(
+            _ base: Base, replayLimit: Int = 256 * 1024,
+            options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() },
+            pipeline: @escaping @Sendable (MethodDescriptor) -> Pipeline
+        ) {
+            self.base = base
+            self.pipeline = pipeline
+            self.options = options
+            self.replayLimit = replayLimit
+        }
+
+        public var retryThrottle: RetryThrottle? { base.retryThrottle }
+
+        public func connect() async throws { try await base.connect() }
+
+        public func beginGracefulShutdown() { base.beginGracefulShutdown() }
+
+        /// The configuration of the transport that carries the RPCs, without a retry or hedging policy if the method's
+        /// pipeline has a ``/Resilience/Retry``.
+        public func config(forMethod descriptor: MethodDescriptor) -> MethodConfig? {
+            guard var config = base.config(forMethod: descriptor) else { return nil }
+            if !pipeline(descriptor).policies(of: Retry.self).isEmpty { config.executionPolicy = nil }
+            return config
+        }
+
+        @concurrent public func withStream<T: Sendable>(
+            descriptor: MethodDescriptor, options callOptions: CallOptions,
+            _ closure: @concurrent (_ stream: RPCStream<Inbound, Outbound>, _ context: ClientContext) async throws -> T
+        ) async throws -> T {
+            let call = ClientCall(
+                base, descriptor, callOptions, pipeline(descriptor), options(descriptor), replayLimit: replayLimit)
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await call.run() }
+                defer {
+                    // In this order: an attempt that finds itself abandoned is cancelled, and no failure.
+                    group.cancelAll()
+                    call.exchange.change { $0.abandon() }
+                }
+                let context: ClientContext
+                do {
+                    context = try await call.context()
+                } catch is CancellationError {
+                    throw RPCError(code: .cancelled, message: "The call was cancelled.", cause: CancellationError())
+                }
+                return try await closure(call.stream, context)
+            }
+        }
+    }
+#endif

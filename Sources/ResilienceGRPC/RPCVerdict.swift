@@ -1,0 +1,68 @@
+#if GRPC
+    public import GRPCCore
+    public import Resilience
+
+    extension Verdict {
+        /// The meaning of a failed RPC.
+        ///
+        /// | status | verdict |
+        /// |---|---|
+        /// | `UNAVAILABLE` | transient |
+        /// | `RESOURCE_EXHAUSTED` | throttled |
+        /// | `DEADLINE_EXCEEDED`, `UNKNOWN`, `INTERNAL` | uncertain |
+        /// | `CANCELLED` | cancelled |
+        /// | `ABORTED` | permanent: the caller has to begin its transaction anew |
+        /// | all others | permanent |
+        ///
+        /// gRPC's retry design (A6) repeats an RPC only after a status that means that the server did not process it, and
+        /// names `UNAVAILABLE`. A server that reports `DEADLINE_EXCEEDED`, `UNKNOWN` or `INTERNAL` may have acted on the
+        /// request, so those are repeated only if ``/Resilience/RunOptions/isIdempotent`` is true.
+        ///
+        /// `grpc-retry-pushback-ms` in the error's metadata names the wait. If it is below zero, or can't be read, the
+        /// server asks not to repeat the RPC: the verdict's `shouldRetry` is false.
+        ///
+        /// An error that a policy of this process caused, as its `cause` says, is rejected or cancelled: it tells nothing
+        /// about the server.
+        ///
+        /// - Parameter error: The error.
+        public init(_ error: RPCError) {
+            switch error.cause {
+            case is any Rejection: self = .rejected
+            case is CancellationError, is CancelledWhileWaiting: self = .cancelled
+            default: self.init(error.code, error.metadata)
+            }
+        }
+
+        /// The meaning of the status that a server sent.
+        init(_ code: RPCError.Code, _ metadata: Metadata) {
+            let pushback = RetryPushback(metadata)
+            self.init(Kind(code), retryAfter: pushback?.wait, shouldRetry: pushback == .stop ? false : nil)
+        }
+
+        /// The same verdict of an RPC that can't be repeated any more.
+        var final: Verdict { kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false) }
+    }
+
+    extension Verdict.Kind {
+        fileprivate init(_ code: RPCError.Code) {
+            self =
+                switch code {
+                case .unavailable: .transient
+                case .resourceExhausted: .throttled
+                case .deadlineExceeded, .unknown, .internalError: .uncertain
+                case .cancelled: .cancelled
+                default: .permanent
+                }
+        }
+    }
+
+    /// The verdict of an RPC that failed, so that a pipeline around a generated client needs no classifier.
+    ///
+    /// ```swift
+    /// let reply = try await pipeline.run { try await greeter.sayHello(request) }
+    /// ```
+    extension RPCError: VerdictConvertible {
+        /// What the failure means, as ``/Resilience/Verdict/init(_:)`` says.
+        public var verdict: Verdict { Verdict(self) }
+    }
+#endif

@@ -1,0 +1,106 @@
+#if GRPC
+    public import GRPCCore
+    public import Resilience
+
+    /// Asks a pipeline before each RPC of a server, and rejects what it does not let in: a bulkhead limits the RPCs in
+    /// flight, a throttle their rate.
+    ///
+    /// ```swift
+    /// let server = GRPCServer(
+    ///     transport: http2, services: [greeter],
+    ///     interceptors: [PipelineServerInterceptor(through: limits)])
+    /// ```
+    ///
+    /// An RPC holds its permits until its handler has failed, or its response has been produced to the end.
+    ///
+    /// The client's `grpc-timeout` becomes the ``/Resilience/CallDeadline`` of the handler and of the response's producer: every
+    /// pipeline that they use keeps to it. An RPC whose deadline passes before it is let in fails without a handler. A value
+    /// that can't be read is ignored.
+    ///
+    /// A rejection, and an error of a policy that the handler throws, become a status: ``/Resilience/DeadlinePassed`` and
+    /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an
+    /// open circuit and others are `UNAVAILABLE`; a cancellation is `CANCELLED`. If a rejection names a wait, the status has it
+    /// as `grpc-retry-pushback-ms`, so that clients obey it. Other errors are thrown on as they are.
+    ///
+    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline repeats nothing. A
+    /// ``/Resilience/ClientTimeout`` makes the handler's deadline earlier; a ``/Resilience/Timeout`` does nothing here.
+    public struct PipelineServerInterceptor: ServerInterceptor {
+        private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
+        private let options: @Sendable (MethodDescriptor) -> RunOptions
+
+        /// Creates an interceptor that asks one pipeline before all RPCs.
+        /// - Parameters:
+        ///   - pipeline: The pipeline.
+        ///   - options: What is told to the policies about a method's RPCs, such as a priority. By default nothing.
+        public init(
+            through pipeline: Pipeline,
+            options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() }
+        ) {
+            self.init(options: options) { _ in pipeline }
+        }
+
+        /// Creates an interceptor that asks a pipeline for each method or service.
+        /// - Parameters:
+        ///   - options: What is told to the policies about a method's RPCs. By default nothing.
+        ///   - pipeline: Returns the pipeline of a method.
+        public init(
+            options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() },
+            pipeline: @escaping @Sendable (MethodDescriptor) -> Pipeline
+        ) {
+            self.pipeline = pipeline
+            self.options = options
+        }
+
+        @concurrent public func intercept<Input: Sendable, Output: Sendable>(
+            request: StreamingServerRequest<Input>, context: ServerContext,
+            next:
+                @concurrent @Sendable (StreamingServerRequest<Input>, ServerContext) async throws
+                -> StreamingServerResponse<Output>
+        ) async throws -> StreamingServerResponse<Output> {
+            let pipeline = pipeline(context.descriptor)
+            var options = options(context.descriptor)
+            if let timeout = TimeoutField.duration(in: request.metadata) {
+                options.deadline = min(options.deadline, pipeline.timeBase.now + timeout)
+            }
+            let admission: Admission
+            do {
+                admission = try await Admission.to(pipeline, options)
+            } catch {
+                // gRPC itself cancels an RPC whose time is over, and may be first.
+                let isLate = error is CancellationError && options.deadline <= pipeline.timeBase.now
+                throw RPCError(policyFailure: isLate ? DeadlinePassed() : error) ?? error
+            }
+            let deadline = CallDeadline(at: admission.deadline, on: pipeline.timeBase)
+            return try await Self.guarded(admission, context) {
+                let response = try await Self.run(until: deadline) { try await next(request, context) }
+                var contents = try response.accepted.get()
+                let produce = contents.producer
+                contents.producer = { writer in
+                    try await Self.guarded(admission, context) {
+                        let trailers = try await Self.run(until: deadline) { try await produce(writer) }
+                        admission.succeeded()
+                        return trailers
+                    }
+                }
+                return StreamingServerResponse(accepted: .success(contents))
+            }
+        }
+
+        /// Runs work that may fail, which ends the RPC.
+        private static func guarded<R>(
+            _ admission: Admission, _ context: ServerContext, _ work: () async throws -> R
+        ) async throws -> R {
+            do {
+                return try await work()
+            } catch {
+                admission.failed(error, context)
+                throw error is any RPCErrorConvertible ? error : RPCError(policyFailure: error) ?? error
+            }
+        }
+
+        private static func run<R>(until deadline: CallDeadline, _ work: () async throws -> R) async throws -> R {
+            guard deadline.instant != .distantFuture else { return try await work() }
+            return try await deadline.run(work)
+        }
+    }
+#endif

@@ -1,0 +1,264 @@
+#if GRPC
+    import GRPCCore
+    import GRPCInProcessTransport
+    import Resilience
+    import ResilienceGRPC
+    import ResilienceTesting
+    import Testing
+
+    @Suite struct PipelineServerInterceptorTests {
+        let clock = ManualClock()
+        let bulkhead: Bulkhead
+        let pipeline: Pipeline
+
+        init() {
+            let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
+            self.bulkhead = bulkhead
+            pipeline = Pipeline("limits", timeBase: clock) { bulkhead }
+        }
+
+        private func serve<R: Sendable>(
+            _ handler: @escaping Handler, _ interceptor: PipelineServerInterceptor? = nil,
+            _ body:
+                @escaping @Sendable (GRPCClient<InProcessTransport.Client>, GRPCServer<InProcessTransport.Server>)
+                async throws
+                -> R
+        ) throws -> R {
+            let interceptor = interceptor ?? PipelineServerInterceptor(through: pipeline)
+            return try clock.run {
+                try await withService(handler, interceptors: [interceptor], transport: { $0 }, body)
+            }
+        }
+
+        @Test("an RPC of each kind passes, and gives its permit back", arguments: Shape.allCases)
+        func shapes(_ shape: Shape) throws {
+            let script = Script(shape.handler)
+            let response = try serve(script.handle) { client, _ in try await shape.call(client) }
+            #expect(response == shape.response && script.visits.map(\.messages) == [shape.request])
+            #expect(bulkhead.status.inUse == 0)
+        }
+
+        @Test("what is too much is rejected before its handler, and the rest waits its turn")
+        func limits() throws {
+            let gate = Gate()
+            let script = Script(wait(for: gate, then: answer("x")))
+            try serve(script.handle) { client, _ in
+                async let first = client.send()
+                async let second = client.send()
+                await clock.runUntilIdle()
+                #expect(bulkhead.status.inUse == 1 && bulkhead.status.queued == 1)
+                let error = await client.failure()
+                #expect(error?.code == .resourceExhausted && error?.message == "There are too many calls now.")
+                #expect(script.visits.count == 1)
+                gate.open()
+                let answers = try await [first, second]
+                #expect(answers == ["x", "x"])
+            }
+            #expect(bulkhead.status.inUse == 0)
+        }
+
+        @Test("a rejection tells the client how long to wait, and a client of ours obeys")
+        func pushback() throws {
+            let throttle = Throttle("rate", limit: .perSecond(1, burst: 1), timeBase: clock)
+            let limits = Pipeline("limits", timeBase: clock) { throttle }
+            try serve(answer("x"), PipelineServerInterceptor(through: limits)) { client, _ in
+                #expect(await client.failure() == nil)
+                let error = await client.failure()
+                #expect(error?.code == .resourceExhausted && error?.metadata == ["grpc-retry-pushback-ms": "1000"])
+                #expect(error?.verdict == .throttled(retryAfter: .seconds(1)))
+                let retrying = Pipeline("client", timeBase: clock) { Retry(maxRetries: 1, throttledBackoff: .none) }
+                let start = clock.now
+                let answer = try await retrying.run { try await client.send() }
+                #expect(answer == "x")
+                #expect(clock.now == start + .seconds(1))
+            }
+        }
+
+        @Test("a stream holds its permit until it ends, well or badly", arguments: [false, true])
+        func streams(_ fails: Bool) throws {
+            let gate = Gate()
+            let handler: Handler = { _, _ in
+                TextResponse { writer in
+                    try await writer.write("x")
+                    await gate.wait()
+                    if fails { throw RPCError(code: .dataLoss, message: "") }
+                    return [:]
+                }
+            }
+            try serve(handler) { client, _ in
+                try await client.serverStreaming(
+                    request: ClientRequest(message: "a"), descriptor: method, serializer: Text(), deserializer: Text(),
+                    options: .defaults
+                ) { response in
+                    do {
+                        for try await _ in response.messages {
+                            #expect(bulkhead.status.inUse == 1)
+                            gate.open()
+                        }
+                        #expect(!fails)
+                    } catch {
+                        #expect(fails && (error as? RPCError)?.code == .dataLoss)
+                    }
+                }
+                #expect(bulkhead.status.inUse == 0)
+            }
+        }
+
+        @Test("a handler that fails gives its permit back, whatever it throws")
+        func failures() throws {
+            struct Own: Error {}
+            struct Convertible: Error, RPCErrorConvertible {
+                var rpcErrorCode: RPCError.Code { .notFound }
+                var rpcErrorMessage: String { "converted" }
+            }
+            let errors: [(any Error, RPCError.Code)] = [
+                (RPCError(code: .aborted, message: "own"), .aborted), (Own(), .unknown), (Convertible(), .notFound),
+                (CancellationError(), .cancelled), (CircuitOpen(policy: "up", retryAfter: .seconds(2)), .unavailable),
+                (BulkheadFull(policy: "up", reason: .full), .resourceExhausted), (DeadlinePassed(), .deadlineExceeded),
+                (TimedOut(policy: "up", limit: .seconds(1), underlying: nil), .deadlineExceeded),
+            ]
+            for (error, code) in errors {
+                for isLate in [false, true] {
+                    let handler: Handler = { _, _ in
+                        if !isLate { throw error }
+                        return TextResponse { _ in throw error }
+                    }
+                    let answer = try serve(handler) { client, _ in await client.failure() }
+                    #expect(answer?.code == code, "\(error)")
+                    #expect(bulkhead.status.inUse == 0)
+                    if error is CircuitOpen { #expect(answer?.metadata == ["grpc-retry-pushback-ms": "2000"]) }
+                }
+            }
+        }
+
+        @Test("a handler's response that means failure is the client's, and the permit comes back")
+        func refused() throws {
+            let handler: Handler = { _, _ in TextResponse(error: RPCError(code: .outOfRange, message: "no")) }
+            let error = try serve(handler) { client, _ in await client.failure() }
+            #expect(error?.code == .outOfRange && error?.message == "no" && bulkhead.status.inUse == 0)
+        }
+
+        @Test(
+            "the client's timeout travels to the handler and to the response's producer",
+            arguments: [
+                ("90S", .seconds(90)), ("99999999S", .seconds(99_999_999)), ("soon", nil), ("", nil), ("1", nil),
+            ]
+                as [(String, Duration?)])
+        func deadlines(_ text: String, _ expected: Duration?) throws {
+            let handler: Handler = { _, _ in
+                let inHandler = CallDeadline.current?.remaining
+                return TextResponse { writer in
+                    try await writer.write("\(inHandler == expected) \(CallDeadline.current?.remaining == expected)")
+                    return [:]
+                }
+            }
+            let answer = try serve(handler) { client, _ in
+                try await client.send(metadata: ["grpc-timeout": .string(text)])
+            }
+            #expect(answer == "true true")
+        }
+
+        @Test("without a timeout no deadline travels; a client timeout of the pipeline sets one")
+        func narrow() throws {
+            let handler: Handler = { _, _ in
+                TextResponse { writer in
+                    try await writer.write("\(CallDeadline.current?.remaining.components.seconds ?? -1)")
+                    return [:]
+                }
+            }
+            let narrow = Pipeline("narrow", timeBase: clock) { ClientTimeout(limit: .seconds(4)) }
+            #expect(try serve(handler) { client, _ in try await client.send() } == "-1")
+            #expect(
+                try serve(handler, PipelineServerInterceptor(through: narrow)) { client, _ in try await client.send() }
+                    == "4")
+        }
+
+        @Test("an RPC whose time passes in the queue, or has passed, never reaches its handler")
+        func late() throws {
+            let gate = Gate()
+            let script = Script(wait(for: gate, then: answer("x")))
+            try serve(script.handle) { client, _ in
+                #expect(await client.failure(metadata: ["grpc-timeout": "0n"])?.code == .deadlineExceeded)
+                async let first = client.send()
+                await clock.runUntilIdle()
+                let start = clock.now
+                // The server's own clock of gRPC is the system's: an hour is long enough not to pass.
+                // The bulkhead itself rejects what has waited until its deadline.
+                #expect(await client.failure(metadata: ["grpc-timeout": "1H"])?.code == .resourceExhausted)
+                #expect(clock.now == start + .seconds(3600))
+                gate.open()
+                _ = try await first
+            }
+            #expect(script.visits.count == 1 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
+        }
+
+        @Test("an RPC that its client gives up leaves the queue")
+        func givenUp() throws {
+            let gate = Gate()
+            let script = Script(wait(for: gate, then: answer("x")))
+            try serve(script.handle) { client, server in
+                async let first = client.failure()
+                await clock.runUntilIdle()
+                async let second = client.failure()
+                await clock.runUntilIdle()
+                #expect(bulkhead.status.queued == 1)
+                // A server that shuts down cancels its RPCs, as a client does that leaves.
+                server.beginGracefulShutdown()
+                #expect(await second?.code == .cancelled)
+                #expect(bulkhead.status.queued == 0 && bulkhead.status.inUse == 1)
+                gate.open()
+                _ = await first
+            }
+            #expect(script.visits.count == 1 && bulkhead.status.inUse == 0)
+        }
+
+        @Test("an RPC that is cancelled tells the pipeline nothing")
+        func neutral() throws {
+            let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1), timeBase: clock)
+            let guarded = Pipeline("guarded", timeBase: clock) { breaker }
+            let handler: Handler = { request, context in
+                if request.metadata.isEmpty { context.cancellation.cancel() }
+                throw RPCError(code: .unavailable, message: "")
+            }
+            try serve(handler, PipelineServerInterceptor(through: guarded)) { client, _ in
+                _ = await client.failure()
+                #expect(breaker.status.isAllowed)
+                _ = await client.failure(metadata: ["key": "value"])
+                #expect(!breaker.status.isAllowed)
+            }
+        }
+
+        @Test("each method has its pipeline and its options")
+        func methods() throws {
+            let other = Bulkhead("other", limit: 1, timeBase: clock)
+            let gate = Gate()
+            let interceptor = PipelineServerInterceptor { descriptor in
+                descriptor == method ? pipeline : Pipeline("other", timeBase: clock) { other }
+            }
+            try serve(wait(for: gate, then: answer("x")), interceptor) { client, _ in
+                async let first = client.send(to: method)
+                async let second = client.send(to: otherMethod)
+                await clock.runUntilIdle()
+                #expect(bulkhead.status.inUse == 1 && other.status.inUse == 1)
+                gate.open()
+                _ = try await (first, second)
+            }
+        }
+
+        @Test("a response that is never produced gives its permit back")
+        func unproduced() async throws {
+            let interceptor = PipelineServerInterceptor(through: pipeline)
+            let context = ServerContext(
+                descriptor: method, remotePeer: "", localPeer: "", cancellation: ServerContext.RPCCancellationHandle())
+            let request = TextRequest(single: ServerRequest(metadata: [:], message: "a"))
+            do {
+                let response = try await interceptor.intercept(request: request, context: context) { _, _ in
+                    TextResponse { _ in [:] }
+                }
+                #expect(bulkhead.status.inUse == 1)
+                _ = consume response
+            }
+            #expect(bulkhead.status.inUse == 0)
+        }
+    }
+#endif
