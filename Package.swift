@@ -58,6 +58,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.9.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0"),
@@ -85,6 +86,9 @@ let package = Package(
                     condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["AsyncHTTPClient"])),
             ]),
         .target(
             name: "ResilienceGRPC",
@@ -124,6 +128,9 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Dashboard"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["Dashboard"])),
             ]),
         .executableTarget(
             name: "ResilientGateway",
@@ -175,6 +182,15 @@ let package = Package(
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .executableTarget(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
+        // What .ci/dashboard shows in a browser.
+        .executableTarget(
+            name: "dashboard-demo",
+            dependencies: [
+                "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceDashboard",
+                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
+                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Dashboard"])),
+            ],
+            path: "Tests/DashboardDemo"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
         .testTarget(
             name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
@@ -194,6 +210,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
                 .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
             ]),
         .testTarget(
             name: "ResilienceGRPCTests",
@@ -210,6 +227,10 @@ let package = Package(
                 .product(name: "HummingbirdTesting", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Hummingbird"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["Hummingbird"])),
             ]),
         .testTarget(
             name: "ResilienceObservabilityTests",
@@ -236,11 +257,13 @@ let package = Package(
         .testTarget(
             name: "ResilienceDashboardTests",
             dependencies: [
-                "Resilience", "ResilienceSync", "ResilienceDashboard", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceDashboard", "ResilienceTesting",
+                "TestSupport",
                 .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
                 .product(name: "HummingbirdTesting", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
                 .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Dashboard"])),
                 .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
+                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
             ]),
         .testTarget(
             name: "ResilienceSyncTests",
@@ -299,7 +322,8 @@ for target in package.targets where target.type != .system {
 // For .ci/fuzz: an executable for each folder of Tests/Fuzzing that holds a fuzzer.
 if Context.environment["FUZZING"] != nil {
     for reader in [
-        "CircuitSnapshot", "Configuration", "HTTPVerdict", "MutationReader", "QueueFile", "RetryAfter", "StoredRow",
+        "CircuitSnapshot", "Configuration", "DeadlineField", "HTTPEndpoint", "HTTPVerdict", "MutationReader",
+        "QueueFile", "RetryAfter", "StoredRow",
     ] {
         package.targets.append(
             .executableTarget(
