@@ -1,0 +1,56 @@
+#if Dashboard
+    import HTTPTypes
+    public import Hummingbird
+    import NIOCore
+    public import Resilience
+    public import ResilienceObservability
+
+    #if canImport(FoundationEssentials)
+        import FoundationEssentials
+    #else
+        import Foundation
+    #endif
+
+    extension RouterMethods {
+        /// Adds a route that answers how well the service is, as JSON: by 200, or by 503 if it is down.
+        ///
+        /// The report names what the service depends on. For a public route, give `components` as 0.
+        /// - Parameters:
+        ///   - monitor: What is reported.
+        ///   - path: The route's path. "/health" by default.
+        ///   - components: How many components the report lists at most, 0 or more; nil, the default, for the monitor's own
+        ///     limit.
+        /// - Returns: The router, for more routes.
+        @discardableResult
+        public func addHealth(
+            _ monitor: HealthMonitor, at path: RouterPath = "/health", components: Int? = nil
+        ) -> Self {
+            get(path) { _, _ in
+                let report = await monitor.report(limit: components)
+                return Response(
+                    status: .init(code: report.status.httpStatusCode),
+                    headers: [.contentType: "application/json; charset=utf-8", .cacheControl: "no-store"],
+                    body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(report))))
+            }
+        }
+
+        /// Adds a route with the same as text for Prometheus.
+        /// - Parameters:
+        ///   - monitor: What is reported.
+        ///   - counter: Counts the events of the service's pipelines; nil, the default, for none.
+        ///   - path: The route's path. "/metrics" by default.
+        /// - Returns: The router, for more routes.
+        @discardableResult
+        public func addPrometheusMetrics(
+            _ monitor: HealthMonitor, counting counter: EventCounter? = nil, at path: RouterPath = "/metrics"
+        ) -> Self {
+            get(path) { _, _ in
+                Response(
+                    status: .ok,
+                    headers: [.contentType: HealthReport.prometheusContentType, .cacheControl: "no-store"],
+                    body: ResponseBody(
+                        byteBuffer: ByteBuffer(string: await monitor.report().prometheusText(counts: counter?.counts))))
+            }
+        }
+    }
+#endif
