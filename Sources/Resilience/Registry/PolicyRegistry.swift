@@ -24,9 +24,9 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     /// Makes the value for a key.
     public typealias Make = @Sendable (Key) -> Value
 
-    private let capacity: Int
+    let capacity: Int
     private let evictingAfter: Duration
-    private let timeBase: any TimeBase
+    let timeBase: any TimeBase
     @usableFromInline let table: Locked<RegistryTable<Key, Value>>
 
     /// Creates a registry without keys.
@@ -102,7 +102,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     /// How many keys are examined for each new key, at most, so that no lookup takes long.
     private static var looks: Int { 8 }
 
-    private func makeRoom(at now: MonotonicInstant) {
+    func makeRoom(at now: MonotonicInstant) {
         var looks = Self.looks
         while let (mark, mayGo) = examineNext(&looks, at: now) {
             let evicted = table.withLock { $0.settle(mark, mayGo: mayGo) }

@@ -1,0 +1,39 @@
+extension Throttle {
+    /// What is left of the limit, in the form in which a server tells its clients; nil if there is no limit.
+    ///
+    /// `RateLimitFields.fields(for:)` of ResilienceHTTP writes it into the fields of a response.
+    ///
+    /// Clients are told whole seconds. So ``ServerQuota/window`` is the shortest whole number of seconds that holds the
+    /// limit's period and, for a rate, the time in which its burst fills up; ``ServerQuota/limit`` is what may go in that
+    /// time in the long run. For a rate of 10 per second with a burst of 20, that is 20 in 2 seconds.
+    /// ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go now.
+    public var quota: ServerQuota? {
+        let now = base.now
+        let (limit, status) = state.withLock { ($0.limit, $0.machine.status(at: now)) }
+        return limit.inWholeSeconds.map { calls, window in
+            ServerQuota(
+                name: name, limit: calls, remaining: status.isAllowed ? status.available : 0,
+                resetsAfter: status.isAllowed ? nil : status.timeUntilNext, window: window)
+        }
+    }
+}
+
+extension ThrottleLimit {
+    /// The calls that may go in a window of whole seconds, rounded down; nil without a limit.
+    fileprivate var inWholeSeconds: (calls: Int, window: Duration)? {
+        switch kind {
+        case .unlimited: nil
+        case .rate(let rate, let burst): Self.inWholeSeconds(rate.calls, per: rate.period, burst: burst)
+        case .window(let calls, let period, _): Self.inWholeSeconds(calls, per: period, burst: 0)
+        }
+    }
+
+    private static func inWholeSeconds(_ calls: Int, per period: Duration, burst: Int) -> (Int, Duration) {
+        let (calls, period) = (Int128(calls), Int128(period.saturatedNanoseconds))
+        let filling = (Int128(burst) * period + calls - 1) / calls
+        let second = Int128(1_000_000_000)
+        let longest = Int128(Int64.max) / second
+        let seconds = min((max(period, filling) + second - 1) / second, longest)
+        return (Int(clamping: calls * seconds * second / period), .seconds(Int64(seconds)))
+    }
+}

@@ -1,0 +1,110 @@
+#if Hummingbird
+    import HTTPTypes
+    public import Hummingbird
+    public import Resilience
+    public import ResilienceHTTP
+
+    /// Gives each request a deadline, which travels with its task to every call that the handler makes through a pipeline.
+    ///
+    /// ```swift
+    /// router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), max: .seconds(60)))
+    /// ```
+    ///
+    /// The client may ask for one, in the field `x-envoy-expected-rq-timeout-ms`: a number of milliseconds. A request whose deadline is over before its handler begins is answered by 504 at once:
+    /// nobody waits for it. If the deadline comes while a pipeline runs a call, the call ends, and the request is answered
+    /// by 504, too. A handler that uses no pipeline is not cancelled: put a ``/Resilience/Timeout`` into the pipeline of a
+    /// ``ResilienceMiddleware`` for that.
+    ///
+    /// Of two deadlines the earlier counts. So a route may have a shorter one than the whole server, but no longer one.
+    public struct CallDeadlineMiddleware<Context: RequestContext>: RouterMiddleware {
+        private let standard: Duration?
+        private let longest: Duration
+        private let timeBase: any TimeBase
+        private let observers: PolicyObservers?
+        private let change: FailureResponseChange
+        private let requested: @Sendable (Request, Context) -> Duration?
+
+        /// Creates the middleware.
+        /// - Parameters:
+        ///   - standard: How long a request may take that does not ask for a time; above 0. nil, the default, for no limit.
+        ///   - longest: The longest time that a request gets if it asks for more; above 0. 60 s by default.
+        ///   - context: The type of the requests' context. You can leave it out.
+        ///   - timeBase: The time base of the deadline.
+        ///   - observers: The observers that are told of requests whose time is over before they begin; nil for none.
+        ///   - requested: Returns the time that a request asks for, zero or less if it is over; nil if it asks for none. By
+        ///     default the request's field says so.
+        ///   - response: Changes the response to a request whose time is over. By default it stays as it is.
+        public init(
+            default standard: Duration? = nil, max longest: Duration = .seconds(60),
+            context: Context.Type = Context.self,
+            timeBase: any TimeBase = .system, observers: PolicyObservers? = nil,
+            requested: (@Sendable (Request, Context) -> Duration?)? = nil,
+            response: @escaping FailureResponseChange = { $1 }
+        ) {
+            let checks = SettingChecks("CallDeadlineMiddleware")
+            self.standard = standard.map { checks.aboveZero($0, "default") }
+            self.longest = checks.aboveZero(longest, "max")
+            self.timeBase = timeBase
+            self.observers = observers
+            self.requested = requested ?? { request, _ in deadline(from: request.headers) }
+            change = response
+        }
+
+        @concurrent public func handle(
+            _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+        ) async throws -> Response {
+            guard let time = requested(request, context).map({ min($0, longest) }) ?? standard else {
+                return try await next(request, context)
+            }
+            let deadline = CallDeadline(after: time, on: timeBase)
+            guard time > .zero, CallDeadline.current.map({ $0.remaining > .zero }) ?? true else {
+                let event = CallDeadlineEvent.passedBeforeHandler(asked: time)
+                observers?.send(PolicyEvent(policy: "deadline", pipeline: nil, time: timeBase.now, detail: event))
+                throw failed(DeadlinePassed())
+            }
+            do {
+                return try await deadline.run { try await next(request, context) }
+            } catch {
+                guard !(error is any HTTPResponseError), deadline.remaining == .zero else { throw error }
+                switch CallFailure(error) {
+                case .rejected(is DeadlinePassed), .ended(is TimedOut): throw failed(error)
+                case .rejected, .ended, .cancelled, .operation: throw error
+                }
+            }
+        }
+
+        private func failed(_ error: any Error) -> FailedRequest {
+            let failure = CallFailure(error)
+            return FailedRequest(failure, answer: change(failure, FailureResponse(rejecting: failure)))
+        }
+    }
+
+    /// What ``CallDeadlineMiddleware`` tells its observers.
+    public enum CallDeadlineEvent: PolicyEventDetail, Equatable {
+        /// The time of a request was over before its handler began. It had asked for this time, or been given it.
+        case passedBeforeHandler(asked: Duration)
+
+        public var kind: String {
+            switch self {
+            case .passedBeforeHandler: "passedBeforeHandler"
+            }
+        }
+
+        public var description: String {
+            switch self {
+            case .passedBeforeHandler(let time):
+                "rejecting request: its time was over before it began (asked for \(time.text))"
+            }
+        }
+    }
+
+    /// Returns the time that a request asks for in its fields; nil if it asks for none, or in a way that can't be read.
+    ///
+    /// The field is the one in which Envoy tells the server behind it how long it waits: digits, in milliseconds.
+    func deadline(from fields: HTTPFields) -> Duration? {
+        guard let name = HTTPField.Name("x-envoy-expected-rq-timeout-ms"), let value = fields[name], !value.isEmpty,
+            value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+        else { return nil }
+        return Int64(value).map { .milliseconds($0) } ?? .seconds(Int64.max)
+    }
+#endif

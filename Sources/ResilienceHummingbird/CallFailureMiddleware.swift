@@ -1,0 +1,60 @@
+#if Hummingbird
+    public import Hummingbird
+    public import Resilience
+    public import ResilienceHTTP
+
+    /// Answers a request for which a call to another service was needed, and failed, with the status that tells so: 502,
+    /// 503 or 504, and `Retry-After`.
+    ///
+    /// ```swift
+    /// router.add(middleware: CallFailureMiddleware())
+    /// router.get("products") { request, context in
+    ///     try await catalog.run { try await client.products() }
+    /// }
+    /// ```
+    ///
+    /// Without it, Hummingbird answers 500 to all of them. It translates the errors of pipelines and policies, an
+    /// `HTTPStatusError`, and any error that is `VerdictConvertible`, as ``/ResilienceHTTP/FailureResponse/init(upstream:)``
+    /// says. It leaves alone what has a response of its own, such as `HTTPError`, and what it does not know: your own bug
+    /// stays a 500.
+    public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
+        private let isUpstream: @Sendable (any Error) -> Bool
+        private let change: FailureResponseChange
+
+        /// Creates the middleware.
+        /// - Parameters:
+        ///   - context: The type of the requests' context. You can leave it out.
+        ///   - isUpstream: Whether another error, such as your client's own, is that of a call to another service: then it
+        ///     becomes a 502. By default none is.
+        ///   - response: Changes the response. By default it stays as it is.
+        public init(
+            context: Context.Type = Context.self, isUpstream: @escaping @Sendable (any Error) -> Bool = { _ in false },
+            response: @escaping FailureResponseChange = { $1 }
+        ) {
+            self.isUpstream = isUpstream
+            change = response
+        }
+
+        @concurrent public func handle(
+            _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+        ) async throws -> Response {
+            do {
+                return try await next(request, context)
+            } catch {
+                guard isOfCall(error) else { throw error }
+                let failure = CallFailure(error)
+                throw FailedRequest(failure, answer: change(failure, FailureResponse(upstream: failure)))
+            }
+        }
+
+        private func isOfCall(_ error: any Error) -> Bool {
+            switch error {
+            case is any HTTPResponseError: false
+            // One that the handler makes up in a request that goes on is its own bug.
+            case is CancellationError: Task.isCancelled
+            case is any PolicyError, is any VerdictConvertible: true
+            default: isUpstream(error)
+            }
+        }
+    }
+#endif

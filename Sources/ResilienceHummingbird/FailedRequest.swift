@@ -1,0 +1,85 @@
+#if Hummingbird
+    public import HTTPTypes
+    public import Hummingbird
+    import NIOCore
+    public import Resilience
+    public import ResilienceHTTP
+
+    /// Returns the response to a failed request, given the one that it has by default: to change its status or its text,
+    /// or to leave out its body.
+    ///
+    /// ```swift
+    /// ThrottleMiddleware(
+    ///     limit: .perMinute(100),
+    ///     response: { _, response in
+    ///         var response = response
+    ///         response.detail = "See https://example.com/limits"
+    ///         return response
+    ///     }
+    /// ) { request, context in context.user?.id }
+    /// ```
+    public typealias FailureResponseChange = @Sendable (CallFailure, FailureResponse) -> FailureResponse
+
+    /// A request that could not be served: thrown by the middleware of this module, and turned into its response by
+    /// Hummingbird.
+    ///
+    /// It is an error so that the middleware further out sees it as such: metrics count it, traces record it, and CORS
+    /// adds its fields. Its description has the error's own text, for your log; the response does not.
+    public struct FailedRequest: HTTPResponseError, VerdictConvertible, CustomStringConvertible {
+        /// Why the request could not be served.
+        public let failure: CallFailure
+        /// What the client is answered.
+        public let answer: FailureResponse
+
+        /// Creates the error.
+        /// - Parameters:
+        ///   - failure: Why the request could not be served.
+        ///   - answer: What the client is answered.
+        public init(_ failure: CallFailure, answer: FailureResponse) {
+            self.failure = failure
+            self.answer = answer
+        }
+
+        public var status: HTTPResponse.Status { answer.httpStatus }
+
+        /// What the failure means: so a pipeline further out does not count the rejection of one further in.
+        public var verdict: Verdict { Classifier.standard.verdict(for: failure.error) }
+
+        public var description: String { "\(answer.status) \(answer.reason): \(failure)" }
+
+        public func response(from request: Request, context: some RequestContext) -> Response {
+            let problem = answer.problem
+            var response = Response(
+                status: status, headers: answer.httpFields,
+                body: problem.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: problem)))
+            // The fields are those of the body that another method would get (RFC 9110 §9.3.2).
+            if request.method == .head { response = response.createHeadResponse() }
+            return response
+        }
+    }
+
+    /// An error whose response has further fields.
+    struct ErrorWithFields: HTTPResponseError, CustomStringConvertible {
+        let base: any HTTPResponseError
+        let fields: HTTPFields
+
+        var status: HTTPResponse.Status { base.status }
+        var description: String { "\(base)" }
+
+        func response(from request: Request, context: some RequestContext) throws -> Response {
+            var response = try base.response(from: request, context: context)
+            response.headers.append(contentsOf: fields)
+            return response
+        }
+    }
+
+    extension CallFailure {
+        /// Returns what an error of the handler means for a pipeline around it.
+        static func verdict(of error: any Error, in pipeline: Pipeline) -> Verdict {
+            if Task.isCancelled { return .cancelled }
+            if error is any VerdictConvertible { return pipeline.verdict(for: error) }
+            guard let answer = error as? any HTTPResponseError else { return pipeline.verdict(for: error) }
+            return answer.status.code < 500 ? .success : .transient
+        }
+    }
+#endif

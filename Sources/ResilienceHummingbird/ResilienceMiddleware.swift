@@ -1,0 +1,134 @@
+#if Hummingbird
+    public import Hummingbird
+    public import Resilience
+    import ResilienceHTTP
+
+    /// Guards the handlers of a server by a pipeline: limits how many requests are served at the same time, how many wait,
+    /// and for how long.
+    ///
+    /// ```swift
+    /// let serving = Pipeline("serving") {
+    ///     Bulkhead(limit: 64, queue: 256, maxWait: .seconds(2))
+    /// }
+    /// router.add(middleware: ResilienceMiddleware(serving))
+    /// ```
+    ///
+    /// What a policy rejects is answered by 503, 504 or 429, with `Retry-After`, and the handler does not run.
+    ///
+    /// A request holds its permits until **its response's body has been written**, or its client has gone: a handler has
+    /// returned long before a large file or a stream of events is out. A client that reads slowly holds its permit all the
+    /// time; `bodyLimit` ends that.
+    ///
+    /// The policies see a response of 500 or above as a failure, and any other as a success: a 404 is good service. They
+    /// don't count a request whose client goes away.
+    ///
+    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered by 504. One that is the
+    /// pipeline's first policy also counts the wait for the others; one further in only the handler. A retry repeats
+    /// nothing: a request's body can be read only once. The deadline that
+    /// [ClientTimeout](<doc:/Resilience/ClientTimeout>) makes travels with the handler's task, to the pipelines that the
+    /// handler uses.
+    public struct ResilienceMiddleware<Context: RequestContext>: RouterMiddleware {
+        private let choose: @Sendable (Request, Context) -> ServingPipeline?
+        private let options: @Sendable (Request, Context) -> RunOptions
+        private let judge: @Sendable (Response) -> Verdict
+        private let bodyLimit: Duration?
+        private let limitsClient: Bool
+        private let change: FailureResponseChange
+
+        /// Creates middleware that guards all requests by one pipeline.
+        ///
+        /// A throttle of the pipeline limits the whole service, so what it rejects is answered by 503. To limit each client,
+        /// use ``ThrottleMiddleware``, or a pipeline for each client.
+        /// - Parameters:
+        ///   - pipeline: The pipeline.
+        ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
+        ///     default, for no limit.
+        ///   - options: Returns what the policies are told of a request, such as its priority. By default nothing.
+        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest success.
+        ///   - response: Changes the response to a rejected request. By default it stays as it is.
+        public init(
+            _ pipeline: Pipeline, bodyLimit: Duration? = nil,
+            options: @escaping @Sendable (Request, Context) -> RunOptions = { _, _ in RunOptions() },
+            judging judge: @escaping @Sendable (Response) -> Verdict = { $0.status.code < 500 ? .success : .transient },
+            response: @escaping FailureResponseChange = { $1 }
+        ) {
+            let serving = ServingPipeline(pipeline)
+            self.init(bodyLimit, options, judge, response, limitsClient: false) { _, _ in serving }
+        }
+
+        /// Creates middleware that guards each request by a pipeline of its own choice: that of its client, its tenant or
+        /// its route, from a registry.
+        ///
+        /// ```swift
+        /// ResilienceMiddleware { request, context in tenants[context.tenant] }
+        /// ```
+        ///
+        /// What a throttle of such a pipeline rejects is answered by 429. A registry keeps every key that is in use: see
+        /// <doc:ResilienceHummingbird> before you let clients choose the keys.
+        /// - Parameters:
+        ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
+        ///     default, for no limit.
+        ///   - options: Returns what the policies are told of a request, such as its priority. By default nothing.
+        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest success.
+        ///   - response: Changes the response to a rejected request. By default it stays as it is.
+        ///   - pipeline: Returns the pipeline of a request; nil if it has none, and the handler runs unguarded.
+        public init(
+            bodyLimit: Duration? = nil,
+            options: @escaping @Sendable (Request, Context) -> RunOptions = { _, _ in RunOptions() },
+            judging judge: @escaping @Sendable (Response) -> Verdict = { $0.status.code < 500 ? .success : .transient },
+            response: @escaping FailureResponseChange = { $1 },
+            pipeline: @escaping @Sendable (Request, Context) -> Pipeline?
+        ) {
+            self.init(bodyLimit, options, judge, response, limitsClient: true) { request, context in
+                pipeline(request, context).map(ServingPipeline.init)
+            }
+        }
+
+        private init(
+            _ bodyLimit: Duration?, _ options: @escaping @Sendable (Request, Context) -> RunOptions,
+            _ judge: @escaping @Sendable (Response) -> Verdict, _ change: @escaping FailureResponseChange,
+            limitsClient: Bool, choose: @escaping @Sendable (Request, Context) -> ServingPipeline?
+        ) {
+            let checks = SettingChecks("ResilienceMiddleware")
+            self.bodyLimit = bodyLimit.map { checks.aboveZero($0, "bodyLimit") }
+            self.options = options
+            self.judge = judge
+            self.change = change
+            self.limitsClient = limitsClient
+            self.choose = choose
+        }
+
+        @concurrent public func handle(
+            _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+        ) async throws -> Response {
+            guard let serving = choose(request, context) else { return try await next(request, context) }
+            let stay = Stay()
+            do {
+                var response = try await serving.serve(stay, options(request, context)) {
+                    try await next(request, context)
+                }
+                let verdict = judge(response)
+                if request.method == .head || response.body.contentLength == 0 {
+                    stay.end(verdict)
+                } else {
+                    let limit = bodyLimit.map { serving.limit(ofBody: $0) }
+                    response.body = response.body.holding(stay, verdict: verdict, in: serving.pipeline, limit: limit)
+                }
+                return response
+            } catch let error as HandlerError {
+                stay.end(CallFailure.verdict(of: error.base, in: serving.pipeline), error: error.base)
+                throw error.base
+            } catch {
+                stay.end(serving.pipeline.verdict(for: error), error: error)
+                let failure = CallFailure(error)
+                let answer = FailureResponse(rejecting: failure, limitsClient: limitsClient)
+                throw FailedRequest(failure, answer: change(failure, answer))
+            }
+        }
+    }
+
+    /// What the handler threw, so that it is not taken for a rejection.
+    struct HandlerError: Error {
+        let base: any Error
+    }
+#endif

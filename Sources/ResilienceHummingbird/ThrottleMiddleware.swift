@@ -1,0 +1,107 @@
+#if Hummingbird
+    import HTTPTypes
+    public import Hummingbird
+    public import Resilience
+    public import ResilienceHTTP
+
+    /// Limits the rate of each client's requests, and tells the clients what they have left.
+    ///
+    /// ```swift
+    /// router.add(
+    ///     middleware: ThrottleMiddleware(limit: .perSecond(10, burst: 20)) { request, context in
+    ///         context.client.id
+    ///     })
+    /// ```
+    ///
+    /// A request above the limit is answered by 429 with `Retry-After`, and its handler does not run. Every response has
+    /// the fields `RateLimit-Policy` and `RateLimit`.
+    ///
+    /// Requests with the same key share a throttle. The key is what you know of the client, such as the name of its
+    /// account, or ``ClientKey/address(_:)``. Requests without a key share one throttle, so that nobody escapes the limit by
+    /// leaving something out. To have no limit for some routes, add the middleware to a group of the others.
+    ///
+    /// Keys that clients choose freely can't make the server's memory grow: there are at most `maxKeys` throttles, and 64
+    /// that the clients beyond them share. But a client that can choose a new key for each request has a new limit for each,
+    /// until then. So don't use an API key before you have checked it, and don't use a field such as `X-Forwarded-For`
+    /// unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
+    public struct ThrottleMiddleware<Context: RequestContext>: RouterMiddleware {
+        /// The throttles, by key: for a dashboard, or to change the limit.
+        public let throttles: PolicyRegistry<String, Throttle>
+        private let tellsQuota: Bool
+        private let change: FailureResponseChange
+        private let key: @Sendable (Request, Context) -> String?
+
+        /// Creates middleware that limits the rate of each client's requests.
+        /// - Parameters:
+        ///   - name: The name of the throttles in events and errors, and of the limit in the response's fields.
+        ///   - limit: How many requests of one client may come in which time.
+        ///   - maxWait: How long a request may wait for its turn; 0 or more. With 0, the default, it is rejected.
+        ///   - maxKeys: How many clients have a throttle of their own at the same time; 1 or more. 10 000 by default.
+        ///   - tellsQuota: Whether the responses have the fields `RateLimit-Policy` and `RateLimit`.
+        ///   - timeBase: The time base that the throttles measure with.
+        ///   - observers: The observers that are told of rejected requests; nil for none.
+        ///   - response: Changes the response to a rejected request. By default it stays as it is.
+        ///   - key: Returns the client's key; nil if it has none. It is seen in the statuses of ``throttles``, so return no
+        ///     secret.
+        public init(
+            _ name: String = "requests", limit: ThrottleLimit, maxWait: Duration = .zero, maxKeys: Int = 10_000,
+            tellsQuota: Bool = true, timeBase: any TimeBase = .system, observers: PolicyObservers? = nil,
+            response: @escaping FailureResponseChange = { $1 },
+            key: @escaping @Sendable (Request, Context) -> String?
+        ) {
+            // Settings are checked now, not at the first request.
+            _ = Throttle(name, limit: limit, maxWait: maxWait, timeBase: timeBase)
+            let throttles = PolicyRegistry<String, Throttle>(capacity: maxKeys, timeBase: timeBase) { _ in
+                Throttle(name, limit: limit, maxWait: maxWait, timeBase: timeBase, observers: observers)
+            }
+            self.init(throttles: throttles, tellsQuota: tellsQuota, response: response, key: key)
+        }
+
+        /// Creates middleware whose throttles are in a registry of your own, for limits that differ by key or change.
+        /// - Parameters:
+        ///   - throttles: The throttles. The registry's capacity is the number of clients that have a throttle of their own.
+        ///   - tellsQuota: Whether the responses have the fields `RateLimit-Policy` and `RateLimit`.
+        ///   - response: Changes the response to a rejected request. By default it stays as it is.
+        ///   - key: Returns the client's key; nil if it has none. It is seen in the statuses of ``throttles``, so return no
+        ///     secret.
+        public init(
+            throttles: PolicyRegistry<String, Throttle>, tellsQuota: Bool = true,
+            response: @escaping FailureResponseChange = { $1 },
+            key: @escaping @Sendable (Request, Context) -> String?
+        ) {
+            self.throttles = throttles
+            self.tellsQuota = tellsQuota
+            change = response
+            self.key = key
+        }
+
+        @concurrent public func handle(
+            _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+        ) async throws -> Response {
+            let throttle = throttle(for: key(request, context))
+            do {
+                // The permit ends at once: a throttle counts requests that begin.
+                try await throttle.run {}
+            } catch {
+                let failure = CallFailure(error)
+                var answer = FailureResponse(rejecting: failure)
+                answer.quota = tellsQuota ? throttle.quota : nil
+                throw FailedRequest(failure, answer: change(failure, answer))
+            }
+            guard tellsQuota, let quota = throttle.quota else { return try await next(request, context) }
+            let fields = HTTPFields(quota)
+            do {
+                var response = try await next(request, context)
+                response.headers.append(contentsOf: fields)
+                return response
+            } catch let error as any HTTPResponseError {
+                throw ErrorWithFields(base: error, fields: fields)
+            }
+        }
+
+        private func throttle(for key: String?) -> Throttle {
+            let key = ClientKey.bounded(key ?? "")
+            return throttles.valueIfRoom(for: key) ?? throttles[ClientKey.shared(by: key)]
+        }
+    }
+#endif

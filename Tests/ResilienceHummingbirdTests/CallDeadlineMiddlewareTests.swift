@@ -1,0 +1,118 @@
+#if Hummingbird
+    import HTTPTypes
+    import Hummingbird
+    import HummingbirdTesting
+    import Resilience
+    import ResilienceHTTP
+    import ResilienceTesting
+    import Testing
+
+    @testable import ResilienceHummingbird
+
+    @Suite(.timeLimit(.minutes(5))) struct CallDeadlineMiddlewareTests {
+        private let clock = ManualClock()
+        private let recorder = EventRecorder()
+
+        private static let field = HTTPField.Name("x-envoy-expected-rq-timeout-ms")!
+
+        private func router(
+            default standard: Duration? = nil, max longest: Duration = .seconds(60)
+        ) -> Router<BasicRequestContext> {
+            let router = Router()
+            router.add(
+                middleware: CallDeadlineMiddleware(
+                    default: standard, max: longest, timeBase: clock, observers: PolicyObservers(recorder)))
+            router.get("/") { _, _ in CallDeadline.current.map { "\($0.remaining)" } ?? "none" }
+            return router
+        }
+
+        @Test(
+            "a request has the time that it asks for, up to the longest, or the default",
+            arguments: [
+                (nil, nil, nil), (nil, Duration.seconds(10), Duration.seconds(10)),
+                ("1500", Duration.seconds(10), Duration.milliseconds(1500)), ("1500", nil, Duration.milliseconds(1500)),
+                ("60001", nil, Duration.seconds(60)), ("99999999999999999999999", nil, Duration.seconds(60)),
+                ("-1", nil, nil), ("+1", nil, nil), ("1.5", nil, nil), ("1, 2", nil, nil), ("٣", nil, nil),
+                ("", nil, nil),
+            ])
+        func asked(value: String?, standard: Duration?, time: Duration?) async throws {
+            let headers = value.map { [Self.field: $0] as HTTPFields } ?? [:]
+            let router = router(default: standard)
+            let response = try await router.live { try await send("/", to: $0, headers: headers) }
+            #expect(response.body.text == time.map { "\($0)" } ?? "none")
+        }
+
+        @Test("a request whose time is over does not reach its handler: 504, and an event")
+        func over() async throws {
+            let response = try await router().live { try await send("/", to: $0, headers: [Self.field: "0"]) }
+            #expect(response.status == .gatewayTimeout && response.headers[text: "retry-after"] == nil)
+            #expect(response.body.text.contains("The time for the request ran out."))
+            #expect(recorder.events(of: CallDeadlineEvent.self) == [.passedBeforeHandler(asked: .zero)])
+        }
+
+        @Test("a deadline that comes within the handler ends its call, and the request is answered by 504")
+        func within() async throws {
+            let pipeline = Pipeline(timeBase: clock) { Retry() }
+            let router = Router()
+            router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), timeBase: clock))
+            router.get("/") { _, _ in
+                try await pipeline.run { try await Gate().pass() }
+                return "served"
+            }
+            let response = try await router.live { [clock] port in
+                async let response = send("/", to: port)
+                await clock.waitForSleepers(1)
+                clock.advance(by: .seconds(10))
+                return try await response
+            }
+            #expect(response.status == .gatewayTimeout)
+        }
+
+        @Test("a timeout of a call whose request has time left is not the request's")
+        func earlier() async throws {
+            let router = Router()
+            router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), timeBase: clock))
+            router.get("/") { _, _ -> String in throw TimedOut(policy: "call", limit: .seconds(1), underlying: nil) }
+            let response = try await router.live { try await send("/", to: $0) }
+            #expect(response.status == .internalServerError)
+        }
+
+        @Test("of two deadlines the earlier counts, and one that is over rejects")
+        func nested() async throws {
+            let router = Router()
+            router.add(middleware: CallDeadlineMiddleware(default: .seconds(2), timeBase: clock))
+            router.add(
+                middleware: CallDeadlineMiddleware(default: .seconds(1), timeBase: clock) { request, _ in
+                    request.headers[Self.field].flatMap { Int($0) }.map { .seconds($0) }
+                })
+            router.get("/") { _, _ in "\(CallDeadline.current?.remaining ?? .zero)" }
+            let texts = try await router.live { port in
+                try await [send("/", to: port), send("/", to: port, headers: [Self.field: "3000"])].map(\.body.text)
+            }
+            #expect(texts == ["\(Duration.seconds(1))", "\(Duration.seconds(3))"])
+        }
+
+        @Test("20 000 values of the field are read as digits, or not at all")
+        func fuzz() {
+            var random = SeededGenerator(seed: 20_261_124)
+            let alphabet = Array("0123456789 +-.,eEmx\u{0}٣")
+            var read = 0
+            for _ in 0..<20_000 {
+                let length = Int.random(in: 0...24, using: &random)
+                let digits = Bool.random(using: &random) ? 10 : alphabet.count
+                let value = String((0..<length).map { _ in alphabet[Int.random(in: 0..<digits, using: &random)] })
+                let fields: HTTPFields = [Self.field: value]
+                // Without the spaces around it, which are not part of it.
+                let kept = fields[Self.field] ?? ""
+                let time = deadline(from: fields)
+                guard !kept.isEmpty, kept.allSatisfy({ "0123456789".contains($0) }) else {
+                    #expect(time == nil, "\(value.debugDescription)")
+                    continue
+                }
+                read += 1
+                #expect(time == Int64(kept).map { .milliseconds($0) } ?? .seconds(Int64.max), "\(value)")
+            }
+            #expect(read > 5_000)
+        }
+    }
+#endif

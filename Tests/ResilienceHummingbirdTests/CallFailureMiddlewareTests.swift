@@ -1,0 +1,87 @@
+#if Hummingbird
+    import HTTPTypes
+    import Hummingbird
+    import HummingbirdTesting
+    import Resilience
+    import ResilienceHTTP
+    import ResilienceHummingbird
+    import Testing
+
+    @Suite(.timeLimit(.minutes(5))) struct CallFailureMiddlewareTests {
+        private struct Refused: Error, VerdictConvertible {
+            let verdict: Verdict
+        }
+
+        private static let answers: [(error: any Error, status: Int, retryAfter: String?)] = [
+            (CircuitOpen(policy: "catalog", retryAfter: .milliseconds(29_001)), 503, "30"),
+            (ThrottleExceeded(policy: "catalog", retryAfter: .seconds(2)), 503, "2"),
+            (BulkheadFull(policy: "catalog", reason: .full), 503, nil),
+            (DeadlinePassed(), 504, nil),
+            (TimedOut(policy: "catalog", limit: .seconds(1), underlying: Secret()), 504, nil),
+            (HTTPStatusError(status: 429, verdict: .throttled(retryAfter: .seconds(7))), 503, "7"),
+            (HTTPStatusError(status: 503, verdict: .transient), 503, nil),
+            (HTTPStatusError(status: 504, verdict: .transient), 504, nil),
+            (HTTPStatusError(status: 500, verdict: .transient), 502, nil),
+            (HTTPStatusError(status: 404, verdict: .permanent), 502, nil),
+            (Refused(verdict: .uncertain), 502, nil),
+            (Secret(), 502, nil),
+        ]
+
+        private func router(throwing error: any Error) -> Router<BasicRequestContext> {
+            let router = Router()
+            router.add(middleware: CallFailureMiddleware { $0 is Secret })
+            router.on("/", method: .get) { _, _ -> String in throw error }
+            router.on("/", method: .head) { _, _ -> String in throw error }
+            return router
+        }
+
+        @Test("an upstream's failure has its status, and its text stays inside", arguments: answers.indices)
+        func mapped(index: Int) async throws {
+            let (error, status, retryAfter) = Self.answers[index]
+            let response = try await router(throwing: error).live { try await send("/", to: $0) }
+            #expect(response.status.code == status)
+            #expect(response.headers[text: "retry-after"] == retryAfter)
+            #expect(response.headers[.contentType] == "application/problem+json")
+            let text = response.body.text
+            #expect(text.hasPrefix(#"{"type":"about:blank","title":""#) && text.contains("\"status\":\(status)"))
+            #expect(!text.contains("catalog") && !text.contains("hunter2"))
+        }
+
+        @Test("what has a response of its own keeps it, and a bug of the handler stays a 500")
+        func left() async throws {
+            let own = HTTPError(.conflict, message: "twice")
+            let kept = try await router(throwing: own).live { try await send("/", to: $0) }
+            #expect(kept.status == .conflict && kept.body.text.contains("twice"))
+
+            for bug in [CancellationError(), Bug()] as [any Error] {
+                let response = try await router(throwing: bug).live { try await send("/", to: $0) }
+                #expect(response.status == .internalServerError)
+            }
+        }
+
+        private struct Bug: Error {}
+
+        @Test("the response to HEAD has the fields of the body, and no body")
+        func head() async throws {
+            let error = CircuitOpen(policy: "catalog", retryAfter: .seconds(9))
+            let response = try await router(throwing: error).live { try await send("/", to: $0, method: .head) }
+            #expect(response.status.code == 503 && response.headers[text: "retry-after"] == "9")
+            #expect(response.body.text == "" && response.headers[.contentLength] != "0")
+        }
+
+        @Test("a change of the response is what the client gets, even a status that there is not")
+        func changed() async throws {
+            let router = Router()
+            let change: FailureResponseChange = { _, response in
+                var response = response
+                response.status = 70_000
+                response.hasBody = false
+                return response
+            }
+            router.add(middleware: CallFailureMiddleware(response: change))
+            router.get("/") { _, _ -> String in throw DeadlinePassed() }
+            let response = try await router.live { try await send("/", to: $0) }
+            #expect(response.status == .internalServerError && response.body.text == "")
+        }
+    }
+#endif

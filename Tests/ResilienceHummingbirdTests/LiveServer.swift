@@ -1,0 +1,189 @@
+#if Hummingbird
+    import HTTPTypes
+    import Hummingbird
+    import HummingbirdTesting
+    import NIOCore
+    import NIOPosix
+    import Resilience
+    import ServiceLifecycle
+
+    extension Router {
+        /// Runs a server on loopback.
+        /// - Parameter body: What runs meanwhile, given the server's port. When it has returned, the server shuts down
+        ///   gracefully, and is waited for.
+        func live<R: Sendable>(_ body: @escaping @Sendable (Int) async throws -> R) async throws -> R
+        where Context.Source == ApplicationRequestContextSource {
+            let (ports, running) = AsyncStream<Int>.makeStream()
+            let application = Application(
+                router: self, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+                onServerRunning: { channel in
+                    running.yield(channel.localAddress?.port ?? 0)
+                    running.finish()
+                })
+            let services = ServiceGroup(
+                configuration: ServiceGroupConfiguration(services: [application], logger: application.logger))
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    defer { running.finish() }
+                    try await services.run()
+                }
+                var port = 0
+                for await number in ports { port = number }
+                do {
+                    let result = try await body(port)
+                    await services.triggerGracefulShutdown()
+                    try await group.waitForAll()
+                    return result
+                } catch {
+                    await services.triggerGracefulShutdown()
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// Sends one request on a connection of its own.
+    @Sendable func send(
+        _ uri: String, to port: Int, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
+        body: ByteBuffer? = nil
+    ) async throws -> TestClient.Response {
+        try await TestClient.withClient(host: "127.0.0.1", port: port, configuration: .init(timeout: .seconds(120))) {
+            try await $0.execute(.init(uri, method: method, authority: "localhost", headers: headers, body: body))
+        }
+    }
+
+    /// Sends requests at the same time, each on a connection of its own.
+    @Sendable func volley(
+        _ count: Int, to port: Int, _ request: @escaping @Sendable (Int) -> (uri: String, headers: HTTPFields)
+    ) async throws -> [TestClient.Response] {
+        try await withThrowingTaskGroup(of: TestClient.Response.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    let (uri, headers) = request(number)
+                    return try await send(uri, to: port, headers: headers)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Opens a connection for bytes that no well-behaved client sends, and reads only what is asked for.
+    @concurrent func withConnection<R: Sendable>(
+        to port: Int,
+        _ body:
+            @concurrent (
+                inout NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator, NIOAsyncChannelOutboundWriter<ByteBuffer>
+            ) async throws -> R
+    ) async throws -> R {
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                }
+            }
+        return try await channel.executeThenClose { inbound, outbound in
+            var iterator = inbound.makeAsyncIterator()
+            return try await body(&iterator, outbound)
+        }
+    }
+
+    extension NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator {
+        /// Reads up to a text, or to the end of the connection.
+        @concurrent mutating func text(upTo end: String) async throws -> String {
+            var text = ""
+            while !text.contains(end), let buffer = try await next() { text += String(buffer: buffer) }
+            return text
+        }
+
+        /// Reads up to the end of the connection.
+        /// - Returns: The number of bytes.
+        @concurrent mutating func countToEnd() async throws -> Int {
+            var count = 0
+            while let buffer = try await next() { count += buffer.readableBytes }
+            return count
+        }
+    }
+
+    /// Counts the calls of a pipeline that it is the first policy of. A call has left when it has left all the others.
+    final class Tally: Policy {
+        private struct State {
+            var entered = 0
+            var left = 0
+            var verdicts: [Verdict.Kind] = []
+            var waiting: [(entered: Int, left: Int, CheckedContinuation<Void, Never>)] = []
+
+            mutating func takeReached() -> [CheckedContinuation<Void, Never>] {
+                let reached = waiting.filter { $0.entered <= entered && $0.left <= left }
+                waiting.removeAll { $0.entered <= entered && $0.left <= left }
+                return reached.map(\.2)
+            }
+        }
+
+        private let state = Locked(State())
+
+        var entered: Int { state.withLock { $0.entered } }
+        var left: Int { state.withLock { $0.left } }
+        /// How the calls ended.
+        var verdicts: [Verdict.Kind] { state.withLock { $0.verdicts } }
+
+        func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+            change { $0.entered += 1 }
+            return .proceed
+        }
+
+        func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+            change { state in
+                state.left += 1
+                state.verdicts.append(outcome.verdict.kind)
+            }
+            return .pass
+        }
+
+        private func change(_ body: (inout State) -> Void) {
+            let reached = state.withLock { state in
+                body(&state)
+                return state.takeReached()
+            }
+            for continuation in reached { continuation.resume() }
+        }
+
+        /// Waits until so many calls have come in, and so many have left.
+        func wait(entered: Int = 0, left: Int = 0) async {
+            await withCheckedContinuation { continuation in
+                let reached = state.withLock { state in
+                    state.waiting.append((entered, left, continuation))
+                    return state.takeReached()
+                }
+                for continuation in reached { continuation.resume() }
+            }
+        }
+    }
+
+    /// Lets nobody through until it is opened, or they are cancelled.
+    final class Gate: Sendable {
+        private let stream: AsyncStream<Void>
+        private let continuation: AsyncStream<Void>.Continuation
+
+        init() { (stream, continuation) = AsyncStream.makeStream() }
+
+        func open() { continuation.finish() }
+
+        func pass() async throws {
+            for await _ in stream {}
+            try Task.checkCancellation()
+        }
+    }
+
+    extension HTTPFields {
+        subscript(text name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
+    }
+
+    extension ByteBuffer? {
+        var text: String { map { String(buffer: $0) } ?? "" }
+    }
+
+    /// An error whose text must not reach a client.
+    struct Secret: Error, CustomStringConvertible {
+        var description: String { "password=hunter2" }
+    }
+#endif

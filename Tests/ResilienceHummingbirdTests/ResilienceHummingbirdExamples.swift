@@ -1,0 +1,82 @@
+#if Hummingbird
+    import Hummingbird
+    import HummingbirdTesting
+    import NIOCore
+    import Resilience
+    import ResilienceHTTP
+    import ResilienceHummingbird
+    import Testing
+
+    /// The examples of ResilienceHummingbird's documentation, as they stand there.
+    @Suite(.timeLimit(.minutes(5))) struct ResilienceHummingbirdExamples {
+        @Test("three lines guard a server, and a fourth gives its requests a deadline")
+        func adoption() async throws {
+            let router = Router()
+            let serving = Pipeline("serving") {
+                Bulkhead(limit: 64, queue: 256, maxWait: .seconds(2))
+            }
+            router.add(middleware: CallFailureMiddleware())
+            router.add(
+                middleware: ThrottleMiddleware(limit: .perSecond(10, burst: 20)) { request, _ in
+                    ClientKey.forwarded(request)
+                })
+            router.add(middleware: ResilienceMiddleware(serving))
+            router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), max: .seconds(60)))
+            router.get("/") { _, _ in CallDeadline.current == nil ? "for ever" : "in time" }
+            router.get("/failing") { _, _ -> String in throw HTTPStatusError(status: 500, verdict: .transient) }
+            let responses = try await router.live { port in
+                try await [send("/", to: port), send("/failing", to: port)]
+            }
+            #expect(responses.map(\.status) == [.ok, .badGateway] && responses[0].body.text == "in time")
+            #expect(responses[0].headers[text: "ratelimit-policy"] == #""requests";q=20;w=2"#)
+        }
+
+        private struct User {
+            let id: String
+        }
+
+        private struct Context: RequestContext, RemoteAddressRequestContext {
+            var coreContext: CoreRequestContextStorage
+            let remoteAddress: SocketAddress?
+            let user: User? = nil
+            let tenant = "a"
+
+            init(source: Source) {
+                coreContext = .init(source: source)
+                remoteAddress = source.channel.remoteAddress
+            }
+        }
+
+        @Test("keys come from the context: an account, an address, a tenant")
+        func keys() async throws {
+            let router = Router(context: Context.self)
+            let tenants = PipelineRegistry<String> { tenant in Pipeline(tenant) { Bulkhead(limit: 8) } }
+            router.add(
+                middleware:
+                    ThrottleMiddleware(
+                        limit: .perMinute(100),
+                        response: { _, response in
+                            var response = response
+                            response.detail = "See https://example.com/limits"
+                            return response
+                        }
+                    ) { request, context in context.user?.id }
+            )
+            let throttle =
+                ThrottleMiddleware<Context>(limit: .perMinute(10)) { request, context in
+                    ClientKey.address(context.remoteAddress)
+                }
+            router.add(middleware: throttle)
+            router.add(
+                middleware:
+                    ResilienceMiddleware { request, context in tenants[context.tenant] }
+            )
+            router.get("/") { _, _ in "served" }
+            let responses = try await router.live { port in try await volley(30, to: port) { _ in ("/", [:]) } }
+            #expect(responses.contains { $0.status == .ok })
+            #expect(responses.contains { $0.status == .tooManyRequests && $0.body.text.contains("https://example.com") })
+            #expect(throttle.throttles.values.keys.allSatisfy { ["127.0.0.1", "0:0:0:0::/64"].contains($0) })
+            #expect(tenants.count == 1)
+        }
+    }
+#endif

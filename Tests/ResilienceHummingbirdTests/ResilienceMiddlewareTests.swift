@@ -1,0 +1,372 @@
+#if Hummingbird
+    import HTTPTypes
+    import Hummingbird
+    import HummingbirdTesting
+    import NIOCore
+    import Resilience
+    import ResilienceHTTP
+    import ResilienceHummingbird
+    import ResilienceTesting
+    import ServiceLifecycle
+    import Testing
+
+    @Suite(.timeLimit(.minutes(5))) struct ResilienceMiddlewareTests {
+        private let tally = Tally()
+
+        /// A pipeline whose permits are counted.
+        private func serving(_ bulkhead: Bulkhead) -> Pipeline {
+            Pipeline("serving") {
+                tally
+                bulkhead
+            }
+        }
+
+        // MARK: Admission
+
+        @Test("of a volley, as many requests as the limit are served, and all others get 503")
+        func volleyOverTheLimit() async throws {
+            let (bulkhead, gate) = (Bulkhead(limit: 4), Gate())
+            let served = Tally()
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in
+                try await served.run { try await gate.pass() }
+                return "served"
+            }
+            let responses = try await router.live { [tally] port in
+                async let responses = volley(20, to: port) { _ in ("/", [:]) }
+                await tally.wait(entered: 20, left: 16)
+                #expect(bulkhead.status.inUse == 4)
+                gate.open()
+                return try await responses
+            }
+            #expect(responses.count { $0.status == .ok } == 4 && served.entered == 4)
+            #expect(responses.count { $0.status == .serviceUnavailable } == 16)
+            #expect(tally.left == 20 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
+        }
+
+        @Test("an open circuit and the service's own throttle are a 503 that says when to come back")
+        func fields() async throws {
+            let clock = ManualClock()
+            let breaker = CircuitBreaker(openFor: .milliseconds(29_500), timeBase: clock)
+            breaker.trip()
+            let throttle = Throttle(limit: .perMinute(1), timeBase: clock)
+            let router = Router()
+            router.group("breaker").add(
+                middleware: ResilienceMiddleware(Pipeline(timeBase: clock) { breaker })
+            ).get { _, _ in "served" }
+            router.group("throttle").add(
+                middleware: ResilienceMiddleware(Pipeline(timeBase: clock) { throttle })
+            ).get { _, _ in "served" }
+            router.group("tenant").add(
+                middleware: ResilienceMiddleware { _, _ in Pipeline(timeBase: clock) { throttle } }
+            ).get { _, _ in "served" }
+            try throttle.acquire().complete(.success)
+            try await router.live { port in
+                for (uri, status, wait) in [("breaker", 503, "30"), ("throttle", 503, "60"), ("tenant", 429, "60")] {
+                    let response = try await send("/\(uri)", to: port)
+                    #expect(response.status.code == status && response.headers[text: "retry-after"] == wait, "\(uri)")
+                }
+            }
+        }
+
+        @Test("a request without a pipeline of its own is not guarded")
+        func unguarded() async throws {
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware { request, _ in request.uri.path == "/a" ? closed : nil })
+            router.get(":name") { _, _ in "served" }
+            let statuses = try await router.live { port in
+                try await [send("/a", to: port), send("/b", to: port)].map(\.status)
+            }
+            #expect(statuses == [.serviceUnavailable, .ok])
+        }
+
+        /// A pipeline that lets nobody in.
+        private var closed: Pipeline {
+            let breaker = CircuitBreaker()
+            breaker.setMode(.isolated)
+            return Pipeline { breaker }
+        }
+
+        // MARK: Bodies
+
+        @Test("a streamed response holds its permit until its body has been written")
+        func streaming() async throws {
+            let (bulkhead, gate) = (Bulkhead(limit: 1), Gate())
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in
+                Response(
+                    status: .ok,
+                    body: ResponseBody { writer in
+                        try await writer.write(ByteBuffer(string: "begin"))
+                        try await gate.pass()
+                        try await writer.write(ByteBuffer(string: "end"))
+                        try await writer.finish(nil)
+                    })
+            }
+            try await router.live { [tally] port in
+                try await withConnection(to: port) { inbound, outbound in
+                    try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                    _ = try await inbound.text(upTo: "begin")
+                    #expect(bulkhead.status.inUse == 1 && tally.left == 0)
+                    let other = try await send("/", to: port)
+                    #expect(other.status == .serviceUnavailable)
+                    gate.open()
+                    _ = try await inbound.text(upTo: "end")
+                    await tally.wait(left: 2)
+                }
+            }
+            #expect(bulkhead.status.inUse == 0)
+            #expect(tally.verdicts.sorted { $0.rawValue < $1.rawValue } == [.success, .rejected])
+        }
+
+        /// Writes for ever.
+        private static let endless = ResponseBody { writer in
+            let chunk = ByteBuffer(repeating: UInt8(ascii: "."), count: 65_536)
+            while true { try await writer.write(chunk) }
+        }
+
+        @Test("a client that disconnects in mid-response gives its permit back, and counts as cancelled")
+        func disconnect() async throws {
+            let bulkhead = Bulkhead(limit: 8)
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in Response(status: .ok, body: Self.endless) }
+            try await router.live { [tally] port in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<8 {
+                        group.addTask {
+                            try await withConnection(to: port) { inbound, outbound in
+                                try await outbound.write(
+                                    ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                                _ = try await inbound.text(upTo: "....")
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                await tally.wait(left: 8)
+                #expect(bulkhead.status.inUse == 0)
+            }
+            #expect(tally.verdicts == [Verdict.Kind](repeating: .cancelled, count: 8))
+        }
+
+        @Test("a client that reads slowly holds its permit until it has read all")
+        func slowReader() async throws {
+            let bulkhead = Bulkhead(limit: 1)
+            let isEnough = Locked(false)
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in
+                Response(
+                    status: .ok,
+                    body: ResponseBody { writer in
+                        let chunk = ByteBuffer(repeating: UInt8(ascii: "."), count: 65_536)
+                        while !isEnough.withLock({ $0 }) { try await writer.write(chunk) }
+                        try await writer.finish(nil)
+                    })
+            }
+            try await router.live { [tally] port in
+                try await withConnection(to: port) { inbound, outbound in
+                    let request = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+                    try await outbound.write(ByteBuffer(string: request))
+                    _ = try await inbound.text(upTo: "....")
+                    #expect(bulkhead.status.inUse == 1 && tally.left == 0)
+                    isEnough.withLock { $0 = true }
+                    let rest = try await inbound.countToEnd()
+                    #expect(rest > 0)
+                    await tally.wait(left: 1)
+                }
+            }
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success])
+        }
+
+        @Test("the limit of a body's time ends a client that does not read, and its connection")
+        func bodyLimit() async throws {
+            let clock = ManualClock()
+            let recorder = EventRecorder()
+            let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+            let pipeline = Pipeline("serving", timeBase: clock, observers: PolicyObservers(recorder)) {
+                tally
+                bulkhead
+            }
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(pipeline, bodyLimit: .seconds(30)))
+            router.get("/") { _, _ in Response(status: .ok, body: Self.endless) }
+            try await router.live { [tally] port in
+                try await withConnection(to: port) { inbound, outbound in
+                    try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                    _ = try await inbound.text(upTo: "....")
+                    await clock.waitForSleepers(1)
+                    clock.advance(by: .seconds(30))
+                    await tally.wait(left: 1)
+                    #expect(bulkhead.status.inUse == 0)
+                    // The server closes it, or else this would read for ever.
+                    _ = try? await inbound.countToEnd()
+                }
+            }
+            #expect(recorder.contains(inOrder: [Timeout.Event.timedOut(.seconds(30))]))
+        }
+
+        @Test("a body that fails while it is made gives the permit back, as a failure")
+        func bodyFails() async throws {
+            let bulkhead = Bulkhead(limit: 1)
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in
+                Response(
+                    status: .ok,
+                    body: ResponseBody { writer in
+                        try await writer.write(ByteBuffer(string: "begin"))
+                        throw Secret()
+                    })
+            }
+            try await router.live { [tally] port in
+                try await withConnection(to: port) { inbound, outbound in
+                    try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                    let text = try? await inbound.text(upTo: "hunter2")
+                    #expect(text?.contains("hunter2") != true)
+                    await tally.wait(left: 1)
+                }
+            }
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.transient])
+        }
+
+        private struct Replacing: RouterMiddleware {
+            typealias Context = BasicRequestContext
+
+            func handle(
+                _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+            ) async throws -> Response {
+                _ = try await next(request, context)
+                return Response(status: .notModified)
+            }
+        }
+
+        @Test("a response that is dropped unwritten gives its permit back")
+        func dropped() async throws {
+            let bulkhead = Bulkhead(limit: 1)
+            let router = Router()
+            router.add(middleware: Replacing())
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in Response(status: .ok, body: Self.endless) }
+            let statuses = try await router.live { [tally] port in
+                var statuses: [Int] = []
+                for number in 1...3 {
+                    statuses.append(try await send("/", to: port).status.code)
+                    await tally.wait(left: number)
+                }
+                return statuses
+            }
+            #expect(statuses == [304, 304, 304])
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.cancelled, .cancelled, .cancelled])
+        }
+
+        @Test(
+            "a response without a body gives its permit back, with what the response means", arguments: [204, 404, 500])
+        func empty(status: Int) async throws {
+            let bulkhead = Bulkhead(limit: 1)
+            let router = Router(options: .autoGenerateHeadEndpoints)
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in Response(status: .init(code: status)) }
+            router.get("/text") { _, _ in Response(status: .init(code: status), body: Self.endless) }
+            try await router.live { [tally] port in
+                let get = try await send("/", to: port)
+                let head = try await send("/text", to: port, method: .head)
+                #expect(get.status.code == status && head.status.code == status)
+                await tally.wait(left: 2)
+            }
+            let kind: Verdict.Kind = status < 500 ? .success : .transient
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [kind, kind])
+        }
+
+        // MARK: Handlers
+
+        @Test("a handler that throws gives its permit back, and its error is answered as without the middleware")
+        func throwing() async throws {
+            let bulkhead = Bulkhead(limit: 1)
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/http") { _, _ -> String in throw HTTPError(.conflict) }
+            router.get("/bug") { _, _ -> String in throw Secret() }
+            router.get("/rejected") { _, _ -> String in
+                throw FailedRequest(rejected, answer: .init(rejecting: rejected))
+            }
+            let statuses = try await router.live { port in
+                var statuses: [Int] = []
+                for uri in ["/http", "/bug", "/rejected"] { statuses.append(try await send(uri, to: port).status.code) }
+                return statuses
+            }
+            #expect(statuses == [409, 500, 504])
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success, .transient, .rejected])
+        }
+
+        private let rejected = CallFailure(DeadlinePassed())
+
+        @Test("a timeout cancels the handler, and the request is answered by 504", arguments: [true, false])
+        func timeout(isFirst: Bool) async throws {
+            let clock = ManualClock()
+            let recorder = EventRecorder()
+            let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+            let pipeline = Pipeline("serving", timeBase: clock, observers: PolicyObservers(recorder)) {
+                if isFirst { Timeout(limit: .seconds(5)) }
+                tally
+                bulkhead
+                if !isFirst { Timeout(limit: .seconds(5)) }
+            }
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(pipeline))
+            router.get("/") { _, _ in
+                try await Gate().pass()
+                return "served"
+            }
+            let response = try await router.live { [tally] port in
+                async let response = send("/", to: port)
+                await tally.wait(entered: 1)
+                await clock.waitForSleepers(1)
+                clock.advance(by: .seconds(5))
+                return try await response
+            }
+            #expect(response.status == .gatewayTimeout)
+            #expect(bulkhead.status.inUse == 0 && tally.left == 1)
+            #expect(recorder.count(Timeout.Event.self) == 1)
+            // The parts of the pipeline don't tell of calls of their own.
+            #expect(recorder.count(Pipeline.Event.self) == 2)
+        }
+
+        @Test("a client timeout's deadline travels to the pipelines of the handler")
+        func travels() async throws {
+            let clock = ManualClock()
+            let pipeline = Pipeline("serving", timeBase: clock) { ClientTimeout(limit: .seconds(5)) }
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(pipeline))
+            router.get("/") { _, _ in "\(CallDeadline.current?.remaining ?? .zero)" }
+            let response = try await router.live { try await send("/", to: $0) }
+            #expect(response.body.text == "\(Duration.seconds(5))")
+        }
+
+        @Test("requests that wait in the queue when the server shuts down are served, and their permits come back")
+        func shutdown() async throws {
+            let bulkhead = Bulkhead(limit: 1, queue: 8)
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in
+                // Until the shutdown has begun.
+                try await gracefulShutdown()
+                return "served"
+            }
+            let responses = Locked<[Task<TestClient.Response, any Error>]>([])
+            try await router.live { [tally] port in
+                let tasks = (0..<5).map { _ in Task { try await send("/", to: port) } }
+                responses.withLock { $0 = tasks }
+                await tally.wait(entered: 5)
+            }
+            for task in responses.withLock({ $0 }) {
+                let response = try await task.value
+                #expect(response.status == .ok && response.body.text == "served")
+            }
+            #expect(tally.left == 5 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
+        }
+    }
+#endif

@@ -1,0 +1,1 @@
+// These tests are empty without the trait Hummingbird.
