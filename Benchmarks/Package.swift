@@ -6,8 +6,11 @@ let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-resilience", path: "..", traits: ["SQLite"]),
+        .package(name: "swift-resilience", path: "..", traits: ["SQLite", "Logging", "Metrics", "Tracing"]),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.9.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
     ],
     targets: [
@@ -21,6 +24,16 @@ let package = Package(
         .executableTarget(name: "Allocations", dependencies: ["Calls"]),
         .executableTarget(
             name: "Keys", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
+        .executableTarget(
+            name: "Observers",
+            dependencies: [
+                .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceObservability", package: "swift-resilience"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
+            ]),
         .executableTarget(
             name: "Backlog",
             dependencies: [

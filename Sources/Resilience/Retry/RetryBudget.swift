@@ -16,7 +16,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The time base that the budget measures with; nil for budgets that do not measure time.
     let timeBase: (any TimeBase)?
 
-    private let machine: Locked<any RetryBudgetStateMachine>
+    let machine: Locked<any RetryBudgetStateMachine>
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.
     private let isFull: Atomic<Bool>
     public let description: String

@@ -29,6 +29,9 @@ protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// Whether a retry at the price ``Withdrawal/usual`` would not be allowed now.
     func isExhausted(at now: MonotonicInstant) -> Bool
 
+    /// How many retries at the price ``Withdrawal/usual`` would be allowed now, one after another.
+    func retriesLeft(at now: MonotonicInstant) -> Int
+
     /// Whether the success of a first attempt changes nothing.
     var isFull: Bool { get }
 }
@@ -84,9 +87,9 @@ struct TokenBudget: RetryBudgetStateMachine, Hashable {
 /// of 0.29 pays for exactly 29 retries in 100 calls.
 struct RatioBudget: RetryBudgetStateMachine, Hashable {
     static let slices = 10
-    private static let whole: Int64 = 1_000_000
+    static let whole: Int64 = 1_000_000
 
-    private struct Slice: Hashable {
+    struct Slice: Hashable {
         var calls: Int64 = 0
         var retries: Int64 = 0
     }
@@ -96,7 +99,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     let reserve: Int64
     private let sliceLength: UInt64
     private var ring = [Slice](repeating: Slice(), count: slices)
-    private var total = Slice()
+    private(set) var total = Slice()
     /// The number of the latest slice, counted from the earliest instant there is.
     private var latest: UInt64 = 0
 
@@ -149,7 +152,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
 
     /// The ring index of the current slice. Slices that have left the window are emptied. A reading earlier than the
     /// latest counts as the latest.
-    private mutating func slot(at now: MonotonicInstant) -> Int {
+    mutating func slot(at now: MonotonicInstant) -> Int {
         let sinceTheStart = UInt64(bitPattern: now.nanoseconds) ^ 1 << 63
         let number = max(latest, sinceTheStart / sliceLength)
         for age in 0..<min(number - latest, UInt64(Self.slices)) {
@@ -173,7 +176,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
 /// Tokens that failures cost and successes bring back in part; retries are allowed only above half of them. Source:
 /// gRPC proposal A6, "Client Retries", section on throttling retry attempts.
 struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
-    private static let whole = 1_000
+    static let whole = 1_000
 
     /// In thousandths, as in the proposal.
     let maxTokens: Int

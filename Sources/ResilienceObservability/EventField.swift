@@ -1,0 +1,152 @@
+#if Logging || Tracing
+    import Resilience
+    import ResilienceSync
+
+    /// One detail of an event, as metadata of a log line or an attribute of a span.
+    struct EventField: Sendable, Equatable {
+        enum Value: Sendable, Equatable {
+            case text(String)
+            case integer(Int)
+            case milliseconds(Double)
+        }
+
+        /// With the prefix `resilience.`; a duration's ends in `_ms`.
+        let key: String
+        let value: Value
+
+        init(_ key: String, _ text: String) { self.init(key, value: .text(text)) }
+        init(_ key: String, _ integer: Int) { self.init(key, value: .integer(integer)) }
+        init(_ key: String, _ duration: Duration) {
+            self.init("\(key)_ms", value: .milliseconds((duration.inSeconds * 1_000_000).rounded() / 1_000))
+        }
+
+        private init(_ key: String, value: Value) {
+            self.key = "resilience.\(key)"
+            self.value = value
+        }
+
+        private init?(_ key: String, ifAny duration: Duration?) {
+            guard let duration else { return nil }
+            self.init(key, duration)
+        }
+
+        private init?(_ key: String, ifAny integer: Int?) {
+            guard let integer else { return nil }
+            self.init(key, integer)
+        }
+    }
+
+    extension EventField {
+        /// Returns the details of an event; none of an event of a policy that this package does not know.
+        static func fields(of detail: any PolicyEventDetail) -> [EventField] {
+            switch detail {
+            case let event as Pipeline.Event: fields(of: event)
+            case let event as CircuitBreaker.Event: fields(of: event)
+            case let event as Retry.Event: fields(of: event)
+            case let event as Throttle.Event: fields(of: event)
+            case let event as Bulkhead.Event: fields(of: event)
+            case let event as Timeout.Event: fields(of: event)
+            case let event as FallbackEvent: fields(of: event)
+            case let event as SyncEvent: fields(of: event)
+            default: []
+            }
+        }
+
+        private static func fields(of event: Pipeline.Event) -> [EventField] {
+            switch event {
+            case .attemptSucceeded(let number, let took):
+                [EventField("attempt", number), EventField("duration", took)]
+            case .attemptFailed(let number, let verdict, let took):
+                [EventField("attempt", number), EventField("duration", took)] + fields(of: verdict)
+            case .succeeded(let took, let attempts, let waits), .rejected(let took, let attempts, let waits),
+                .cancelled(let took, let attempts, let waits):
+                fields(of: took, attempts, waits)
+            case .failed(let verdict, let took, let attempts, let waits):
+                fields(of: took, attempts, waits) + fields(of: verdict)
+            }
+        }
+
+        private static func fields(of took: Duration, _ attempts: Int, _ waits: [PolicyWait]) -> [EventField] {
+            let call = [EventField("attempts", attempts), EventField("duration", took)]
+            guard !waits.isEmpty else { return call }
+            return call + [EventField("waited", waits.reduce(.zero) { $0 + $1.duration })]
+        }
+
+        private static func fields(of verdict: Verdict) -> [EventField] {
+            [EventField("verdict", "\(verdict.kind)"), EventField("retry_after", ifAny: verdict.retryAfter)].compactMap
+            { $0 }
+        }
+
+        private static func fields(of event: CircuitBreaker.Event) -> [EventField] {
+            switch event {
+            case .allowed(let state): [EventField("state", state.rawValue)]
+            case .failure(let count, let limit): counted(count, limit)
+            case .opened(let count, let limit, let length):
+                counted(count, limit) + [EventField("break", ifAny: length)].compactMap { $0 }
+            case .rejected(let wait): [EventField("retry_after", ifAny: wait)].compactMap { $0 }
+            case .reopened(let length), .tripped(let length): [EventField("break", ifAny: length)].compactMap { $0 }
+            case .late(let verdict): fields(of: verdict)
+            case .modeChanged(let mode): [EventField("mode", "\(mode)")]
+            case .waiting, .halfOpened, .recovered, .breakEnded, .reset, .wouldOpen: []
+            }
+        }
+
+        private static func counted(_ count: Int, _ limit: Int?) -> [EventField] {
+            [EventField("failures", count), EventField("failure_limit", ifAny: limit)].compactMap { $0 }
+        }
+
+        private static func fields(of event: Retry.Event) -> [EventField] {
+            switch event {
+            case .retrying(let attempt, let limit, let wait, let verdict):
+                [EventField("attempt", attempt), EventField("max_attempts", limit), EventField("wait", wait)]
+                    + fields(of: verdict)
+            case .gaveUp(let attempt, let reason):
+                [EventField("attempt", attempt), EventField("reason", reason.rawValue)]
+            }
+        }
+
+        private static func fields(of event: Throttle.Event) -> [EventField] {
+            switch event {
+            case .rejected(let wait): [EventField("retry_after", ifAny: wait)].compactMap { $0 }
+            case .held(let length): [EventField("wait", length)]
+            }
+        }
+
+        private static func fields(of event: Bulkhead.Event) -> [EventField] {
+            switch event {
+            case .queued: []
+            case .rejected(let reason): [EventField("reason", "\(reason)")]
+            case .limitChanged(_, let limit), .queueChanged(_, let limit): [EventField("limit", limit)]
+            }
+        }
+
+        private static func fields(of event: Timeout.Event) -> [EventField] {
+            switch event {
+            case .timedOut(let limit): [EventField("limit", limit)]
+            case .endedLate(let delay): [EventField("late", delay)]
+            }
+        }
+
+        private static func fields(of event: FallbackEvent) -> [EventField] {
+            switch event {
+            case .fellBack(let verdict): fields(of: verdict)
+            case .failed(let verdict, let error): fields(of: verdict) + [EventField("error", error)]
+            }
+        }
+
+        private static func fields(of event: SyncEvent) -> [EventField] {
+            switch event {
+            case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count):
+                [EventField("count", count)]
+            case .coalesced(let id, _, _), .dropped(let id), .attempted(let id), .delivered(let id):
+                [EventField("mutation", id)]
+            case .failed(let id, let failures, let error):
+                [EventField("mutation", id), EventField("failures", failures), EventField("error", error)]
+            case .died(let id, let error): [EventField("mutation", id), EventField("error", error)]
+            case .paused(let length): [EventField("wait", length)]
+            case .offline(let error), .storeFailed(let error): [EventField("error", error)]
+            case .lockedOut, .drained: []
+            }
+        }
+    }
+#endif

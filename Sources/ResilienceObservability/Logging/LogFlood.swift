@@ -1,0 +1,151 @@
+#if Logging
+    import Logging
+    import Resilience
+
+    /// Decides which lines are written when many of one kind come: the first of each window of time, and at the
+    /// window's end a summary of the rest.
+    ///
+    /// A key's window begins with its first event. When it is over, the key is gone, so that idle keys cost nothing. All
+    /// windows have the same length, so they end in the order in which they began.
+    struct LogFlood<Key: Hashable & Sendable, Event: Sendable>: Sendable {
+        struct Limits: Sendable {
+            /// The lines of one key in one window; 1 or more.
+            let lines: Int
+            /// The length of a window; above zero.
+            let window: Duration
+            /// The number of keys with a window at the same time; 1 or more. Events of further keys share one window.
+            let keys: Int
+        }
+
+        enum Answer: Sendable, Equatable {
+            case write
+            /// Not written, but counted.
+            /// - Parameter alarm: When ``end(at:)`` must be called, if no earlier call of this window said so.
+            case leaveOut(alarm: MonotonicInstant?)
+        }
+
+        /// What was left out of one window.
+        struct Summary: Sendable {
+            /// nil for the events of further keys.
+            let key: Key?
+            let count: Int
+            /// When the first of them came.
+            let since: MonotonicInstant
+            let until: MonotonicInstant
+            /// The most severe of their levels.
+            let level: Logger.Level
+            let last: Event
+        }
+
+        private struct LeftOut: Sendable {
+            var count = 1
+            let since: MonotonicInstant
+            var level: Logger.Level
+            var last: Event
+
+            mutating func add(_ event: Event, _ level: Logger.Level) {
+                count = count.saturatingAdding(1)
+                self.level = max(self.level, level)
+                last = event
+            }
+        }
+
+        private struct Window: Sendable {
+            let ends: MonotonicInstant
+            var written = 1
+            var leftOut: LeftOut?
+
+            mutating func receive(
+                _ event: Event, _ level: Logger.Level, at now: MonotonicInstant, lines: Int
+            ) -> Answer {
+                if written < lines {
+                    written += 1
+                    return .write
+                }
+                guard leftOut != nil else {
+                    leftOut = LeftOut(since: now, level: level, last: event)
+                    return .leaveOut(alarm: ends)
+                }
+                leftOut?.add(event, level)
+                return .leaveOut(alarm: nil)
+            }
+        }
+
+        private let limits: Limits
+        private var windows: [Key?: Window] = [:]
+        /// The keys with a window, by its end. Those before `oldest` are gone.
+        private var order: [(key: Key?, ends: MonotonicInstant)] = []
+        private var oldest = 0
+        private var latest = MonotonicInstant.distantPast
+
+        init(_ limits: Limits) { self.limits = limits }
+
+        /// The number of windows.
+        var count: Int { windows.count }
+
+        /// An event came. Call ``end(at:)`` with the same time before.
+        mutating func receive(
+            _ event: Event, of key: Key, _ level: Logger.Level, at now: MonotonicInstant
+        ) -> Answer {
+            let now = move(to: now)
+            var key: Key? = key
+            var index = windows.index(forKey: key)
+            if index == nil, !hasRoom {
+                key = nil
+                index = windows.index(forKey: nil)
+            }
+            guard let index else {
+                let ends = now + limits.window
+                windows[key] = Window(ends: ends)
+                order.append((key, ends))
+                return .write
+            }
+            return windows.values[index].receive(event, level, at: now, lines: limits.lines)
+        }
+
+        /// Ends the windows that are over.
+        /// - Returns: What was left out of them, in the order of their ends.
+        mutating func end(at now: MonotonicInstant) -> [Summary] {
+            let now = move(to: now)
+            var summaries: [Summary] = []
+            while oldest < order.count, order[oldest].ends <= now {
+                let (key, ends) = order[oldest]
+                if let leftOut = windows.removeValue(forKey: key)?.leftOut {
+                    summaries.append(summary(key, leftOut, ends))
+                }
+                oldest += 1
+            }
+            // Seldom enough that each key is moved once on average.
+            if oldest > 16, oldest * 2 > order.count {
+                order.removeFirst(oldest)
+                oldest = 0
+            }
+            return summaries
+        }
+
+        /// Tells what was left out so far, and goes on with the windows.
+        mutating func tellAll(at now: MonotonicInstant) -> [Summary] {
+            var summaries = end(at: now)
+            for (key, _) in order[oldest...] {
+                guard let leftOut = windows[key]?.leftOut else { continue }
+                windows[key]?.leftOut = nil
+                summaries.append(summary(key, leftOut, latest))
+            }
+            return summaries
+        }
+
+        private func summary(_ key: Key?, _ leftOut: LeftOut, _ until: MonotonicInstant) -> Summary {
+            Summary(
+                key: key, count: leftOut.count, since: leftOut.since, until: until, level: leftOut.level,
+                last: leftOut.last)
+        }
+
+        private var hasRoom: Bool { windows.count - (windows[nil] == nil ? 0 : 1) < limits.keys }
+
+        /// Threads read the clock before they come here, and may overtake each other.
+        private mutating func move(to now: MonotonicInstant) -> MonotonicInstant {
+            latest = max(latest, now)
+            return latest
+        }
+    }
+#endif

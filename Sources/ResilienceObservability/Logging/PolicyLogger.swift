@@ -1,0 +1,149 @@
+#if Logging
+    public import Logging
+    public import Resilience
+
+    /// An observer that writes the events of policies as lines of swift-log.
+    ///
+    /// ```swift
+    /// let pipeline = Pipeline("activities", observers: PolicyObservers(PolicyLogger(logger))) {
+    ///     Retry()
+    ///     CircuitBreaker("breaker")
+    /// }
+    /// ```
+    ///
+    /// A line reads `[activities/breaker] threshold reached (5/5) → open for 60 s`. Its metadata has the names and
+    /// numbers, all with the prefix `resilience.`. ``standardLevel(of:)`` says at which level an event is written; pass a
+    /// closure to change that.
+    ///
+    /// Many events of one kind do not flood the log. Of each pipeline, policy and kind of event, five lines are written
+    /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. An event
+    /// below the logger's level costs one call of the level's closure and is not counted.
+    ///
+    /// Characters that would break a line, in names or error texts from outside, are written as escapes.
+    ///
+    /// See <doc:LogsMetricsTracesGuide>.
+    public final class PolicyLogger: PolicyObserver {
+        /// Returns the level of an event's line; nil for no line. A pure function, called for every event.
+        public typealias Levels = @Sendable (PolicyEvent) -> Logger.Level?
+
+        struct Key: Hashable, Sendable {
+            let pipeline: String?
+            let policy: String
+            let kind: String
+        }
+
+        private let logger: Logger
+        private let levels: Levels
+        private let timeBase: any TimeBase
+        private let flood: Locked<LogFlood<Key, PolicyEvent>>
+
+        /// Creates an observer that writes to a logger.
+        /// - Parameters:
+        ///   - logger: The logger. Its level and metadata are those it has now.
+        ///   - lines: How many lines are written for one pipeline, policy and kind of event within `window`; 1 or more,
+        ///     5 by default, `Int.max` for no limit.
+        ///   - window: How long the lines are counted before the summary; above zero, 10 seconds by default.
+        ///   - maxKeys: How many combinations of pipeline, policy and kind are counted separately at the same time; 1 or
+        ///     more, 200 by default. Events of further ones share one limit.
+        ///   - timeBase: The clock that measures the window.
+        ///   - levels: Returns the level of an event's line; nil for no line.
+        public init(
+            _ logger: Logger, lines: Int = 5, per window: Duration = .seconds(10), maxKeys: Int = 200,
+            timeBase: any TimeBase = .system, levels: @escaping Levels = { standardLevel(of: $0) }
+        ) {
+            let checks = SettingChecks("PolicyLogger")
+            self.logger = logger
+            self.levels = levels
+            self.timeBase = timeBase
+            flood = Locked(
+                LogFlood(
+                    LogFlood.Limits(
+                        lines: checks.atLeast(1, lines, "lines"), window: checks.aboveZero(window, "window"),
+                        keys: checks.atLeast(1, maxKeys, "maxKeys"))))
+        }
+
+        deinit { flush() }
+
+        public func receive(_ event: PolicyEvent) {
+            guard let level = levels(event), level >= logger.logLevel else { return }
+            let key = Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
+            let now = timeBase.now
+            let (summaries, answer) = flood.withLock { flood in
+                (flood.end(at: now), flood.receive(event, of: key, level, at: now))
+            }
+            for summary in summaries { write(summary) }
+            switch answer {
+            case .write: write(event, level)
+            case .leaveOut(nil): break
+            case .leaveOut(let alarm?): setAlarm(at: alarm)
+            }
+        }
+
+        /// Writes the summaries of what was left out so far, for example before the process ends. Otherwise each comes
+        /// when its window is over.
+        public func flush() {
+            let now = timeBase.now
+            for summary in flood.withLock({ $0.tellAll(at: now) }) { write(summary) }
+        }
+
+        /// A storm's end is told although no further event comes. The line is written by a task: an alarm must not
+        /// block, and a log handler may.
+        private func setAlarm(at instant: MonotonicInstant) {
+            let executor = timeBase.taskExecutor
+            _ = timeBase.schedule(at: instant) { [weak self] in
+                guard let self else { return }
+                Task.detached(executorPreference: executor) { self.writeEnded() }
+            }
+        }
+
+        private func writeEnded() {
+            let now = timeBase.now
+            for summary in flood.withLock({ $0.end(at: now) }) { write(summary) }
+        }
+
+        private func write(_ event: PolicyEvent, _ level: Logger.Level) {
+            logger.log(
+                level: level, "\(event.description.onOneLine)", metadata: .resilience(event), source: "Resilience")
+        }
+
+        private func write(_ summary: LogFlood<Key, PolicyEvent>.Summary) {
+            let span = summary.since.duration(to: summary.until)
+            let rest = "\(summary.count) more in \(span.text)"
+            var metadata: Logger.Metadata
+            let text: String
+            if let key = summary.key {
+                let name = "[\(key.pipeline.map { "\($0)/" } ?? "")\(key.policy)] \(key.kind)"
+                text = "\(name): \(rest), the last: \(summary.last.detail)"
+                metadata = .resilience(summary.last)
+            } else {
+                text = "further policies: \(rest), the last: \(summary.last)"
+                metadata = [:]
+            }
+            metadata["resilience.left_out"] = .stringConvertible(summary.count)
+            metadata.add(EventField("left_out", span))
+            logger.log(level: summary.level, "\(text.onOneLine)", metadata: metadata, source: "Resilience")
+        }
+    }
+
+    extension Logger.Metadata {
+        /// The names of an event, and its details.
+        fileprivate static func resilience(_ event: PolicyEvent) -> Logger.Metadata {
+            var metadata: Logger.Metadata = [
+                "resilience.policy": .string(event.policy.onOneLine),
+                "resilience.event": .string(event.detail.kind.onOneLine),
+            ]
+            if let pipeline = event.pipeline { metadata["resilience.pipeline"] = .string(pipeline.onOneLine) }
+            for field in EventField.fields(of: event.detail) { metadata.add(field) }
+            return metadata
+        }
+
+        fileprivate mutating func add(_ field: EventField) {
+            self[field.key] =
+                switch field.value {
+                case .text(let text): .string(text.onOneLine)
+                case .integer(let number): .stringConvertible(number)
+                case .milliseconds(let number): .stringConvertible(number)
+                }
+        }
+    }
+#endif

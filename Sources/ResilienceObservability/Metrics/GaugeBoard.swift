@@ -1,0 +1,33 @@
+#if Metrics
+    import CoreMetrics
+
+    /// The gauges that there are. One after another, samples set them; what is in no sample any more is removed, so that
+    /// an evicted circuit does not stay open for ever.
+    actor GaugeBoard {
+        private let factory: any MetricsFactory
+        private let limit: Int
+        private var meters: [GaugeKey: Meter] = [:]
+
+        init(_ factory: any MetricsFactory, limit: Int) {
+            self.factory = factory
+            self.limit = limit
+        }
+
+        func show(_ readings: GaugeReadings) {
+            let values = readings.bounded(to: limit, preferring: Set(meters.keys.map(\.names)))
+            for (key, meter) in meters where values[key] == nil {
+                meter.destroy()
+                meters[key] = nil
+            }
+            for (key, value) in values { meter(for: key).set(value) }
+        }
+
+        private func meter(for key: GaugeKey) -> Meter {
+            if let known = meters[key] { return known }
+            let made = Meter(
+                label: key.metric.rawValue, dimensions: Array(zip(key.metric.labels, key.values)), factory: factory)
+            meters[key] = made
+            return made
+        }
+    }
+#endif

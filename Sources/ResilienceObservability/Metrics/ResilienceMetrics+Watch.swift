@@ -1,0 +1,48 @@
+#if Metrics
+    public import Resilience
+    public import ResilienceSync
+
+    /// What is watched is kept, and read by each ``sample()``. Policies with the same names are added up, so that
+    /// `resilience_circuits` is the number of circuits in a state: do not watch the same policy twice.
+    extension ResilienceMetrics {
+        /// Watches a pipeline: its breakers, throttles, bulkheads and retry budgets.
+        /// - Parameter pipeline: The pipeline.
+        public func watch(_ pipeline: Pipeline) { add { $0.add(pipeline) } }
+
+        /// Watches the pipelines of a registry, those to come too. Reading them does not count as a use.
+        ///
+        /// The gauges have the pipelines' names, not the keys: name each pipeline after its key.
+        /// - Parameter registry: The registry.
+        public func watch<Key>(_ registry: PipelineRegistry<Key>) {
+            add { readings in for pipeline in registry.values.values { readings.add(pipeline) } }
+        }
+
+        /// Watches the policies of a registry, those to come too. Reading them does not count as a use.
+        ///
+        /// The gauges have the policies' names, not the keys: name each policy after its key.
+        /// - Parameter registry: The registry.
+        public func watch<Key, Value: StatusReporting>(_ registry: PolicyRegistry<Key, Value>) {
+            add { readings in
+                for policy in registry.values.values {
+                    readings.add(PolicyStatus(policy: policy.name, detail: policy.status), in: nil)
+                }
+            }
+        }
+
+        /// Watches a policy that is used without a pipeline. One that is in a pipeline is watched with it.
+        /// - Parameter policy: The policy.
+        public func watch(_ policy: some StatusReporting) {
+            add { $0.add(PolicyStatus(policy: policy.name, detail: policy.status), in: nil) }
+        }
+
+        /// Watches a sync queue. While its store can't be read, it has no gauges.
+        ///
+        /// The policies of its pipeline are not watched with it: watch the pipeline, too.
+        /// - Parameter queue: The queue.
+        public func watch(_ queue: SyncQueue) {
+            add { readings in
+                if let status = try? await queue.status { readings.add(status, of: queue.name) }
+            }
+        }
+    }
+#endif

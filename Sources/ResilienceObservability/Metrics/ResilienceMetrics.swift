@@ -1,0 +1,128 @@
+#if Metrics
+    public import CoreMetrics
+    public import Resilience
+    import ResilienceSync
+
+    /// An observer that turns the events of policies into metrics of swift-metrics, and shows the state of what it
+    /// watches as gauges.
+    ///
+    /// ```swift
+    /// let metrics = ResilienceMetrics()
+    /// let pipeline = Pipeline("activities", observers: PolicyObservers(metrics)) { Retry() }
+    /// metrics.watch(pipeline)
+    /// await metrics.run(every: .seconds(10))     // in a task or service of its own
+    /// ```
+    ///
+    /// Events arrive by themselves: calls by outcome, durations of calls, attempts and waits, and what each policy did. The
+    /// state of circuits, permits, queues and budgets has to be read: ``sample()`` reads all that was passed to `watch`,
+    /// and ``run(every:on:)`` does it again and again.
+    ///
+    /// The names have the form that Prometheus expects, such as `resilience_calls_total`. The number of label values is
+    /// bounded: beyond `maxNames` combinations of pipeline and policy, events and gauges are added up under `other`.
+    ///
+    /// See <doc:LogsMetricsTracesGuide> for the table of names.
+    public final class ResilienceMetrics: PolicyObserver {
+        private typealias Source = @Sendable (inout GaugeReadings) async -> Void
+
+        private let series: SeriesTable
+        private let gauges: GaugeBoard
+        private let sources = Locked<[Source]>([])
+
+        /// Creates an observer that watches nothing yet.
+        /// - Parameters:
+        ///   - factory: Makes the metrics. By default the one that `MetricsSystem` was set up with: do that before.
+        ///   - maxNames: How many combinations of pipeline and policy are told apart, 1 or more; 1000 by default. It is
+        ///     one limit for events, and one for gauges.
+        public init(factory: any MetricsFactory = MetricsSystem.factory, maxNames: Int = 1000) {
+            let limit = SettingChecks("ResilienceMetrics").atLeast(1, maxNames, "maxNames")
+            series = SeriesTable(factory, limit: limit)
+            gauges = GaugeBoard(factory, limit: limit)
+        }
+
+        public func receive(_ event: PolicyEvent) {
+            switch event.detail {
+            case let call as Pipeline.Event: record(call, in: event.pipeline)
+            case let sync as SyncEvent: count(event, by: sync.count)
+            default: count(event, by: 1)
+            }
+        }
+
+        private func count(_ event: PolicyEvent, by amount: Int) {
+            let key = SeriesKey(
+                family: .event, pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
+            series[key].counter?.increment(by: amount)
+        }
+
+        private func record(_ event: Pipeline.Event, in pipeline: String?) {
+            switch event {
+            case .attemptSucceeded(_, let took): attempt(.success, took, pipeline)
+            case .attemptFailed(_, let verdict, let took): attempt(verdict.kind, took, pipeline)
+            case .succeeded(let took, let attempts, let waits): call(.success, took, attempts, waits, pipeline)
+            case .failed(let verdict, let took, let attempts, let waits):
+                call(verdict.kind, took, attempts, waits, pipeline)
+            case .rejected(let took, let attempts, let waits): call(.rejected, took, attempts, waits, pipeline)
+            case .cancelled(let took, let attempts, let waits): call(.cancelled, took, attempts, waits, pipeline)
+            }
+        }
+
+        private func attempt(_ outcome: Verdict.Kind, _ took: Duration, _ pipeline: String?) {
+            let key = SeriesKey(family: .attempt, pipeline: pipeline, policy: "", kind: outcome.description)
+            let series = series[key]
+            series.counter?.increment()
+            series.timer?.recordNanoseconds(took.saturatedNanoseconds)
+        }
+
+        private func call(
+            _ outcome: Verdict.Kind, _ took: Duration, _ attempts: Int, _ waits: [PolicyWait], _ pipeline: String?
+        ) {
+            let key = SeriesKey(family: .call, pipeline: pipeline, policy: "", kind: outcome.description)
+            let own = series[key]
+            own.counter?.increment()
+            own.timer?.recordNanoseconds(took.saturatedNanoseconds)
+            own.recorder?.record(attempts)
+            for wait in waits {
+                let key = SeriesKey(family: .wait, pipeline: pipeline, policy: wait.policy, kind: "")
+                series[key].timer?.recordNanoseconds(wait.duration.saturatedNanoseconds)
+            }
+        }
+
+        // MARK: Gauges
+
+        /// Reads everything that is watched, once, and sets the gauges. Gauges of what is no longer there are removed.
+        public func sample() async {
+            var readings = GaugeReadings()
+            for source in sources.withLock({ $0 }) { await source(&readings) }
+            await gauges.show(readings)
+        }
+
+        /// Reads everything that is watched, now and after each interval, until the task is cancelled.
+        /// - Parameters:
+        ///   - interval: The time between two samples; above zero, 10 seconds by default. Scrape or export no more often
+        ///     than that.
+        ///   - timeBase: The clock that measures the interval.
+        public func run(every interval: Duration = .seconds(10), on timeBase: any TimeBase = .system) async {
+            let interval = SettingChecks("ResilienceMetrics").aboveZero(interval, "interval")
+            while !Task.isCancelled {
+                await sample()
+                // The sleep throws only if the task is cancelled.
+                try? await timeBase.sleep(for: interval)
+            }
+        }
+
+        func add(_ source: @escaping @Sendable (inout GaugeReadings) async -> Void) {
+            sources.withLock { $0.append(source) }
+        }
+    }
+
+    extension SyncEvent {
+        /// How many mutations the event is about.
+        fileprivate var count: Int {
+            switch self {
+            case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): max(0, count)
+            case .coalesced, .dropped, .attempted, .delivered, .failed, .died, .paused, .offline, .lockedOut, .drained,
+                .storeFailed:
+                1
+            }
+        }
+    }
+#endif

@@ -1,0 +1,137 @@
+#if Metrics
+    import CoreMetrics
+    import Resilience
+
+    /// One line of events in the metrics: what is counted and measured together, with the same labels.
+    struct SeriesKey: Hashable, Sendable {
+        enum Family: UInt8, Sendable {
+            case call, attempt, wait, event
+        }
+
+        let family: Family
+        let pipeline: String?
+        /// Empty for calls and attempts, which belong to the whole pipeline.
+        let policy: String
+        /// The outcome of a call or an attempt, or the kind of an event; empty for a wait.
+        let kind: String
+    }
+
+    /// The handles of one series, made once.
+    final class Series: Sendable {
+        let counter: Counter?
+        let timer: Timer?
+        let recorder: Recorder?
+
+        init(_ key: SeriesKey, _ factory: any MetricsFactory) {
+            let pipeline = (key.pipeline ?? LabelValue.none).asLabel
+            let (policy, kind) = (key.policy.asLabel, key.kind.asLabel)
+            func dimensions(_ name: MetricName) -> [(String, String)] {
+                Array(
+                    zip(
+                        name.labels,
+                        key.family == .event || key.family == .wait
+                            ? [pipeline, policy, kind] : [pipeline, kind]))
+            }
+            func counter(_ name: MetricName) -> Counter {
+                Counter(label: name.rawValue, dimensions: dimensions(name), factory: factory)
+            }
+            func timer(_ name: MetricName) -> Timer {
+                Timer(label: name.rawValue, dimensions: dimensions(name), factory: factory)
+            }
+            switch key.family {
+            case .call:
+                self.counter = counter(.calls)
+                self.timer = timer(.callDuration)
+                let name = MetricName.callAttempts
+                recorder = Recorder(
+                    label: name.rawValue, dimensions: dimensions(name), aggregate: true, factory: factory)
+            case .attempt:
+                self.counter = counter(.attempts)
+                self.timer = timer(.attemptDuration)
+                recorder = nil
+            case .wait:
+                self.counter = nil
+                self.timer = timer(.waitDuration)
+                recorder = nil
+            case .event:
+                self.counter = counter(.events)
+                self.timer = nil
+                recorder = nil
+            }
+        }
+    }
+
+    /// Which series there are: a bounded number, however many names there are.
+    struct SeriesNames: Sendable {
+        private struct Names: Hashable, Sendable {
+            let pipeline: String?
+            let policy: String
+        }
+
+        /// How many combinations of pipeline and policy are told apart, 1 or more.
+        let limit: Int
+        /// How many kinds of events of one of them are told apart. A policy has only a few, unless it makes them of
+        /// data.
+        static let kindLimit = 100
+        private var kinds: [Names: Int] = [:]
+
+        init(limit: Int) { self.limit = limit }
+
+        /// Returns the key under which the events of a new key are counted: the key itself, or `other` in place of its
+        /// names.
+        mutating func admit(_ key: SeriesKey) -> SeriesKey {
+            let names = Names(pipeline: key.pipeline, policy: key.policy)
+            let known = kinds[names]
+            guard known != nil || kinds.count < limit else { return key.overflow }
+            guard known ?? 0 < Self.kindLimit else {
+                return SeriesKey(
+                    family: key.family, pipeline: key.pipeline, policy: key.policy, kind: LabelValue.other)
+            }
+            kinds[names, default: 0] += 1
+            return key
+        }
+    }
+
+    extension SeriesKey {
+        /// The kinds of calls are few, and stay as they are; those of other policies' events need not be.
+        fileprivate var overflow: SeriesKey {
+            SeriesKey(
+                family: family, pipeline: LabelValue.other, policy: policy.isEmpty ? "" : LabelValue.other,
+                kind: family == .event ? LabelValue.other : kind)
+        }
+    }
+
+    /// The series by their keys. A known one costs one lock and one lookup.
+    final class SeriesTable: Sendable {
+        private struct State: Sendable {
+            var series: [SeriesKey: Series] = [:]
+            var names: SeriesNames
+        }
+
+        private let factory: any MetricsFactory
+        private let state: Locked<State>
+
+        init(_ factory: any MetricsFactory, limit: Int) {
+            self.factory = factory
+            state = Locked(State(names: SeriesNames(limit: limit)))
+        }
+
+        subscript(key: SeriesKey) -> Series {
+            if let known = state.withLock({ $0.series[key] }) { return known }
+            let (admitted, known) = state.withLock { state in
+                // Another thread may have been here meanwhile.
+                if let known = state.series[key] { return (key, known as Series?) }
+                let admitted = state.names.admit(key)
+                return (admitted, state.series[admitted])
+            }
+            if let known { return known }
+            // Outside of the lock: the factory is user code. Two handles of one name count together.
+            let made = Series(admitted, factory)
+            return state.withLock { state in
+                if let other = state.series[admitted] { return other }
+                state.series[admitted] = made
+                return made
+            }
+        }
+    }
+#endif

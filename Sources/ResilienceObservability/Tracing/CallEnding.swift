@@ -1,0 +1,58 @@
+#if Tracing
+    import Resilience
+
+    /// How a call or an attempt ended, in the words of span attributes.
+    struct CallEnding {
+        /// The same words as the kinds of `Pipeline.Event`.
+        let outcome: String
+        /// nil after a success.
+        let verdict: String?
+        /// What OpenTelemetry's `error.type` has to be: one of few. The type of the error, or the verdict of a result
+        /// that means failure.
+        let errorType: String?
+        let error: (any Error)?
+
+        /// A cancelled call is nobody's failure.
+        var isError: Bool { outcome == "failed" || outcome == "rejected" }
+
+        /// What returned.
+        init(_ verdict: Verdict) {
+            outcome = Self.outcome(of: verdict, isCancelled: false)
+            self.verdict = verdict.kind == .success ? nil : "\(verdict.kind)"
+            errorType = self.verdict
+            error = nil
+        }
+
+        /// What threw.
+        /// - Parameters:
+        ///   - isCancelled: Whether the task was cancelled, other than by the call's deadline.
+        ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only what the cancelled inside
+        ///     threw.
+        init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool) {
+            outcome = deadlinePassed ? "failed" : Self.outcome(of: verdict, isCancelled: isCancelled)
+            self.verdict = "\(deadlinePassed ? .transient : isCancelled ? .cancelled : verdict.kind)"
+            errorType = deadlinePassed ? "\(TimedOut.self)" : "\(type(of: error))"
+            self.error = outcome == "cancelled" ? nil : error
+        }
+
+        private static func outcome(of verdict: Verdict, isCancelled: Bool) -> String {
+            switch verdict.kind {
+            case .success: "succeeded"
+            case _ where isCancelled, .cancelled: "cancelled"
+            case .rejected: "rejected"
+            case .transient, .throttled, .uncertain, .permanent: "failed"
+            }
+        }
+    }
+
+    extension CallEnding {
+        /// What threw in a call.
+        init(_ error: any Error, of call: inout PolicyCall, _ verdict: Verdict) {
+            let isCancelled = Task.isCancelled
+            let isOver =
+                isCancelled && call.deadline != .distantFuture && !(error is any Rejection)
+                && call.timeBase.now >= call.deadline
+            self.init(error, verdict, isCancelled: isCancelled && !isOver, deadlinePassed: isOver)
+        }
+    }
+#endif

@@ -1,0 +1,45 @@
+#if Tracing
+    import Synchronization
+    import Tracing
+
+    /// The span of one call, for what happens inside of it. It travels with the task, in the service context.
+    final class CallTrace: Sendable {
+        let tracer: any Tracer
+        let span: any Span
+        private let begun = Atomic(0)
+
+        init(_ span: any Span, by tracer: any Tracer) {
+            self.tracer = tracer
+            self.span = span
+        }
+
+        /// How often the operation has begun.
+        var attempts: Int { begun.load(ordering: .relaxed) }
+
+        func attemptBegins() { begun.add(1, ordering: .relaxed) }
+
+        /// That of the innermost traced pipeline whose call this task is in; nil if there is none.
+        static var current: CallTrace? { ServiceContext.current?[CallTraceKey.self] }
+    }
+
+    enum CallTraceKey: ServiceContextKey {
+        typealias Value = CallTrace
+
+        static var nameOverride: String? { "resilience-call" }
+    }
+
+    extension Span {
+        /// Notes how what the span covers ended.
+        func note(_ ending: CallEnding, _ more: (inout SpanAttributes) -> Void) {
+            guard isRecording else { return }
+            var attributes = self.attributes
+            more(&attributes)
+            attributes["resilience.outcome"] = ending.outcome
+            if let verdict = ending.verdict { attributes["resilience.verdict"] = verdict }
+            if let type = ending.errorType { attributes["error.type"] = type }
+            self.attributes = attributes
+            if let error = ending.error { recordError(error) }
+            if ending.isError { setStatus(SpanStatus(code: .error)) }
+        }
+    }
+#endif

@@ -1,0 +1,37 @@
+#if Tracing
+    public import Resilience
+    public import Tracing
+
+    extension Pipeline {
+        /// Returns this pipeline, with a span for each call, and one for each attempt inside of it.
+        ///
+        /// ```swift
+        /// let pipeline = Pipeline("activities") {
+        ///     Retry()
+        ///     breaker
+        /// }.traced()
+        /// ```
+        ///
+        /// The call's span has the pipeline's name, and tells the outcome, the number of attempts and the type of the
+        /// error. Its context travels with the task, so spans that the operation or its HTTP client begins become its
+        /// children, also inside of timeouts. A call that a policy rejects is a span without attempts, with an error.
+        ///
+        /// The policies are the same objects as before, and the pipeline has the same observers. Without a tracer, a
+        /// call costs what two empty around policies cost.
+        ///
+        /// There is no span for a call whose task is cancelled, or whose deadline has passed, before it begins, and none
+        /// for work that is admitted with `acquire()`: begin one yourself around that.
+        ///
+        /// - Parameters:
+        ///   - tracer: Makes the spans; nil, the default, for the tracer that is current when the call begins.
+        ///   - kind: The kind of the attempts' spans. `.internal` by default; `.client` if your client begins no spans
+        ///     of its own.
+        /// - Returns: The pipeline.
+        public func traced(by tracer: (any Tracer)? = nil, attemptKind kind: SpanKind = .internal) -> Pipeline {
+            let verdict: @Sendable (any Error) -> Verdict = { [self] in self.verdict(for: $0) }
+            return surrounded(
+                by: TracedCalls(tracer: tracer, verdict: verdict),
+                andOperationBy: TracedAttempts(kind: kind, verdict: verdict))
+        }
+    }
+#endif

@@ -1,0 +1,40 @@
+#if Tracing
+    public import Resilience
+    import Tracing
+
+    /// An observer that adds what policies do to the span of the call: the waits before retries, an open circuit, a
+    /// queue.
+    ///
+    /// ```swift
+    /// let pipeline = Pipeline("activities", observers: PolicyObservers(SpanEvents())) {
+    ///     Retry()
+    ///     breaker
+    /// }.traced()
+    /// ```
+    ///
+    /// It adds nothing outside of a call of a traced pipeline. Each event is named after the policy and its kind, such as
+    /// `retry.retrying`, with the same attributes as the metadata of `PolicyLogger`. What the spans tell already is left
+    /// out: how attempts and calls ended, and that a closed circuit let a call through.
+    public struct SpanEvents: PolicyObserver {
+        /// Creates the observer.
+        public init() {}
+
+        public func receive(_ event: PolicyEvent) {
+            if event.detail is Pipeline.Event { return }
+            if case .allowed(.closed)? = event.detail as? CircuitBreaker.Event { return }
+            guard let span = CallTrace.current?.span, span.isRecording else { return }
+            var attributes: SpanAttributes = [:]
+            attributes["resilience.policy"] = event.policy.onOneLine
+            if let pipeline = event.pipeline { attributes["resilience.pipeline"] = pipeline.onOneLine }
+            for field in EventField.fields(of: event.detail) {
+                switch field.value {
+                case .text(let text): attributes[field.key] = text.onOneLine
+                case .integer(let number): attributes[field.key] = number
+                case .milliseconds(let number): attributes[field.key] = number
+                }
+            }
+            span.addEvent(
+                SpanEvent(name: "\(event.policy).\(event.detail.kind)".onOneLine, attributes: attributes))
+        }
+    }
+#endif

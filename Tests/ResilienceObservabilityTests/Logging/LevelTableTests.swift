@@ -1,0 +1,76 @@
+#if Logging
+    import Foundation
+    import Logging
+    import Resilience
+    import ResilienceObservability
+    import ResilienceSync
+    import TestSupport
+    import Testing
+
+    /// Holds the guide's table of levels to the code.
+    @Suite struct LevelTableTests {
+        private static let all: [(policy: String, detail: any PolicyEventDetail)] = [
+            ("call", Pipeline.Event.attemptSucceeded(1, took: .zero)),
+            ("call", Pipeline.Event.attemptFailed(1, .transient, took: .zero)),
+            ("call", Pipeline.Event.succeeded(took: .zero, attempts: 1)),
+            ("call", Pipeline.Event.failed(.transient, took: .zero, attempts: 1)),
+            ("call", Pipeline.Event.rejected(took: .zero, attempts: 0)),
+            ("call", Pipeline.Event.cancelled(took: .zero, attempts: 0)),
+            ("breaker", CircuitBreaker.Event.allowed(.closed)), ("breaker", CircuitBreaker.Event.failure(1, of: 5)),
+            ("breaker", CircuitBreaker.Event.opened(5, of: 5, for: nil)),
+            ("breaker", CircuitBreaker.Event.rejected(retryAfter: nil)), ("breaker", CircuitBreaker.Event.waiting),
+            ("breaker", CircuitBreaker.Event.halfOpened), ("breaker", CircuitBreaker.Event.recovered),
+            ("breaker", CircuitBreaker.Event.reopened(for: nil)), ("breaker", CircuitBreaker.Event.breakEnded),
+            ("breaker", CircuitBreaker.Event.reset), ("breaker", CircuitBreaker.Event.tripped(for: nil)),
+            ("breaker", CircuitBreaker.Event.late(.transient)),
+            ("breaker", CircuitBreaker.Event.modeChanged(.automatic)),
+            ("breaker", CircuitBreaker.Event.wouldOpen),
+            ("retry", Retry.Event.retrying(attempt: 1, of: 2, after: .zero, .transient)),
+            ("retry", Retry.Event.gaveUp(attempt: 1, .attemptsExhausted)),
+            ("throttle", Throttle.Event.rejected(retryAfter: nil)), ("throttle", Throttle.Event.held(for: .zero)),
+            ("bulkhead", Bulkhead.Event.queued), ("bulkhead", Bulkhead.Event.rejected(.full)),
+            ("bulkhead", Bulkhead.Event.limitChanged(from: 1, to: 2)),
+            ("bulkhead", Bulkhead.Event.queueChanged(from: 1, to: 2)),
+            ("timeout", Timeout.Event.timedOut(.zero)), ("timeout", Timeout.Event.endedLate(by: .zero)),
+            ("fallback", FallbackEvent.fellBack(.transient)), ("fallback", FallbackEvent.failed(.transient, error: "")),
+            ("sync queue", SyncEvent.enqueued(1)),
+            ("sync queue", SyncEvent.coalesced(id: "", into: "", cancelsOut: false)),
+            ("sync queue", SyncEvent.dropped(id: "")), ("sync queue", SyncEvent.attempted(id: "")),
+            ("sync queue", SyncEvent.delivered(id: "")),
+            ("sync queue", SyncEvent.failed(id: "", failures: 1, error: "")),
+            ("sync queue", SyncEvent.died(id: "", error: "")), ("sync queue", SyncEvent.paused(for: .zero)),
+            ("sync queue", SyncEvent.offline(error: "")), ("sync queue", SyncEvent.lockedOut),
+            ("sync queue", SyncEvent.drained), ("sync queue", SyncEvent.cleared(1)),
+            ("sync queue", SyncEvent.revived(1)),
+            ("sync queue", SyncEvent.discarded(1)), ("sync queue", SyncEvent.storeFailed(error: "")),
+        ]
+
+        @Test("the guide's table says at which level each event is written")
+        func table() throws {
+            let guide = try String(
+                contentsOf: repository.appending(
+                    path: "Sources/ResilienceObservability/ResilienceObservability.docc/LogsMetricsTracesGuide.md"),
+                encoding: .utf8)
+            for (policy, detail) in Self.all {
+                let event = PolicyEvent(
+                    policy: policy, pipeline: nil, time: MonotonicInstant(nanoseconds: 0), detail: detail)
+                let level = PolicyLogger.standardLevel(of: event)
+                let isThere = guide.split(separator: "\n").contains {
+                    $0.hasPrefix("| \(policy) |") && $0.hasSuffix("| `\(level)` |") && $0.contains("`\(detail.kind)`")
+                }
+                #expect(isThere, "\(policy): \(detail.kind) is \(level)")
+            }
+        }
+
+        private struct Custom: PolicyEventDetail { var description: String { "custom" } }
+
+        @Test("an event of a policy of one's own is debug, a probe too")
+        func others() {
+            func level(_ detail: some PolicyEventDetail) -> Logger.Level {
+                PolicyLogger.standardLevel(
+                    of: PolicyEvent(policy: "", pipeline: nil, time: MonotonicInstant(nanoseconds: 0), detail: detail))
+            }
+            #expect(level(Custom()) == .debug && level(CircuitBreaker.Event.allowed(.halfOpen)) == .debug)
+        }
+    }
+#endif

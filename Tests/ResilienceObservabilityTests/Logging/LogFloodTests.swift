@@ -1,0 +1,156 @@
+#if Logging
+    import Logging
+    import Resilience
+    @testable import ResilienceObservability
+    import ResilienceTesting
+    import Testing
+
+    @Suite struct LogFloodTests {
+        private typealias Flood = LogFlood<String, Int>
+
+        private func flood(lines: Int = 2, keys: Int = 2) -> Flood {
+            Flood(Flood.Limits(lines: lines, window: .seconds(10), keys: keys))
+        }
+
+        private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
+
+        @Test("the first lines are written, and the first that is not sets the alarm for the window's end")
+        func first() {
+            var flood = flood()
+            #expect(flood.receive(1, of: "a", .info, at: at(0)) == .write)
+            #expect(flood.receive(2, of: "a", .info, at: at(1)) == .write)
+            #expect(flood.receive(3, of: "a", .info, at: at(2)) == .leaveOut(alarm: at(10)))
+            #expect(flood.receive(4, of: "a", .info, at: at(3)) == .leaveOut(alarm: nil))
+            #expect(flood.receive(5, of: "b", .info, at: at(3)) == .write)
+        }
+
+        @Test("the summary says how many were left out, since when, the worst level and the last")
+        func summary() throws {
+            var flood = flood(lines: 1)
+            for (number, level) in [(1, Logger.Level.info), (2, .debug), (3, .warning), (4, .info)] {
+                _ = flood.receive(number, of: "a", level, at: at(Int64(number)))
+            }
+            #expect(flood.end(at: at(10)).isEmpty)
+            let told = flood.end(at: at(11))
+            let summary = try #require(told.first)
+            #expect(told.count == 1 && summary.key == "a" && summary.count == 3 && summary.last == 4)
+            #expect(summary.since == at(2) && summary.until == at(11) && summary.level == .warning)
+            #expect(flood.count == 0)
+            #expect(flood.receive(5, of: "a", .info, at: at(11)) == .write)
+        }
+
+        @Test("a window of which nothing was left out ends without a summary")
+        func silent() {
+            var flood = flood()
+            _ = flood.receive(1, of: "a", .info, at: at(0))
+            #expect(flood.end(at: at(100)).isEmpty && flood.count == 0)
+        }
+
+        @Test("keys beyond the limit share one window, and their summary has no key")
+        func further() {
+            var flood = flood(lines: 1, keys: 2)
+            for (number, key) in ["a", "b", "c", "d", "e"].enumerated() {
+                let answer = flood.receive(number, of: key, .info, at: at(0))
+                #expect((answer == .write) == (number <= 2))
+            }
+            #expect(flood.count == 3)
+            let told = flood.end(at: at(10))
+            #expect(told.map(\.key) == [nil] && told.map(\.count) == [2])
+        }
+
+        @Test("what was left out so far can be told before the window is over, once")
+        func tellAll() {
+            var flood = flood(lines: 1)
+            for number in 1...4 { _ = flood.receive(number, of: "a", .info, at: at(0)) }
+            #expect(flood.tellAll(at: at(1)).map(\.count) == [3])
+            #expect(flood.tellAll(at: at(1)).isEmpty)
+            #expect(flood.receive(5, of: "a", .info, at: at(2)) == .leaveOut(alarm: at(10)))
+            #expect(flood.end(at: at(10)).map(\.count) == [1])
+        }
+
+        @Test("a reading of the clock that was overtaken counts as the latest")
+        func overtaken() {
+            var flood = flood(lines: 1)
+            _ = flood.receive(1, of: "a", .info, at: at(5))
+            _ = flood.receive(2, of: "b", .info, at: at(4))
+            #expect(flood.end(at: at(14)).isEmpty && flood.count == 2)
+            _ = flood.end(at: at(15))
+            #expect(flood.count == 0)
+        }
+
+        @Test("a window without end does not overflow")
+        func endless() {
+            var flood = Flood(Flood.Limits(lines: .max, window: .seconds(Int64.max), keys: 1))
+            for number in 0..<10 { #expect(flood.receive(number, of: "a", .info, at: at(0)) == .write) }
+        }
+    }
+
+    @Suite struct LogFloodExplorationTests {
+        /// Beside a list of everything that came, which is counted anew after each input.
+        private struct Flooded: ExplorableMachine {
+            enum Input: Hashable { case event(String), wait(Int64), end, tellAll }
+
+            private struct Past { var began: Int64, written: Int, leftOut: Int }
+
+            private static let limits = (lines: 2, window: Int64(3), keys: 2)
+            var machine = LogFlood<String, Int>(
+                .init(lines: limits.lines, window: .nanoseconds(limits.window), keys: limits.keys))
+            var now: Int64 = 0
+            private var model: [String: Past] = [:]
+            private var came = 0, written = 0, told = 0
+
+            let inputs: [Input] = [.event("a"), .event("b"), .event("c"), .wait(1), .wait(2), .end, .tellAll]
+
+            mutating func apply(_ input: Input) throws {
+                switch input {
+                case .event(let key):
+                    try expire(machine.end(at: MonotonicInstant(nanoseconds: now)))
+                    came += 1
+                    let name = model[key] != nil || model.keys.count { $0 != "" } < Self.limits.keys ? key : ""
+                    var past = model[name] ?? Past(began: now, written: 0, leftOut: 0)
+                    let answer = machine.receive(came, of: key, .info, at: MonotonicInstant(nanoseconds: now))
+                    if past.written < Self.limits.lines {
+                        past.written += 1
+                        written += 1
+                        try require(answer, is: .write)
+                    } else {
+                        let ends = past.began + Self.limits.window
+                        let alarm = past.leftOut == 0 ? MonotonicInstant(nanoseconds: ends) : nil
+                        past.leftOut += 1
+                        try require(answer, is: .leaveOut(alarm: alarm))
+                    }
+                    model[name] = past
+                case .wait(let time): now += time
+                case .end: try expire(machine.end(at: MonotonicInstant(nanoseconds: now)))
+                case .tellAll:
+                    let summaries = machine.tellAll(at: MonotonicInstant(nanoseconds: now))
+                    told += summaries.reduce(0) { $0 + $1.count }
+                    model = model.filter { $0.value.began + Self.limits.window > now }
+                    for key in model.keys { model[key]?.leftOut = 0 }
+                }
+                try require(machine.count, is: model.count, "the number of windows")
+                try require(machine.count <= Self.limits.keys + 1, "\(machine.count) windows")
+                let outstanding = model.values.reduce(0) { $0 + $1.leftOut }
+                try require(written + told + outstanding, is: came, "written, told and still to tell")
+            }
+
+            private mutating func expire(_ summaries: [LogFlood<String, Int>.Summary]) throws {
+                let over = model.filter { $0.value.began + Self.limits.window <= now }
+                let expected = over.filter { $0.value.leftOut > 0 }.map { [$0.key: $0.value.leftOut] }
+                try require(
+                    Set(summaries.map { [$0.key ?? "": $0.count] }), is: Set(expected), "the summaries")
+                told += summaries.reduce(0) { $0 + $1.count }
+                for key in over.keys { model[key] = nil }
+            }
+        }
+
+        @Test("in every history, each line is written, told in a summary, or still to be told: none is lost")
+        func all() throws {
+            let exploration = try Explorer(Flooded()).exploreAll(depth: 6)
+            #expect(exploration.transitions > 100_000)
+        }
+
+        @Test("and in long ones")
+        func random() throws { try Explorer(Flooded()).exploreRandomly(walks: 100, length: 300, seed: 9) }
+    }
+#endif

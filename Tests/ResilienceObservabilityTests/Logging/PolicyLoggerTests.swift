@@ -1,0 +1,214 @@
+#if Logging
+    import InMemoryLogging
+    import Logging
+    import Resilience
+    @testable import ResilienceObservability
+    import ResilienceSync
+    import ResilienceTesting
+    import Testing
+
+    @Suite struct PolicyLoggerTests {
+        private struct Outage: Error {}
+
+        private let handler = InMemoryLogHandler()
+        private let clock = ManualClock()
+
+        private func logger(_ level: Logger.Level = .trace) -> Logger {
+            var logger = Logger(label: "test") { [handler] _ in handler }
+            logger.logLevel = level
+            return logger
+        }
+
+        private func metadata(_ key: String) -> String? {
+            handler.entries.last?.metadata["resilience.\(key)"]?.description
+        }
+
+        private var lines: [String] { handler.entries.map { "\($0.level) \($0.message)" } }
+
+        private func event(_ detail: some PolicyEventDetail, policy: String = "p", pipeline: String? = "x")
+            -> PolicyEvent
+        {
+            PolicyEvent(policy: policy, pipeline: pipeline, time: clock.now, detail: detail)
+        }
+
+        @Test(
+            "the lines of a breaker's life: allowed, failures, opened, rejected, half-open, recovered, re-opened (A9)")
+        func life() throws {
+            let levels: PolicyLogger.Levels = { event in
+                event.detail is CircuitBreaker.Event ? PolicyLogger.standardLevel(of: event) : nil
+            }
+            let log = PolicyLogger(logger(), timeBase: clock, levels: levels)
+            let pipeline = Pipeline("/api/activities", observers: PolicyObservers(log)) {
+                CircuitBreaker("breaker", timeBase: clock)
+            }
+            let fetch = ScriptedOperation<Void, Int>(
+                [.success(1)] + Array(repeating: .failure(Outage()), count: 6), fallback: .success(7))
+            try clock.run { [clock] in
+                for _ in 0..<6 { _ = try? await pipeline.run { try await fetch() } }
+                clock.advance(by: .seconds(15))
+                _ = try? await pipeline.run { try await fetch() }
+                clock.advance(by: .seconds(45))
+                _ = try? await pipeline.run { try await fetch() }
+                clock.advance(by: .seconds(600))
+                _ = try await pipeline.run { try await fetch() }
+            }
+            let prefix = "[/api/activities/breaker] "
+            let expected = [
+                "trace closed, allowing call",
+                "debug failure 1/5", "debug failure 2/5", "debug failure 3/5", "debug failure 4/5",
+                "debug failure 5/5", "warning threshold reached (5/5) → open for 60 s",
+                "debug open, rejecting call (retry in 45 s)",
+                "info break over → half-open", "debug half-open, allowing a probe",
+                "notice probe succeeded → closed (recovered)",
+            ]
+            for line in expected {
+                let words = line.split(separator: " ", maxSplits: 1)
+                #expect(lines.contains("\(words[0]) \(prefix)\(words[1])"), "\(line)")
+            }
+            #expect(lines.contains { $0.hasPrefix("warning \(prefix)probe failed → open for") })
+        }
+
+        @Test("names and numbers are metadata, not only text")
+        func metadata() {
+            let log = PolicyLogger(logger(), timeBase: clock)
+            log.receive(
+                event(
+                    Retry.Event.retrying(
+                        attempt: 2, of: 4, after: .milliseconds(250), .throttled(retryAfter: .seconds(1)))))
+            #expect(
+                handler.entries.first?.metadata.mapValues(\.description) == [
+                    "resilience.pipeline": "x", "resilience.policy": "p", "resilience.event": "retrying",
+                    "resilience.attempt": "2", "resilience.max_attempts": "4", "resilience.wait_ms": "250.0",
+                    "resilience.verdict": "throttled", "resilience.retry_after_ms": "1000.0",
+                ])
+        }
+
+        @Test("durations without end have metadata, too")
+        func endless() {
+            let log = PolicyLogger(logger(), timeBase: clock)
+            log.receive(event(CircuitBreaker.Event.rejected(retryAfter: .seconds(Int64.max))))
+            log.receive(event(SyncEvent.paused(for: .seconds(-5))))
+            #expect(handler.entries.count == 2)
+            #expect(metadata("wait_ms") == "-5000.0")
+        }
+
+        @Test("a storm is five lines and one summary at the window's end, although no further event comes")
+        func storm() throws {
+            let log = PolicyLogger(logger(), timeBase: clock)
+            let rejected = event(CircuitBreaker.Event.rejected(retryAfter: .seconds(45)))
+            try clock.run { [clock] in
+                for _ in 0..<1_000 { log.receive(rejected) }
+                try await clock.sleep(for: .seconds(11))
+            }
+            #expect(handler.entries.count == 6)
+            #expect(
+                lines.last == "debug [x/p] rejected: 995 more in 10 s, the last: open, rejecting call (retry in 45 s)")
+            #expect(metadata("left_out") == "995")
+            #expect(metadata("left_out_ms") == "10000.0")
+        }
+
+        @Test("an event of another kind is written in the middle of a storm")
+        func apart() {
+            let log = PolicyLogger(logger(), lines: 1, timeBase: clock)
+            for _ in 0..<100 { log.receive(event(CircuitBreaker.Event.rejected(retryAfter: nil))) }
+            log.receive(event(CircuitBreaker.Event.recovered))
+            #expect(handler.entries.map(\.level) == [.debug, .notice])
+        }
+
+        @Test("what was left out is told on demand, and when the logger goes")
+        func flush() {
+            do {
+                let log = PolicyLogger(logger(), lines: 1, timeBase: clock)
+                for _ in 0..<3 { log.receive(event(CircuitBreaker.Event.recovered)) }
+                log.flush()
+                log.flush()
+                #expect(handler.entries.count == 2)
+                log.receive(event(CircuitBreaker.Event.recovered))
+                #expect(handler.entries.count == 2)
+            }
+            #expect(handler.entries.count == 3)
+            #expect(
+                lines.last == "notice [x/p] recovered: 1 more in 0 s, the last: probe succeeded → closed (recovered)")
+        }
+
+        @Test("an unbounded number of names is a bounded number of lines")
+        func names() {
+            let log = PolicyLogger(logger(), lines: 1, maxKeys: 10, timeBase: clock)
+            for number in 0..<10_000 { log.receive(event(CircuitBreaker.Event.recovered, policy: "\(number)")) }
+            log.flush()
+            #expect(handler.entries.count == 12)
+            #expect(lines.last?.hasPrefix("notice further policies: 9989 more in") == true)
+        }
+
+        @Test("a name from outside breaks no line")
+        func hostile() {
+            let log = PolicyLogger(logger(), timeBase: clock)
+            log.receive(
+                event(SyncEvent.died(id: "1\n2", error: "no\r\u{1B}[2J"), policy: "<script>\n", pipeline: "a\nb"))
+            #expect(lines == ["error [a\\nb/<script>\\n] 1\\n2 is dead: no\\r\\u{1B}[2J"])
+            #expect(handler.entries[0].metadata["resilience.pipeline"] == "a\\nb")
+            #expect(handler.entries[0].metadata["resilience.mutation"] == "1\\n2")
+            #expect(handler.entries[0].metadata["resilience.error"] == "no\\r\\u{1B}[2J")
+        }
+
+        @Test("an event below the logger's level, or without a level, is not written, and not counted")
+        func quiet() {
+            let log = PolicyLogger(logger(.notice), lines: 1, timeBase: clock)
+            for _ in 0..<5 { log.receive(event(CircuitBreaker.Event.rejected(retryAfter: nil))) }
+            let none = PolicyLogger(logger(), timeBase: clock, levels: { _ in nil })
+            none.receive(event(CircuitBreaker.Event.recovered))
+            log.flush()
+            #expect(handler.entries.isEmpty)
+        }
+
+        @Test("a closure changes the levels")
+        func levels() {
+            let log = PolicyLogger(logger(), timeBase: clock) { event in
+                event.detail.kind == "opened" ? .critical : PolicyLogger.standardLevel(of: event)
+            }
+            log.receive(event(CircuitBreaker.Event.opened(5, of: 5, for: nil)))
+            log.receive(event(CircuitBreaker.Event.recovered))
+            #expect(handler.entries.map(\.level) == [.critical, .notice])
+        }
+
+        @Test("a call that goes well says nothing above debug")
+        func well() throws {
+            let log = PolicyLogger(logger(.info), timeBase: clock)
+            let pipeline = Pipeline("x", observers: PolicyObservers(log)) {
+                Retry()
+                CircuitBreaker(timeBase: clock)
+                Bulkhead(limit: 1, timeBase: clock)
+            }
+            _ = try clock.run { try await pipeline.run { 1 } }
+            #expect(handler.entries.isEmpty)
+        }
+
+        @Test("in a volley from many threads, every event is written or told")
+        func volley() async {
+            let log = PolicyLogger(logger(), lines: 3, timeBase: clock)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask { for _ in 0..<500 { log.receive(event(CircuitBreaker.Event.recovered)) } }
+                }
+            }
+            log.flush()
+            #expect(handler.entries.count == 4)
+            #expect(metadata("left_out") == "3997")
+        }
+
+        @Test("an observer that is added twice writes twice, within its limit")
+        func twice() {
+            let log = PolicyLogger(logger(), timeBase: clock)
+            let observers = PolicyObservers(log, log)
+            observers.send(event(CircuitBreaker.Event.recovered))
+            #expect(handler.entries.count == 2)
+        }
+
+        @Test("a limit that is out of range is reported")
+        func settings() {
+            #expect(throws: InvalidSettings.self) {
+                try PolicySettings.checked { PolicyLogger(logger(), lines: 0, per: .zero, maxKeys: -1) }
+            }
+        }
+    }
+#endif

@@ -1,0 +1,184 @@
+#if Metrics
+    import CoreMetrics
+    import MetricsTestKit
+    import Resilience
+    @testable import ResilienceObservability
+    import ResilienceSync
+    import ResilienceTesting
+    import Testing
+
+    #if canImport(FoundationEssentials)
+        import FoundationEssentials
+    #else
+        import Foundation
+    #endif
+
+    @Suite struct SamplingTests {
+        private let backend = TestMetrics()
+        private let clock = ManualClock()
+
+        private func gauge(_ name: String, _ dimensions: (String, String)...) throws -> Double? {
+            try backend.expectMeter(name, dimensions).lastValue
+        }
+
+        private func circuit(_ state: String, _ policy: String = "breaker", in pipeline: String = "x") throws -> Double?
+        {
+            try gauge("resilience_circuits", ("pipeline", pipeline), ("policy", policy), ("state", state))
+        }
+
+        @Test("a sample shows a pipeline's circuit, permits, queue, rate and retry budget")
+        func pipeline() async throws {
+            let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1), timeBase: clock)
+            let bulkhead = Bulkhead("bulkhead", limit: 2, timeBase: clock)
+            let pipeline = Pipeline("x") {
+                Retry(budget: .tokens(capacity: 28, cost: 14))
+                breaker
+                Throttle("throttle", limit: .perSecond(1, burst: 5), timeBase: clock)
+                bulkhead
+            }
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.watch(pipeline)
+            let permit = try bulkhead.acquire()
+            await metrics.sample()
+            #expect(try circuit("closed") == 1 && circuit("open") == 0 && circuit("half_open") == 0)
+            #expect(try gauge("resilience_permits_in_use", ("pipeline", "x"), ("policy", "bulkhead")) == 1)
+            #expect(try gauge("resilience_permits_limit", ("pipeline", "x"), ("policy", "bulkhead")) == 2)
+            #expect(try gauge("resilience_queue_length", ("pipeline", "x"), ("policy", "bulkhead")) == 0)
+            #expect(try gauge("resilience_throttle_available", ("pipeline", "x"), ("policy", "throttle")) == 5)
+            #expect(try gauge("resilience_retries_left", ("pipeline", "x"), ("policy", "retry")) == 2)
+            permit.complete(.success)
+            try breaker.acquire().complete(.transient)
+            await metrics.sample()
+            #expect(try circuit("closed") == 0 && circuit("open") == 1)
+            #expect(try gauge("resilience_permits_in_use", ("pipeline", "x"), ("policy", "bulkhead")) == 0)
+        }
+
+        @Test("a registry shows all its keys, those that came later too, and reading it is no use")
+        func registry() async throws {
+            let clock = clock
+            let pipelines = PipelineRegistry<String>(timeBase: clock) { key in
+                Pipeline(key) { CircuitBreaker("breaker", timeBase: clock) }
+            }
+            let breakers = CircuitBreakerRegistry<String>(timeBase: clock) { CircuitBreaker($0, timeBase: clock) }
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.watch(pipelines)
+            metrics.watch(breakers)
+            metrics.watch(CircuitBreaker("alone", timeBase: clock))
+            await metrics.sample()
+            #expect(backend.meters(label: "resilience_circuits").count == 3)
+            _ = (pipelines["/a"], breakers["/b"])
+            await metrics.sample()
+            #expect(try circuit("closed", in: "/a") == 1)
+            #expect(try circuit("closed", "/b", in: "none") == 1)
+        }
+
+        @Test("policies with the same names are added up: the gauge is the number of circuits")
+        func same() async throws {
+            let metrics = ResilienceMetrics(factory: backend)
+            for _ in 0..<3 { metrics.watch(CircuitBreaker("breaker", timeBase: clock)) }
+            await metrics.sample()
+            #expect(try circuit("closed", in: "none") == 3)
+        }
+
+        @Test("a gauge of what is gone is removed, so that an evicted circuit does not stay open for ever")
+        func gone() async throws {
+            let open = Locked(true)
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.add { readings in
+                guard open.withLock({ $0 }) else { return }
+                readings.add(
+                    PolicyStatus(policy: "b", detail: CircuitBreakerStatus(state: .open, failureCount: 5)), in: "x")
+            }
+            await metrics.sample()
+            #expect(backend.meters.count == 4)
+            open.withLock { $0 = false }
+            await metrics.sample()
+            #expect(backend.meters.isEmpty)
+        }
+
+        @Test("an unbounded number of names is a bounded number of gauges; the rest is added up")
+        func bounded() {
+            var readings = GaugeReadings()
+            for number in 100..<200 {
+                readings.add(
+                    PolicyStatus(policy: "\(number)", detail: CircuitBreakerStatus(state: .open, failureCount: 1)),
+                    in: "x")
+            }
+            let known: Set<[String]> = [["x", "150"], ["x", "199"]]
+            let bounded = readings.bounded(to: 3, preferring: known)
+            #expect(
+                Set(bounded.keys.map(\.names)) == [["x", "150"], ["x", "199"], ["x", "100"], ["other", "other"]])
+            #expect(bounded[GaugeKey(metric: .circuits, values: ["other", "other", "open"])] == 97)
+            #expect(bounded[GaugeKey(metric: .circuitFailures, values: ["other", "other"])] == 97)
+        }
+
+        @Test("a sync queue shows its depth, age and rate")
+        func queue() async throws {
+            let date = Locked(Date(timeIntervalSince1970: 1_000))
+            let queue = SyncQueue(
+                "outbox", store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+                wallClock: { date.withLock { $0 } }, send: { _ in })
+            try await queue.enqueue(
+                Mutation(entity: "e", kind: "create", payload: Data(), createdAt: date.withLock { $0 }))
+            date.withLock { $0 += 30 }
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.watch(queue)
+            await metrics.sample()
+            #expect(try gauge("resilience_sync_pending", ("queue", "outbox")) == 1)
+            #expect(try gauge("resilience_sync_oldest_age_seconds", ("queue", "outbox")) == 30)
+            #expect(try gauge("resilience_sync_dead", ("queue", "outbox")) == 0)
+            // Not known before a 429.
+            #expect(backend.meters(label: "resilience_sync_rate").isEmpty)
+        }
+
+        @Test("the loop samples at once, after each interval, and not after it was cancelled")
+        func loop() throws {
+            let clock = clock
+            let samples = Locked(0)
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.add { _ in samples.withLock { $0 += 1 } }
+            try clock.run {
+                let task = Task { await metrics.run(every: .seconds(10), on: clock) }
+                await clock.runUntilIdle()
+                #expect(samples.withLock { $0 } == 1)
+                try await clock.sleep(for: .seconds(25))
+                #expect(samples.withLock { $0 } == 3)
+                task.cancel()
+                await task.value
+                try await clock.sleep(for: .seconds(100))
+            }
+            #expect(samples.withLock { $0 } == 3)
+        }
+
+        @Test("many samples at once end, and show the state")
+        func together() async throws {
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.watch(CircuitBreaker("breaker", timeBase: clock))
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<16 { group.addTask { await metrics.sample() } }
+            }
+            #expect(try circuit("closed", in: "none") == 1)
+        }
+
+        @Test("a budget tells how many retries are left, and has none if and only if it is exhausted")
+        func retriesLeft() throws {
+            let clock = clock
+            let budgets: [(RetryBudget, Int)] = [
+                (.tokens(capacity: 30, cost: 14), 2), (.tokens(capacity: 0), 0),
+                (.ratio(0.5, reserve: 1, window: .seconds(4), timeBase: clock), 4), (.throttling(maxTokens: 10), 5),
+                (.throttling(maxTokens: 1), 1),
+            ]
+            struct Outage: Error {}
+            for (budget, left) in budgets {
+                #expect(budget.retriesLeft == left, "\(budget)")
+                let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .none, budget: budget) }
+                for _ in 0..<12 {
+                    try clock.run { _ = try? await pipeline.run { throw Outage() } }
+                    #expect((budget.retriesLeft == 0) == budget.isExhausted, "\(budget)")
+                    #expect(budget.retriesLeft >= 0)
+                }
+                #expect(budget.retriesLeft <= left + 1)
+            }
+        }
+    }
+#endif
