@@ -21,26 +21,38 @@
                 [
                     .init("maxRetries", .whole, .atLeast(0), .value("3")),
                     .init("maxElapsedSeconds", .seconds, .atLeast(0), .none),
-                    .init("backoff", .group(.backoff)), .init("throttledBackoff", .group(.backoff)),
-                    .init("verdicts", .names, .verdicts),
+                    .init(
+                        "backoff", .group(.backoff), .any,
+                        .value("baseSeconds 0.05, capSeconds 20, factor 2, jitter full, kind exponential")),
+                    .init(
+                        "throttledBackoff", .group(.backoff), .any,
+                        .value("baseSeconds 1, capSeconds 20, factor 2, jitter full, kind exponential")),
+                    .init("verdicts", .names, .verdicts, .value("transient + throttled")),
                     .init("retryAfterCeilingSeconds", .seconds, .atLeast(0), .value("120")),
                     .init("wrapsLastError", .flag, .any, .value("false")),
                 ]
             case .circuitBreaker:
                 [
-                    .init("tripping", .group(.rule)), .init("openFor", .group(.breakLength)),
-                    .init("probes", .whole, .atLeast(1), .value("1")), .init("closing", .group(.probes)),
+                    .init(
+                        "tripping", .group(.rule), .any,
+                        .value(
+                            "failing transient + uncertain, healthy success + permanent, kind consecutiveFailures, limit 5"
+                        )), .init("openFor", .group(.breakLength), .any, .value("kind constant, lengthSeconds 60")),
+                    .init("probes", .whole, .atLeast(1), .value("1")),
+                    .init("closing", .group(.probes), .any, .value("probes 1, successes 1")),
                     .init("probeLeaseSeconds", .seconds, .above(0), .value("60")),
                     .init("excessWaitsSeconds", .seconds, .above(0), .none),
                     .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
                 ]
             case .throttle:
                 [
-                    .init("limit", .group(.throttleLimit)),
+                    .init("limit", .group(.throttleLimit), .any, .required),
                     .init("maxWaitSeconds", .seconds, .atLeast(0), .value("0")),
                     .init("queue", .whole, .atLeast(0), .value("10000")),
                     .init("holdOnThrottled", .flag, .any, .value("false")),
-                    .init("holdBackoff", .group(.backoff)),
+                    .init(
+                        "holdBackoff", .group(.backoff), .any,
+                        .value("baseSeconds 1, capSeconds 60, factor 2, jitter none, kind exponential")),
                     .init("maxHoldSeconds", .seconds, .atLeast(0), .value("3600")),
                     .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
                 ]
@@ -78,11 +90,24 @@
                     .init("count", .whole, .atLeast(1), .byKind),
                     .init("ratio", .number, .aboveUpTo(0, 1), .byKind),
                     .init("slownessSeconds", .seconds, .above(0), .byKind),
-                    .init("window", .group(.window)),
+                    .init(
+                        "window", .group(.window), .any,
+                        .kinds(["failureRatio": "calls 100", "slowCalls": "calls 100"])),
                     .init(
                         "minimumCalls", .whole, .atLeast(1),
                         .kinds(["failureRatio": "10", "failures": "count", "slowCalls": "10"])),
-                    .init("failing", .names, .verdicts), .init("healthy", .names, .verdicts),
+                    .init(
+                        "failing", .names, .verdicts,
+                        .kinds([
+                            "consecutiveFailures": "transient + uncertain", "failureRatio": "transient + uncertain",
+                            "failures": "transient + uncertain",
+                        ])),
+                    .init(
+                        "healthy", .names, .verdicts,
+                        .kinds([
+                            "consecutiveFailures": "success + permanent", "failureRatio": "success + permanent",
+                            "failures": "success + permanent",
+                        ])),
                     .init("rules", .groups(.rule)),
                 ]
             case .window:
@@ -107,7 +132,10 @@
                     .init(
                         "capSeconds", .seconds, .atLeast(0),
                         .kinds(["exponential": "300", "linear": "300", "retryAfter": "3600"])),
-                    .init("otherwise", .nested(.breakLength)), .init("break", .nested(.breakLength)),
+                    .init(
+                        "otherwise", .nested(.breakLength), .any,
+                        .kinds(["retryAfter": "baseSeconds 30, capSeconds 300, kind exponential, maxMultiplier 10"])),
+                    .init("break", .nested(.breakLength)),
                     .init("jitterShare", .number, .within(0, 1), .kinds(["jittered": "0.2"])),
                 ]
             case .throttleLimit:
@@ -144,6 +172,7 @@
             case required
             /// The setting has no effect if it is left out.
             case none
+            /// Of a group, its members in the order of their names.
             case value(String)
             /// The default for each `kind` that has one. A name of another setting stands for its value.
             case kinds([String: String])

@@ -9,11 +9,11 @@
 
     /// Configurations at random, from seeds: whatever they say, there is a pipeline or an error that helps.
     @Suite struct ConfigurationFuzzTests {
-        @Test("random settings make a pipeline, or an error with path, value and requirement", arguments: 0..<12)
+        @Test("random settings make a pipeline, or an error with path, value and requirement", arguments: 0..<8)
         func settings(seed: UInt64) throws {
             var random = RandomConfiguration(seed: seed)
             var taken = 0
-            for _ in 0..<50 {
+            for _ in 0..<40 {
                 let values = random.values(at: ["resilience", "pipelines", "p"])
                 for reader in try random.readers(values) where try ConfiguredPipelineOracle.check(reader) { taken += 1 }
             }
@@ -33,7 +33,7 @@
                 ["p"], reader: ConfigReader(provider: provider), observers: PolicyObservers(recorder))
             let registry = try pipelines.registry("p")
             var given: [AbsoluteConfigKey] = []
-            for _ in 0..<60 {
+            for _ in 0..<40 {
                 let path: [String] =
                     Bool.random(using: &random.generator)
                     ? ["resilience", "pipelines", "p"] : ["resilience", "registries", "p", "default"]

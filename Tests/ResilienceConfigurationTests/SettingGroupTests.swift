@@ -23,6 +23,7 @@
                 case (.circuitBreaker, "probes"): ["closing": .group(["successes": .whole(9)])]
                 case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.circuitBreaker, _), (.pipeline, _): [:]
                 case (.bulkhead, _): ["limit": .whole(1)]
+                case (.throttle, "limit"): [:]
                 case (.throttle, _): ["limit": .group(["kind": .text("unlimited")])]
                 case (.backoff, "sequenceSeconds"): ["kind": .text("sequence")]
                 case (.backoff, "atEnd"): ["kind": .text("sequence"), "sequenceSeconds": .numbers([1])]
@@ -128,16 +129,16 @@
                 #expect(isMissing == true)
             case .value(let text):
                 let encoded = try place.decode(nil)
-                let expected = encoded[text].map { "\($0)" } ?? text
-                #expect(encoded[name].map { "\($0)" } == expected)
+                let expected = encoded[text]?.shown ?? text
+                #expect(encoded[name]?.shown == expected)
             case .kinds(let defaults):
                 for (kind, text) in defaults {
                     var members = Self.needs(kind, of: place.group)
                     members["kind"] = .text(kind)
                     members[name] = nil
                     let encoded = try place.group.decode(members)
-                    let expected = encoded[text].map { "\($0)" } ?? text
-                    #expect(encoded[name].map { "\($0)" } == expected, "\(kind)")
+                    let expected = encoded[text]?.shown ?? text
+                    #expect(encoded[name]?.shown == expected, "\(kind)")
                 }
             }
         }
