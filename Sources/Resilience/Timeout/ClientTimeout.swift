@@ -48,7 +48,8 @@ public struct ClientTimeout: Policy {
         guard let error = outcome.error, !outcome.verdict.saysNothing, call.now >= own.own else { return .pass }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
-        return .replace(timedOut, as: timedOut.verdict)
+        // What may have had its effect may have had it at the deadline, too: it must not be repeated.
+        return .replace(timedOut, as: outcome.verdict.kind == .uncertain ? .uncertain : timedOut.verdict)
     }
 
     public var description: String { "\(name): \(limit.text), ended by the client" }
