@@ -11,27 +11,36 @@
 /// cancelled.
 ///
 /// The work is one attempt. So a ``Retry`` counts for nothing but its budget, and a policy that runs its inside in a task
-/// of its own, such as ``Timeout``, does not guard it: end the work yourself, at ``deadline`` at the latest.
+/// of its own, such as ``Timeout``, does not guard it: end the work yourself, at ``deadline`` at the latest. To try
+/// several times until the work has begun well, take the permit from
+/// ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
 public struct PipelinePermit: ~Copyable, Sendable {
     private let core: PipelineCore
     private let options: RunOptions
     private let slots: [PolicySlot]
     private let record: CallRecord
+    private let attempt: Int
     private let began: MonotonicInstant
     /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
     /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
     public let deadline: MonotonicInstant
     private var outcome = PolicyOutcome(.cancelled)
 
-    fileprivate init(
-        _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord,
-        began: MonotonicInstant,
-        deadline: MonotonicInstant
+    /// Creates a permit of a call that is inside of all policies.
+    /// - Parameters:
+    ///   - slots: A slot for each policy that is not an around policy, outermost first.
+    ///   - record: What is known of the call so far.
+    ///   - attempt: The number of the attempt that the work belongs to.
+    ///   - began: When that attempt began.
+    init(
+        _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
+        began: MonotonicInstant, deadline: MonotonicInstant
     ) {
         self.core = core
         self.options = options
         self.slots = slots
         self.record = record
+        self.attempt = attempt
         self.began = began
         self.deadline = deadline
     }
@@ -51,7 +60,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     }
 
     deinit {
-        var call = PolicyCall(core, options, attempt: options.firstAttempt, deadline: deadline)
+        var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
         record.permitEnded(&call, since: began, outcome.verdict)
         core.outermost.exitAll(&call, slots, outcome)
     }
@@ -80,7 +89,8 @@ extension Pipeline {
             throw error
         }
         let began = record.attemptBegan(&call)
-        return PipelinePermit(core, options, slots, record, began: began, deadline: call.deadline)
+        return PipelinePermit(
+            core, options, slots, record, attempt: options.firstAttempt, began: began, deadline: call.deadline)
     }
 }
 
@@ -106,8 +116,7 @@ extension PipelineSegment {
     /// Exits the policies that have a slot, innermost first. None begins another round.
     /// - Returns: The outcome that leaves the outermost policy.
     @discardableResult
-    fileprivate func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) -> PolicyOutcome
-    {
+    func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) -> PolicyOutcome {
         let policies = all.flatMap { segment in (0..<segment.count).map { (segment, $0) } }
         var outcome = outcome
         for ((segment, index), var slot) in zip(policies, slots).reversed() {

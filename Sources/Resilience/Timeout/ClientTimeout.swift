@@ -48,8 +48,11 @@ public struct ClientTimeout: Policy {
         guard let error = outcome.error, !outcome.verdict.saysNothing, call.now >= own.own else { return .pass }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
-        // Not always transient: the classifier may know that the call must not be repeated.
-        return .replace(timedOut, as: call.core.classifier.verdict(for: timedOut))
+        // The classifier may know that the call must not be repeated. And what may have had its effect may have had it at
+        // the deadline, too.
+        let verdict = call.core.classifier.verdict(for: timedOut)
+        let isUncertain = outcome.verdict.kind == .uncertain && verdict.kind == .transient
+        return .replace(timedOut, as: isUncertain ? .uncertain : verdict)
     }
 
     public var description: String { "\(name): \(limit.text), ended by the client" }

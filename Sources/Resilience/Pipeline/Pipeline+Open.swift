@@ -1,0 +1,206 @@
+extension Pipeline {
+    /// Runs an operation through the policies until its result is a success, and stays inside the policies until the
+    /// work that the result stands for has ended: a response whose body is still to come, a stream, a connection.
+    ///
+    /// ```swift
+    /// let download = try await pipeline.open(
+    ///     judging: { $0.verdict }
+    /// ) { attempt in
+    ///     try await client.download(from: url, timeout: attempt.remaining())
+    /// } holding: { download, permit in
+    ///     download.held(by: permit)               // completes the permit when the download has ended
+    /// }
+    /// ```
+    ///
+    /// Until then all is as with `run`: a result that means failure, or an error, ends
+    /// the attempt, and the policies may try again. If no attempt succeeds, the last result is returned, or the last
+    /// error is thrown, and there is no permit: the call has ended.
+    ///
+    /// A success ends nothing. The call keeps its place in a ``Bulkhead``, and a ``CircuitBreaker`` and the observers
+    /// learn how it ended when the permit is completed, or dropped. Nothing is repeated any more then.
+    ///
+    /// The operation ends by itself at the deadline that it is given: the call's own, or an earlier one of a
+    /// ``ClientTimeout``. An error that it throws at the call's deadline or later becomes ``TimedOut``. So a call with a
+    /// deadline costs no child task. A ``Timeout`` in the pipeline cancels the operation; once there is a result, it no
+    /// longer can. The permit's ``PipelinePermit/deadline`` is the one that the operation was given.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default each result
+    ///     is a success.
+    ///   - judgeError: Returns what an error means that the operation or an around policy threw, if this call knows it
+    ///     better than the pipeline's classifier; nil, as by default, if not. It is not asked about a ``Rejection``.
+    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
+    ///   - hold: Receives the successful result and the permit, and returns the result as the caller is to have it.
+    /// - Returns: What `hold` returned; or what the operation returned in its last attempt, if that means failure.
+    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    ///   <doc:ErrorsGuide>.
+    public nonisolated(nonsending) func open<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
+        judgingErrors judgeError: (any Error) -> Verdict? = { _ in nil },
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R,
+        holding hold: (R, consuming PipelinePermit) -> R
+    ) async throws -> R {
+        let core = core
+        var call = PolicyCall(core, options)
+        var opening = Opening(CallRecord(beganAt: call.now))
+        let waits = opening.record.waits
+        defer { withExtendedLifetime((core, waits)) {} }
+        if call.isObserved() { call.waits = waits }
+        let (began, deadline) = (call.now, call.deadline)
+        var result: R?
+        let verdict: Verdict
+        do {
+            try core.begin(&call)
+            verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
+                // Kept up to here, since it is returned if this attempt is rejected. It may hold a connection.
+                result = nil
+                let began = opening.record.attemptBegan(&call)
+                let returned: R
+                do {
+                    returned = try await operation(CallAttempt(call))
+                } catch {
+                    let verdict = call.verdict(for: error, judgeError)
+                    opening.record.attemptEnded(&call, since: began, verdict: verdict)
+                    call.settled = verdict
+                    throw error
+                }
+                result = returned
+                let verdict = judge(returned)
+                if verdict.kind == .success {
+                    opening.attempt = Opening.Attempt(number: call.attempt, began: began, deadline: call.deadline)
+                } else {
+                    opening.record.attemptEnded(&call, since: began, verdict: verdict)
+                }
+                return verdict
+            }
+        } catch {
+            let verdict = call.settled ?? core.classifier.verdict(for: error)
+            call.reading = nil
+            opening.record.ended(&call, verdict)
+            guard call.now >= deadline, !verdict.saysNothing, !Task.isCancelled else { throw error }
+            throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
+        }
+        guard let result else { throw core.insideWasLost() }
+        guard let attempt = opening.attempt else {
+            opening.record.ended(&call, verdict)
+            return result
+        }
+        let permit = PipelinePermit(
+            core, options, opening.slots, opening.record, attempt: attempt.number, began: attempt.began,
+            deadline: attempt.deadline)
+        return hold(result, permit)
+    }
+}
+
+/// A call that stays inside of its policies after its operation succeeded.
+struct Opening {
+    /// The attempt that succeeded.
+    struct Attempt {
+        let number: Int
+        let began: MonotonicInstant
+        let deadline: MonotonicInstant
+    }
+
+    var record: CallRecord
+    /// nil as long as none succeeded.
+    var attempt: Attempt?
+    /// The slots of the policies of ``segment`` and of all inside of it, which the call is still inside of.
+    private(set) var slots: [PolicySlot] = []
+    private var segment: PipelineSegment?
+
+    init(_ record: CallRecord) { self.record = record }
+
+    /// The call stays inside of the policies of this segment, too.
+    mutating func stay(in segment: PipelineSegment, _ frame: inout Frame) {
+        slots.insert(contentsOf: (0..<segment.count).map { frame.withSlot($0) { $0 } }, at: 0)
+        self.segment = segment
+    }
+
+    /// Something further out than the result's policies did not let it through: the attempt has ended after all.
+    mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
+        guard let attempt = attempt.take() else { return }
+        record.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict)
+        segment?.exitAll(&call, slots, outcome)
+        segment = nil
+        slots = []
+    }
+}
+
+extension PipelineSegment {
+    /// Drives a call through this segment and all inside of it, as `drive` does, but exits no policy after a success.
+    fileprivate nonisolated(nonsending) func open(
+        _ call: inout PolicyCall, _ opening: inout Opening, judgingErrors judgeError: (any Error) -> Verdict?,
+        _ innermost: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> Verdict
+    ) async throws -> Verdict {
+        var frame = Frame()
+        // The verdict of the latest result.
+        var last: Verdict?
+        var step = walkIn(&call, &frame)
+        while true {
+            switch step {
+            case .operation:
+                let verdict: Verdict
+                do {
+                    verdict = try await goOn(&call, &opening, judgeError, innermost)
+                } catch {
+                    step = threw(error, &call, &frame)
+                    continue
+                }
+                if opening.attempt != nil {
+                    opening.stay(in: self, &frame)
+                    return verdict
+                }
+                step = returned(verdict, &call, &frame)
+                last = verdict
+            case .wait:
+                step = await wait(&call, &frame)
+            case .done:
+                guard let last else { preconditionFailure("done without a result") }
+                return last
+            case .failed:
+                guard case .failure(let error) = frame.trouble else { preconditionFailure("failed without an error") }
+                throw error
+            }
+        }
+    }
+
+    /// Runs what comes inside of this segment.
+    private nonisolated(nonsending) func goOn(
+        _ call: inout PolicyCall, _ opening: inout Opening, _ judgeError: (any Error) -> Verdict?,
+        _ innermost: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> Verdict
+    ) async throws -> Verdict {
+        guard let inner else { return try await innermost(&call, &opening) }
+        guard let around else {
+            return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
+        }
+        let (core, options, attempt, waits) = (call.core, call.options, call.attempt, call.waits)
+        do {
+            let verdict = try await around.around(&call, isolation: #isolation) { deadline in
+                try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
+                    var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
+                    call.waits = waits
+                    // If the policy runs its inside again, the run before has ended.
+                    opening.lose(&call, PolicyOutcome(.cancelled))
+                    return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
+                }
+            }
+            if verdict.kind != .success { opening.lose(&call, PolicyOutcome(verdict)) }
+            return verdict
+        } catch {
+            let verdict = call.verdict(for: error, judgeError)
+            opening.lose(&call, PolicyOutcome(verdict, error: error))
+            call.settled = verdict
+            throw error
+        }
+    }
+}
+
+extension PolicyCall {
+    fileprivate mutating func verdict(for error: any Error, _ judge: (any Error) -> Verdict?) -> Verdict {
+        reading = nil
+        if Task.isCancelled { return .cancelled }
+        guard !(error is any Rejection) else { return core.classifier.verdict(for: error) }
+        return judge(error) ?? core.classifier.verdict(for: error)
+    }
+}

@@ -1,0 +1,30 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import Synchronization
+
+    /// A body that one reader has begun to read, and that another may go on with.
+    final class BegunBody: Sendable {
+        /// Unchecked because the compiler can't tell that a value which is put into a mutex is given up. Safe: a value of
+        /// this type is made from an iterator that nobody else has, and is moved into the mutex and out of it, so one
+        /// task at a time has the iterator.
+        private struct Moved: @unchecked Sendable {
+            var iterator: HTTPClientResponse.Body.AsyncIterator
+        }
+
+        /// nil while a part is read, and after the end. Letting go of the iterator closes the connection of a body that
+        /// has not ended.
+        private let state: Mutex<Moved?>
+
+        init(_ body: HTTPClientResponse.Body) { state = Mutex(Moved(iterator: body.makeAsyncIterator())) }
+
+        /// Returns the next part; nil after the end, and after an error.
+        @concurrent func next() async throws -> ByteBuffer? {
+            guard var moved = state.withLock({ $0.take() }), let part = try await moved.iterator.next() else {
+                return nil
+            }
+            state.withLock { [moved] in $0 = moved }
+            return part
+        }
+    }
+#endif

@@ -1,0 +1,28 @@
+#if AsyncHTTPClient
+    import Resilience
+
+    /// Ends the reading of a body at an instant, on the time base of a pipeline. The client's own deadline is only for
+    /// the time to the head.
+    struct BodyTimer: Sendable {
+        /// The instant came before the part of the body did.
+        struct Expired: Error {}
+
+        private let pipeline: Pipeline
+
+        init(timeBase: any TimeBase) { pipeline = Pipeline("body", timeBase: timeBase) {} }
+
+        var now: MonotonicInstant { pipeline.timeBase.now }
+
+        /// Runs the reading of one part, and cancels it at the deadline. Without a deadline that costs nothing.
+        nonisolated(nonsending) func run<R>(
+            until deadline: MonotonicInstant, _ read: nonisolated(nonsending) () async throws -> R
+        ) async throws -> R {
+            guard deadline != .distantFuture else { return try await read() }
+            do {
+                return try await pipeline.run(options: RunOptions(deadline: deadline), read)
+            } catch is TimedOut, is DeadlinePassed {
+                throw Expired()
+            }
+        }
+    }
+#endif

@@ -1,0 +1,27 @@
+#if AsyncHTTPClient
+    import NIOCore
+    import Resilience
+
+    extension TimeBase {
+        /// The instant of a deadline of NIO. The two clocks are compared by what is left.
+        func instant(_ deadline: NIODeadline) -> MonotonicInstant {
+            deadline == .distantFuture ? .distantFuture : now + Duration.nanoseconds((deadline - .now()).nanoseconds)
+        }
+    }
+
+    extension NIODeadline {
+        /// The deadline of an attempt, as the client takes it. This reads the pipeline's time first, so the deadline is
+        /// never the earlier one: what the client throws then is thrown at the attempt's deadline or later.
+        init(_ attempt: CallAttempt, on timeBase: any TimeBase) {
+            guard attempt.deadline != .distantFuture else {
+                self = .distantFuture
+                return
+            }
+            let (seconds, attoseconds) = attempt.remaining(on: timeBase).components
+            let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+            self =
+                overflow
+                ? .distantFuture : .now() + .nanoseconds(nanoseconds) + .nanoseconds(attoseconds / 1_000_000_000)
+        }
+    }
+#endif

@@ -1,0 +1,99 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import Resilience
+
+    /// A response whose head has come, and what has been read of its body.
+    struct Exchange {
+        private(set) var response: HTTPClientResponse
+        /// What the response means.
+        var verdict = Verdict.success
+        /// What has been read of the body.
+        private(set) var buffered = ByteBuffer()
+        private var rest: BodyRest
+        private let attempt: CallAttempt
+        private let timer: BodyTimer
+
+        init(_ response: HTTPClientResponse, _ attempt: CallAttempt, _ timer: BodyTimer, hasNoBody: Bool) {
+            self.response = response
+            self.attempt = attempt
+            self.timer = timer
+            rest = hasNoBody ? .ended : .untouched(response.body)
+        }
+
+        /// Reads the body of a success up to a number of bytes. That it is lost is a failure of the attempt.
+        nonisolated(nonsending) mutating func buffer(_ limit: Int) async throws {
+            guard limit > 0, case .untouched(let body) = rest else { return }
+            await read(body, limit, until: attempt.deadline)
+            guard case .failed(let error) = rest else { return }
+            // As the client would have said if the deadline had come before the head.
+            throw error is BodyTimer.Expired ? HTTPClientError.deadlineExceeded : error
+        }
+
+        /// Reads the body of a failure up to a number of bytes and for a time. That it is lost changes nothing.
+        nonisolated(nonsending) mutating func buffer(_ limit: Int, within time: Duration) async throws {
+            guard limit > 0, case .untouched(let body) = rest else { return }
+            await read(body, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
+            try Task.checkCancellation()
+        }
+
+        private nonisolated(nonsending) mutating func read(
+            _ body: HTTPClientResponse.Body, _ limit: Int, until deadline: MonotonicInstant
+        ) async {
+            (buffered, rest) = await body.read(upTo: limit, until: deadline, timer)
+            if case .ended = rest {
+                response.body = .bytes(buffered)
+            } else {
+                response.body = .stream(ResponseBody(buffered, rest, hold: nil))
+            }
+        }
+
+        /// The exchange with a body that completes the permit when it ends.
+        func held(
+            by permit: consuming PipelinePermit, _ judge: RequestJudge, _ settings: ResilientHTTPClient.Settings
+        ) -> Exchange {
+            if case .ended = rest {
+                permit.complete(.success)
+                return self
+            }
+            var exchange = self
+            let deadline = settings.endsBodyAtDeadline ? permit.deadline : .distantFuture
+            let hold = BodyHold(permit, judge, timer, deadline: deadline)
+            exchange.response.body = .stream(ResponseBody(buffered, rest, hold: hold))
+            return exchange
+        }
+    }
+
+    /// What is still to come of a body.
+    enum BodyRest: Sendable {
+        case untouched(HTTPClientResponse.Body)
+        case begun(BegunBody)
+        case ended
+        case failed(any Error)
+    }
+
+    extension HTTPClientResponse.Body {
+        /// Reads the body from its beginning.
+        /// - Parameters:
+        ///   - limit: The number of bytes after which reading ends. The part that reaches it is kept whole.
+        ///   - deadline: When reading ends with ``BodyTimer/Expired``. Then the connection is closed.
+        /// - Returns: What has been read, and what is still to come.
+        nonisolated(nonsending) func read(
+            upTo limit: Int, until deadline: MonotonicInstant, _ timer: BodyTimer
+        ) async -> (ByteBuffer, BodyRest) {
+            var buffer = ByteBuffer()
+            let begun = BegunBody(self)
+            do {
+                while buffer.readableBytes < limit {
+                    guard var part = try await timer.run(until: deadline, { try await begun.next() }) else {
+                        return (buffer, .ended)
+                    }
+                    buffer.writeBuffer(&part)
+                }
+            } catch {
+                return (buffer, .failed(error))
+            }
+            return (buffer, .begun(begun))
+        }
+    }
+#endif

@@ -1,0 +1,61 @@
+#if AsyncHTTPClient
+    public import AsyncHTTPClient
+    import NIOHTTP1
+    public import Resilience
+    public import ResilienceHTTP
+
+    extension RequestSemantics {
+        /// The method of an `HTTPClientRequest`, and whether it has an `Idempotency-Key` field that is not blank.
+        /// - Parameter request: The request.
+        public init(_ request: HTTPClientRequest) {
+            let key = request.headers.first(name: "Idempotency-Key") ?? ""
+            self.init(
+                method: request.method.rawValue, hasIdempotencyKey: !key.allSatisfy { $0 == " " || $0 == "\t" })
+        }
+    }
+
+    extension HTTPClientResponse {
+        /// What this response means: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
+        ///
+        /// - Parameters:
+        ///   - request: The request that was answered.
+        ///   - remark: What the body says, if you read it; nil by default.
+        ///   - dialect: How the server writes down its limits.
+        ///   - now: The wall clock in seconds since 1970, as for `RetryAfter`; nil, the default, reads the machine's.
+        /// - Returns: The verdict.
+        public func verdict(
+            for request: RequestSemantics, remark: ServerRemark? = nil, dialect: RateLimitDialect = .automatic,
+            now: Int64? = nil
+        ) -> Verdict {
+            Verdict(
+                httpStatus: Int(clamping: status.code), for: request, remark: remark, dialect: dialect, now: now,
+                header: headers.joined)
+        }
+
+        /// Whether no body follows the head, whatever its fields say (RFC 9112 §6.3).
+        func hasNoBody(to method: String) -> Bool {
+            if method == "HEAD" || status.code == 204 || status.code == 304 { return true }
+            return headers["Content-Length"] == ["0"]
+        }
+    }
+
+    extension HTTPHeaders {
+        /// The values of all fields of this name, joined by commas (RFC 9110 §5.3); nil if there is none.
+        func joined(_ name: String) -> String? {
+            let values = self[name]
+            return values.count > 1 ? values.joined(separator: ", ") : values.first
+        }
+    }
+
+    extension Classifier {
+        /// Creates a classifier for a pipeline whose calls all send one kind of request through `HTTPClient`.
+        ///
+        /// A ``ResilientHTTPClient`` needs none: it judges the errors of each request by itself.
+        ///
+        /// - Parameter request: The semantics of the requests.
+        /// - Returns: The classifier.
+        public static func asyncHTTPClient(for request: RequestSemantics) -> Classifier {
+            Classifier { Verdict(asyncHTTPClientError: $0, for: request) }
+        }
+    }
+#endif

@@ -1,0 +1,175 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import NIOHTTP1
+    import NIOPosix
+    import NIOSSL
+    public import Resilience
+    public import ResilienceHTTP
+
+    #if canImport(Darwin)
+        import Darwin
+    #elseif canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    extension Verdict {
+        /// The meaning of an error that `HTTPClient` threw; nil if the error is neither the client's nor one of the
+        /// libraries that it is built on.
+        ///
+        /// | the error says | verdict |
+        /// |---|---|
+        /// | the request was not sent: no address, no connection, no handshake, no free connection in the pool | transient |
+        /// | it may have been sent: the connection was lost, a time limit passed, the answer is no HTTP | transient if the request is repeatable, else uncertain |
+        /// | it will be the same next time: a wrong request, a certificate that is not trusted, a redirect loop, a client that is shut down | permanent |
+        ///
+        /// <doc:AsyncHTTPClientGuide> lists all errors. The error does not tell whether a redirect was followed before: if
+        /// you post to a server that answers with redirects to other hosts, don't follow them in the client.
+        ///
+        /// `TimedOut` counts as a request that may have been sent, unless its operation had no time to begin.
+        ///
+        /// - Parameters:
+        ///   - error: The error.
+        ///   - request: The request that failed.
+        public init?(asyncHTTPClientError error: any Error, for request: RequestSemantics) {
+            switch RequestFailure(error) {
+            case .permanent: self = .permanent
+            case .notSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: false)
+            case .mayHaveBeenSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
+            case nil: return nil
+            }
+        }
+    }
+
+    /// How far a failed request got, as far as its error tells.
+    enum RequestFailure: Hashable {
+        /// No server saw it.
+        case notSent
+        /// A server may have acted on it.
+        case mayHaveBeenSent
+        /// It fails in the same way the next time.
+        case permanent
+
+        init?(_ error: any Error) {
+            switch error {
+            case let error as HTTPClientError: self = Self(error)
+            case is NIOConnectionError: self = .notSent
+            case let error as ChannelError: self = Self(error)
+            case let error as IOError: self = Self(errno: error.errnoCode)
+            case let error as SocketAddressError: self = Self(error)
+            // The group of threads is shut down.
+            case is EventLoopError: self = .permanent
+            case let error as NIOSSLError: self = Self(error)
+            case is NIOSSLExtraError: self = .permanent
+            case is BoringSSLError: self = Self.isTrustFailure(error) ? .permanent : .mayHaveBeenSent
+            case is NIOSSLCloseTimedOutError, is HTTPParserError, is CancellationError: self = .mayHaveBeenSent
+            case let error as TimedOut: self = error.reachedService == false ? .notSent : .mayHaveBeenSent
+            default:
+                #if canImport(Network)
+                    switch error {
+                    case let error as HTTPClient.NWPOSIXError: self = Self(errno: error.errorCode.rawValue)
+                    case is HTTPClient.NWTLSError: self = .permanent
+                    default: return nil
+                    }
+                #else
+                    return nil
+                #endif
+            }
+        }
+
+        private init(_ error: HTTPClientError) {
+            // What a later version of the library adds may have been sent.
+            self = Self.byShortDescription[error.shortDescription] ?? .mayHaveBeenSent
+        }
+
+        private init(_ error: ChannelError) {
+            switch error {
+            case .connectPending, .connectTimeout, .unknownLocalAddress: self = .notSent
+            default: self = .mayHaveBeenSent
+            }
+        }
+
+        private init(errno: CInt) {
+            switch errno {
+            // Refused, no address or no descriptor of our own left, no such socket in the file system.
+            case ECONNREFUSED, EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOENT: self = .notSent
+            // A firewall of this machine, or the rights to a socket in the file system.
+            case EACCES, EPERM: self = .permanent
+            default: self = .mayHaveBeenSent
+            }
+        }
+
+        private init(_ error: SocketAddressError) {
+            switch error {
+            case .unsupported, .unixDomainSocketPathTooLong, .failedToParseIPString: self = .permanent
+            // The host is unknown.
+            default: self = .notSent
+            }
+        }
+
+        private init(_ error: NIOSSLError) {
+            switch error {
+            case .handshakeFailed: self = Self.isTrustFailure(error) ? .permanent : .notSent
+            case .noSuchFilesystemObject, .failedToLoadCertificate, .failedToLoadPrivateKey, .cannotMatchULabel,
+                .noCertificateToValidate, .unableToValidateCertificate, .cannotFindPeerIP:
+                self = .permanent
+            default: self = .mayHaveBeenSent
+            }
+        }
+
+        /// Whether a certificate was not accepted. BoringSSL's reasons are known only by their names.
+        private static func isTrustFailure(_ error: any Error) -> Bool {
+            "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+        }
+
+        /// All `HTTPClientError`s but `internalStateFailure`, whose text differs. Their codes are private, and three of
+        /// them are deprecated; a test compares this table with the library's source.
+        static let byShortDescription: [String: RequestFailure] = [
+            "Connect timeout": .notSent,
+            "Get connection from pool timeout": .notSent,
+            "HTTP proxy handshake timeout": .notSent,
+            // The proxy answered the CONNECT, and not with a success: mostly, it can't reach the server.
+            "Invalid proxy response": .notSent,
+            "SOCKS handshake timeout": .notSent,
+            "TLS handshake timeout": .notSent,
+
+            "Cancelled": .mayHaveBeenSent,
+            "Deadline exceeded": .mayHaveBeenSent,
+            "HTTP end received after head with 1xx": .mayHaveBeenSent,
+            "Read timeout": .mayHaveBeenSent,
+            "Remote connection closed": .mayHaveBeenSent,
+            "Request stream cancelled": .mayHaveBeenSent,
+            "Write timeout": .mayHaveBeenSent,
+
+            "Already shutdown": .permanent,
+            "Body length mismatch": .permanent,
+            "Chunked specified multiple times": .permanent,
+            "Content length missing": .permanent,
+            "Empty host": .permanent,
+            "Empty scheme": .permanent,
+            "Identity coding incorrectly present": .permanent,
+            "Incompatible headers": .permanent,
+            "Invalid header field names": .permanent,
+            "Invalid header field values": .permanent,
+            "Invalid local address": .permanent,
+            "Invalid URL": .permanent,
+            "Missing socket path": .permanent,
+            "Proxy authentication required": .permanent,
+            "Redirect cycle detected": .permanent,
+            "Redirect limit reached": .permanent,
+            "Server offered unsupported application protocol": .permanent,
+            "The DNS overrides specified in the configuration are not valid. Please specify in the format hostname1:ip1,hostname2:ip2":
+                .permanent,
+            "The global singleton HTTP client cannot be shut down": .permanent,
+            "The HTTP version specified in the configuration is not a valid value": .permanent,
+            "The proxy configuration is not valid": .permanent,
+            "The redirect mode specified in the configuration is not a valid value": .permanent,
+            "Trace request with body": .permanent,
+            "Unclean shutdown": .permanent,
+            "Unsupported scheme": .permanent,
+            "Write after request sent": .permanent,
+        ]
+    }
+#endif

@@ -1,0 +1,50 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import Resilience
+    import ResilienceHTTP
+
+    /// Decides what the ends of one request's attempts mean.
+    struct RequestJudge: Sendable {
+        let semantics: RequestSemantics
+        private let pipeline: Pipeline
+        private let settings: ResilientHTTPClient.Settings
+
+        init(_ semantics: RequestSemantics, _ pipeline: Pipeline, _ settings: ResilientHTTPClient.Settings) {
+            self.semantics = semantics
+            self.pipeline = pipeline
+            self.settings = settings
+        }
+
+        /// What an error means. One that neither the caller nor this module knows is left to the pipeline's classifier;
+        /// but that does not know the request, and calls all that may pass transient.
+        func verdict(for error: any Error) -> Verdict {
+            if let verdict = settings.verdict?(error, semantics) { return verdict }
+            if let verdict = Verdict(asyncHTTPClientError: error, for: semantics) { return verdict }
+            let verdict = pipeline.verdict(for: error)
+            guard verdict.kind == .transient, !semantics.isRepeatable else { return verdict }
+            return Verdict(.uncertain, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
+        }
+
+        /// Judges a response whose head has come, and reads as much of its body as the settings say.
+        nonisolated(nonsending) func exchange(
+            _ response: HTTPClientResponse, _ attempt: CallAttempt, _ reading: BodyTimer
+        ) async throws -> Exchange {
+            if settings.notesQuotas {
+                let fields = RateLimitFields(dialect: settings.dialect) { response.headers.joined($0) }
+                for quota in fields.quotas { pipeline.note(quota) }
+            }
+            var exchange = Exchange(response, attempt, reading, hasNoBody: response.hasNoBody(to: semantics.method))
+            exchange.verdict = response.verdict(for: semantics, dialect: settings.dialect)
+            if exchange.verdict.kind == .success {
+                try await exchange.buffer(settings.buffering)
+            } else {
+                try await exchange.buffer(settings.failureBuffering, within: settings.failureBufferingTime)
+            }
+            if let remark = settings.remark?(exchange.response, exchange.buffered) {
+                exchange.verdict = response.verdict(for: semantics, remark: remark, dialect: settings.dialect)
+            }
+            return exchange
+        }
+    }
+#endif

@@ -1,0 +1,148 @@
+#if AsyncHTTPClient
+    public import AsyncHTTPClient
+    public import Logging
+    public import NIOCore
+    public import Resilience
+    import ResilienceHTTP
+
+    extension HTTPClient {
+        /// Returns a client that sends each request through a pipeline.
+        ///
+        /// ```swift
+        /// let client = HTTPClient.shared.resilient(pipeline)
+        /// let request = HTTPClientRequest(url: "https://example.com/activities")
+        /// let response = try await client.execute(request, timeout: .seconds(5))
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - pipeline: The policies.
+        ///   - settings: What the client does besides; by default nothing.
+        /// - Returns: The client. It is a value: make one where you need it, or keep it.
+        public func resilient(
+            _ pipeline: Pipeline, settings: ResilientHTTPClient.Settings = ResilientHTTPClient.Settings()
+        ) -> ResilientHTTPClient {
+            ResilientHTTPClient(self, pipeline: pipeline, settings: settings)
+        }
+    }
+
+    /// An `HTTPClient` that sends each request through a pipeline.
+    ///
+    /// It is used as the client itself is:
+    ///
+    /// ```swift
+    /// let client = HTTPClient.shared.resilient(pipeline)
+    /// let request = HTTPClientRequest(url: "https://example.com/activities")
+    /// let response = try await client.execute(request, timeout: .seconds(5))
+    /// ```
+    ///
+    /// - A response that means failure, and an error, are repeated as the pipeline says. When attempts run out, the last
+    ///   response is returned, or the last error is thrown.
+    /// - A request that may have had its effect is repeated only if that does no harm: if its method is idempotent, or
+    ///   it has an `Idempotency-Key` field.
+    /// - A request whose body can be read only once is not repeated once it has been sent: see
+    ///   ``execute(_:deadline:options:body:logger:)``.
+    /// - A call keeps its place in the pipeline's bulkheads until the body of its response has ended.
+    /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices, where a `Timeout`
+    ///   would cost a child task.
+    ///
+    /// See <doc:AsyncHTTPClientGuide>.
+    public struct ResilientHTTPClient: Sendable {
+        /// The client that sends the requests.
+        public let client: HTTPClient
+        /// The policies.
+        public let pipeline: Pipeline
+        /// What the client does besides.
+        public let settings: Settings
+        /// Ends the reading of a body at its deadline.
+        private let reading: BodyTimer
+
+        /// Creates a client.
+        /// - Parameters:
+        ///   - client: The client that sends the requests. It is yours to shut down.
+        ///   - pipeline: The policies.
+        ///   - settings: What the client does besides; by default nothing.
+        public init(_ client: HTTPClient, pipeline: Pipeline, settings: Settings = Settings()) {
+            self.client = client
+            self.pipeline = pipeline
+            self.settings = settings
+            reading = BodyTimer(timeBase: pipeline.timeBase)
+        }
+
+        /// Sends a request through the pipeline, within a time.
+        ///
+        /// - Parameters:
+        ///   - request: The request.
+        ///   - timeout: How long the call may take, with all its attempts and waits; see
+        ///     ``Settings/endsBodyAtDeadline`` for the body. A call with a timeout of 0 or less is rejected.
+        ///   - options: What the policies are told about the call.
+        ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's own.
+        ///   - logger: The logger of the request.
+        /// - Returns: The response of the last attempt.
+        /// - Throws: As ``execute(_:deadline:options:body:logger:)``.
+        public nonisolated(nonsending) func execute(
+            _ request: HTTPClientRequest, timeout: TimeAmount, options: RunOptions = RunOptions(),
+            body: (@Sendable () throws -> HTTPClientRequest.Body)? = nil, logger: Logger? = nil
+        ) async throws -> HTTPClientResponse {
+            try await execute(request, deadline: .now() + timeout, options: options, body: body, logger: logger)
+        }
+
+        /// Sends a request through the pipeline, until a deadline.
+        ///
+        /// The earliest deadline counts: this one, that of `options`, and the `CallDeadline` that travels with the task.
+        ///
+        /// A body made from a `ByteBuffer`, or from a collection of at most 4 MB, is sent again with each attempt. A
+        /// body that is streamed can be read only once: then nothing is repeated after an attempt that may have read
+        /// it, and its response is returned or its error is thrown. Attempts that did not reach the server are repeated
+        /// all the same. To repeat a streamed body, make it for each attempt:
+        ///
+        /// ```swift
+        /// let response = try await client.execute(
+        ///     request, timeout: .seconds(30), body: { .stream(file.chunks(), length: .unknown) })
+        /// ```
+        ///
+        /// - Parameters:
+        ///   - request: The request.
+        ///   - deadline: When the call must have ended, with all its attempts and waits; none by default. See
+        ///     ``Settings/endsBodyAtDeadline`` for the body. A call whose deadline has come is rejected.
+        ///   - options: What the policies are told about the call.
+        ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's own.
+        ///   - logger: The logger of the request.
+        /// - Returns: The response of the last attempt. Read its body, or let go of it: the connection and the call's
+        ///   place in the policies are kept until then.
+        /// - Throws: What the client threw in the last attempt; an error of a policy or of the pipeline, such as
+        ///   `CircuitOpen` or `TimedOut`; `DeadlinePassed` if the deadline comes before the first attempt;
+        ///   `CancellationError` if the task is cancelled.
+        public nonisolated(nonsending) func execute(
+            _ request: HTTPClientRequest, deadline: NIODeadline = .distantFuture, options: RunOptions = RunOptions(),
+            body: (@Sendable () throws -> HTTPClientRequest.Body)? = nil, logger: Logger? = nil
+        ) async throws -> HTTPClientResponse {
+            var options = options
+            options.deadline = min(options.deadline, pipeline.timeBase.instant(deadline))
+            let judge = RequestJudge(RequestSemantics(request), pipeline, settings)
+            var sent = SentBody(request, makesBodies: body != nil)
+            let exchange = try await pipeline.open(
+                options: options, judging: \.verdict, judgingErrors: { sent.advise(judge.verdict(for: $0)) }
+            ) { attempt in
+                try sent.checkRepeat()
+                var request = request
+                if let body { request.body = try body() }
+                try settings.prepare?(&request, attempt)
+                let response: HTTPClientResponse
+                do {
+                    response = try await client.execute(
+                        request, deadline: NIODeadline(attempt, on: pipeline.timeBase), logger: logger)
+                } catch {
+                    sent.note(error)
+                    throw error
+                }
+                sent.noteResponse()
+                var exchange = try await judge.exchange(response, attempt, reading)
+                exchange.verdict = sent.advise(exchange.verdict)
+                return exchange
+            } holding: { exchange, permit in
+                exchange.held(by: permit, judge, settings)
+            }
+            return exchange.response
+        }
+    }
+#endif

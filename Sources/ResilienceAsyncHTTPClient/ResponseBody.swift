@@ -1,0 +1,116 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import Resilience
+    import Synchronization
+
+    /// A body of which a part may have been read, and which says when it has ended.
+    struct ResponseBody: AsyncSequence, Sendable {
+        private let buffered: ByteBuffer
+        private let rest: BodyRest
+        private let hold: BodyHold?
+
+        init(_ buffered: ByteBuffer, _ rest: BodyRest, hold: BodyHold?) {
+            self.buffered = buffered
+            self.rest = rest
+            self.hold = hold
+        }
+
+        func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffered, rest, hold) }
+
+        struct AsyncIterator: AsyncIteratorProtocol {
+            /// What has been read is given out first.
+            private var buffered: ByteBuffer?
+            private var rest: BodyRest
+            private let reader: Reader?
+
+            fileprivate init(_ buffered: ByteBuffer, _ rest: BodyRest, _ hold: BodyHold?) {
+                self.buffered = buffered.readableBytes > 0 ? buffered : nil
+                self.rest = if case .untouched(let body) = rest { .begun(BegunBody(body)) } else { rest }
+                reader = hold.map(Reader.init)
+            }
+
+            mutating func next() async throws -> ByteBuffer? {
+                if let buffered = buffered.take() { return buffered }
+                switch rest {
+                case .begun(let body):
+                    // If this is the end, or throws, the body is let go of.
+                    rest = .ended
+                    guard let part = try await part(of: body) else { return nil }
+                    rest = .begun(body)
+                    return part
+                case .failed(let error):
+                    rest = .ended
+                    throw error
+                case .untouched, .ended: return nil
+                }
+            }
+
+            private func part(of body: BegunBody) async throws -> ByteBuffer? {
+                guard let hold = reader?.hold else { return try await body.next() }
+                do {
+                    let part = try await hold.run { try await body.next() }
+                    if part == nil { hold.ended() }
+                    return part
+                } catch {
+                    throw hold.failed(error)
+                }
+            }
+        }
+
+        /// One who reads stops reading: then the body has ended, even if the response is still there.
+        private final class Reader: Sendable {
+            let hold: BodyHold
+
+            init(_ hold: BodyHold) { self.hold = hold }
+
+            deinit { hold.ended() }
+        }
+    }
+
+    /// Keeps a call inside of its policies until a body has ended.
+    final class BodyHold: Sendable {
+        private let permit: Mutex<PipelinePermit?>
+        private let judge: RequestJudge
+        private let timer: BodyTimer
+        private let began: MonotonicInstant
+        private let deadline: MonotonicInstant
+
+        init(
+            _ permit: consuming PipelinePermit, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant
+        ) {
+            self.permit = Mutex(permit)
+            self.judge = judge
+            self.timer = timer
+            self.deadline = deadline
+            began = timer.now
+        }
+
+        /// The response was a success, and its reader has all that it wants of the body.
+        deinit { ended() }
+
+        /// Runs the reading of one part, until the deadline.
+        nonisolated(nonsending) func run<R>(
+            _ read: nonisolated(nonsending) () async throws -> R
+        ) async throws -> R {
+            do {
+                return try await timer.run(until: deadline, read)
+            } catch is BodyTimer.Expired {
+                throw TimedOut(policy: "body", limit: began.duration(to: deadline), underlying: nil)
+            }
+        }
+
+        /// The body has come whole, or nobody wants the rest.
+        func ended() { take()?.complete(.success) }
+
+        /// The body was lost. It is not repeated: a part of it has been given out.
+        /// - Returns: The error.
+        func failed(_ error: any Error) -> any Error {
+            let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
+            take()?.complete(verdict, error: error)
+            return error
+        }
+
+        private func take() -> PipelinePermit? { permit.withLock { $0.take() } }
+    }
+#endif

@@ -1,0 +1,1 @@
+// This module is empty without the trait AsyncHTTPClient.

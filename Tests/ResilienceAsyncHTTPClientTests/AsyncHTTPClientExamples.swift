@@ -1,0 +1,50 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import NIOHTTP1
+    import Resilience
+    import ResilienceAsyncHTTPClient
+    import ResilienceHTTP
+
+    // The examples of the module's documentation. They are compiled, not run: they would send requests to the world.
+
+    private func landingPage(_ pipeline: Pipeline) async throws {
+        let client = HTTPClient.shared.resilient(pipeline)
+        let request = HTTPClientRequest(url: "https://example.com/activities")
+        let response = try await client.execute(request, timeout: .seconds(5))
+        _ = response
+    }
+
+    private func guide(_ parts: @escaping @Sendable () -> AsyncStream<ByteBuffer>) async throws {
+        let pipeline = Pipeline("activities") {
+            Retry(maxRetries: 3)
+            CircuitBreaker("activities")
+            Bulkhead(limit: 16, queue: 64)
+            ClientTimeout(limit: .seconds(5))  // each attempt
+        }
+        let client = HTTPClient.shared.resilient(pipeline)
+        let request = HTTPClientRequest(url: "https://example.com/activities")
+        let response = try await client.execute(request, timeout: .seconds(30))
+        let body = try await response.body.collect(upTo: 1024 * 1024)
+        _ = body
+        try await upload(client, request, parts)
+        var settings = ResilientHTTPClient.Settings()
+        settings.endsBodyAtDeadline = false
+        settings.buffering = 65_536
+        settings.remark = { response, body in
+            String(buffer: body).contains(#""error""#) ? .means(.transient) : nil
+        }
+        settings.prepare = { request, attempt in
+            let left = attempt.remaining().components.seconds
+            request.headers.replaceOrAdd(name: "X-Seconds-Left", value: "\(left)")
+        }
+    }
+
+    private func upload(
+        _ client: ResilientHTTPClient, _ request: HTTPClientRequest,
+        _ parts: @escaping @Sendable () -> AsyncStream<ByteBuffer>
+    ) async throws {
+        let response = try await client.execute(request, body: { .stream(parts(), length: .unknown) })
+        _ = response
+    }
+#endif

@@ -1,0 +1,211 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import NIOHTTP1
+    import Resilience
+    import ResilienceAsyncHTTPClient
+    import ResilienceTesting
+    import Testing
+
+    /// From the head of a response to the end of its body: the call is inside of its policies, and then it is not.
+    @Suite(.timeLimit(.minutes(5))) struct ResponseBodyTests {
+        let bulkhead = Bulkhead("room", limit: 1)
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(10))
+        let recorder = EventRecorder()
+
+        private static let head = "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc"
+
+        private var pipeline: Pipeline {
+            Pipeline("test", observers: PolicyObservers(recorder)) {
+                Retry(maxRetries: 3, backoff: .none)
+                breaker
+                bulkhead
+            }
+        }
+
+        private var callEnds: [String] {
+            recorder.events(of: Pipeline.Event.self).map(\.kind).filter { !$0.hasPrefix("attempt") }
+        }
+
+        @Test("a call keeps its place in a bulkhead while the body streams, and gives it up at the end")
+        func streaming() async throws {
+            try await withServer([.send(Self.head)]) { server, http in
+                let response = try await http.resilient(pipeline).execute(get(server.url()))
+                var body = response.body.makeAsyncIterator()
+                #expect(try await body.next() == ByteBuffer(string: "abc"))
+                #expect(bulkhead.inUse == 1 && callEnds == [])
+                await #expect(throws: BulkheadFull.self) {
+                    try await http.resilient(pipeline).execute(get(server.url()))
+                }
+                recorder.reset()
+                try await server.send("defghij")
+                var rest = ByteBuffer()
+                while var part = try await body.next() { rest.writeBuffer(&part) }
+                #expect(rest == ByteBuffer(string: "defghij"))
+                #expect(bulkhead.inUse == 0 && callEnds == ["succeeded"])
+                #expect(try await body.next() == nil)
+                // The connection serves the next request.
+                server.enqueue(.status(200))
+                _ = try await http.resilient(pipeline).execute(get(server.url()))
+                #expect(server.accepted.value == 1 && bulkhead.inUse == 0)
+            }
+        }
+
+        @Test("a connection lost in mid-body is a failure for the breaker, and nothing is repeated")
+        func cut() async throws {
+            for answer in [WireAnswer.close(after: Self.head), .reset(after: Self.head)] {
+                recorder.reset()
+                try await withServer([answer, .status(200)]) { server, http in
+                    await #expect(throws: (any Error).self) {
+                        _ = try await http.resilient(pipeline).execute(get(server.url())).text()
+                    }
+                    #expect(server.received.value == 1)
+                    #expect(bulkhead.inUse == 0 && callEnds == ["failed"])
+                    #expect(recorder.events(of: Retry.Event.self) == [])
+                }
+            }
+            #expect(breaker.status.failureCount == 2)
+        }
+
+        @Test("a body that is let go of unread frees the permit and closes the connection, and counts as a success")
+        func dropped() async throws {
+            try await withServer([.send(Self.head)]) { server, http in
+                var response: HTTPClientResponse? = try await http.resilient(pipeline).execute(get(server.url()))
+                #expect(response?.status == .ok && bulkhead.inUse == 1)
+                response = nil
+                await server.open.wait(for: 0)
+                #expect(bulkhead.inUse == 0 && callEnds == ["succeeded"])
+            }
+        }
+
+        @Test("who stops reading in mid-body frees permit and connection, even with the response still there")
+        func stoppedReading() async throws {
+            try await withServer([.send(Self.head)]) { server, http in
+                let response = try await http.resilient(pipeline).execute(get(server.url()))
+                for try await part in response.body {
+                    #expect(part == ByteBuffer(string: "abc"))
+                    break
+                }
+                #expect(bulkhead.inUse == 0)
+                await server.open.wait(for: 0)
+                #expect(response.status == .ok)
+            }
+        }
+
+        @Test("a reader that is cancelled in mid-body frees permit and connection, and is no failure")
+        func cancelledReading() async throws {
+            try await withServer([.send(Self.head)]) { server, http in
+                let client = http.resilient(pipeline)
+                let url = server.url()
+                let firstPart = Count()
+                let call = Task {
+                    for try await _ in try await client.execute(get(url)).body { firstPart.add(1) }
+                }
+                await firstPart.wait(for: 1)
+                call.cancel()
+                await #expect(throws: CancellationError.self) { try await call.value }
+                await server.open.wait(for: 0)
+                #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 0 && callEnds == ["cancelled"])
+            }
+        }
+
+        @Test("a body that can be collected, but is larger than allowed, frees permit and connection")
+        func tooLarge() async throws {
+            try await withServer([.status(200, body: "0123456789")]) { server, http in
+                let response = try await http.resilient(pipeline).execute(get(server.url()))
+                await #expect(throws: NIOTooManyBytesError.self) { try await response.body.collect(upTo: 5) }
+                #expect(bulkhead.inUse == 0)
+            }
+        }
+
+        @Test(
+            "without a body, the call has ended with the head",
+            arguments: [
+                "HTTP/1.1 204 X\r\n\r\n", "HTTP/1.1 304 X\r\nContent-Length: 7\r\n\r\n",
+                "HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n",
+            ])
+        func noBody(text: String) async throws {
+            try await withServer([.send(text), .send(text)]) { server, http in
+                let first = try await http.resilient(pipeline).execute(get(server.url()))
+                #expect(bulkhead.inUse == 0 && callEnds == ["succeeded"])
+                #expect(try await first.text() == "")
+                _ = try await http.resilient(pipeline).execute(get(server.url()))
+                #expect(server.accepted.value == 1)
+            }
+        }
+
+        @Test("the answer to a HEAD has no body, whatever its length says")
+        func head() async throws {
+            try await withServer([.send("HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\n")]) { server, http in
+                var request = get(server.url())
+                request.method = .HEAD
+                let response = try await http.resilient(pipeline).execute(request)
+                #expect(bulkhead.inUse == 0)
+                #expect(try await response.text() == "")
+            }
+        }
+
+        @Test("a body that ends with its connection is whole")
+        func closedByServer() async throws {
+            try await withServer([.close(after: "HTTP/1.1 200 X\r\n\r\nto the end")]) { server, http in
+                let text1 = try await http.resilient(pipeline).execute(get(server.url())).text()
+                #expect(text1 == "to the end")
+                #expect(bulkhead.inUse == 0 && callEnds == ["succeeded"])
+            }
+        }
+
+        // MARK: Deadlines
+
+        @Test("a body that has not come by the deadline of its call is closed, and is a failure")
+        func deadline() async throws {
+            let clock = ManualClock()
+            let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
+            let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+            let pipeline = Pipeline(timeBase: clock) {
+                breaker
+                bulkhead
+            }
+            try await withServer([.send(Self.head)]) { server, http in
+                let response = try await http.resilient(pipeline).execute(get(server.url()), timeout: .seconds(10))
+                clock.advance(by: .seconds(4))
+                let reading = Task { try await response.text() }
+                // NIO's clock has moved, too, so the deadline is a little earlier or later than in ten seconds.
+                await clock.waitForSleepers(1)
+                // The first part has come, or has not: the deadline is the same for both.
+                clock.advance(by: .seconds(7))
+                let error = await #expect(throws: TimedOut.self) { try await reading.value }
+                #expect(error?.policy == "body")
+                await server.open.wait(for: 0)
+                #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 1)
+            }
+        }
+
+        @Test("a body whose deadline has come is not read")
+        func deadlineOver() async throws {
+            let clock = ManualClock()
+            try await withServer([.send(Self.head)]) { server, http in
+                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(5)) }
+                let response = try await http.resilient(pipeline).execute(get(server.url()))
+                clock.advance(by: .seconds(5))
+                await #expect(throws: TimedOut.self) { try await response.text() }
+                await server.open.wait(for: 0)
+            }
+        }
+
+        @Test("a stream may go on after its deadline if the settings say so")
+        func stream() async throws {
+            let clock = ManualClock()
+            var settings = ResilientHTTPClient.Settings()
+            settings.endsBodyAtDeadline = false
+            try await withServer([.send(Self.head)]) { server, http in
+                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(5)) }
+                let client = http.resilient(pipeline, settings: settings)
+                let response = try await client.execute(get(server.url()), timeout: .seconds(9))
+                clock.advance(by: .seconds(60))
+                try await server.send("defghij")
+                #expect(try await response.text() == "abcdefghij")
+                #expect(clock.sleepers.isEmpty)
+            }
+        }
+    }
+#endif

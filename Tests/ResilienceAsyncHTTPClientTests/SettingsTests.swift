@@ -1,0 +1,265 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import NIOHTTP1
+    import Resilience
+    import ResilienceAsyncHTTPClient
+    import ResilienceHTTP
+    import ResilienceTesting
+    import Testing
+
+    @Suite(.timeLimit(.minutes(5))) struct SettingsTests {
+        let bulkhead = Bulkhead("room", limit: 1)
+
+        private var pipeline: Pipeline {
+            Pipeline {
+                Retry(maxRetries: 3, backoff: .none)
+                bulkhead
+            }
+        }
+
+        // MARK: Bodies of requests
+
+        @Test("a body of bytes is sent again whole, with each attempt")
+        func bytes() async throws {
+            try await withServer([.status(503), .status(200)]) { server, http in
+                var request = post(server.url())
+                request.body = .bytes(Array("payload".utf8))
+                _ = try await http.resilient(pipeline).execute(request)
+                #expect(server.requests.map { $0.hasSuffix("payload") } == [true, true])
+            }
+        }
+
+        @Test("a streamed body is sent once: a failing response is returned, and an error is thrown as it is")
+        func streamedOnce() async throws {
+            try await withServer([.status(503, body: "later"), .close(after: ""), .status(200)]) { server, http in
+                let client = http.resilient(pipeline)
+                var request = get(server.url())
+                request.method = .PUT
+                request.body = stream("payload")
+                let response = try await client.execute(request)
+                #expect(response.status == .serviceUnavailable)
+                #expect(try await response.text() == "later")
+                request.body = stream("payload")
+                await #expect(throws: HTTPClientError.remoteConnectionClosed) { try await client.execute(request) }
+                #expect(server.received.value == 2 && bulkhead.inUse == 0)
+            }
+        }
+
+        @Test("a streamed body that nobody has read yet is sent with the next attempt")
+        func streamedNotSent() async throws {
+            try await withServer([.status(200)]) { server, http in
+                let here = server.url()
+                var settings = ResilientHTTPClient.Settings()
+                // The first attempt goes where nobody listens.
+                settings.prepare = { request, attempt in request.url = attempt.number == 1 ? WireServer.nowhere : here }
+                var request = get("")
+                request.method = .PUT
+                request.body = stream("payload")
+                let response = try await http.resilient(pipeline, settings: settings).execute(request)
+                #expect(response.status == .ok)
+                #expect(server.requests.first?.contains("payload") == true)
+            }
+        }
+
+        @Test("a rule that repeats whatever comes can't send a streamed body twice")
+        func againstTheRule() async throws {
+            try await withServer([.status(503), .status(200)]) { server, http in
+                let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none, rules: { _ in .retry }) }
+                var request = get(server.url())
+                request.method = .PUT
+                request.body = stream("payload")
+                await #expect(throws: RequestBodyConsumed.self) { try await http.resilient(pipeline).execute(request) }
+                #expect(server.received.value == 1)
+            }
+        }
+
+        @Test("a body that is made for each attempt is streamed with each")
+        func madeForEach() async throws {
+            try await withServer([.status(503), .close(after: ""), .status(200)]) { server, http in
+                var request = get(server.url())
+                request.method = .PUT
+                let response = try await http.resilient(pipeline).execute(request, body: { stream("payload") })
+                #expect(response.status == .ok)
+                #expect(server.requests.map { $0.contains("payload") } == [true, true, true])
+            }
+        }
+
+        @Test("an upload is cancelled while its body is read: permit and connection are free")
+        func cancelledUpload() async throws {
+            try await withServer([]) { server, http in
+                var request = get(server.url())
+                request.method = .PUT
+                let (parts, more) = AsyncStream<ByteBuffer>.makeStream()
+                request.body = .stream(parts, length: .unknown)
+                more.yield(ByteBuffer(string: "payl"))
+                let client = http.resilient(pipeline)
+                let call = Task { [request] in try await client.execute(request) }
+                await server.accepted.wait(for: 1)
+                call.cancel()
+                await #expect(throws: CancellationError.self) { try await call.value }
+                more.finish()
+                await server.open.wait(for: 0)
+                #expect(bulkhead.inUse == 0)
+            }
+        }
+
+        @Test("a body that fails while it is read fails the call with its own error, once")
+        func failingUpload() async throws {
+            struct Broken: Error {}
+            try await withServer([]) { server, http in
+                var request = get(server.url())
+                request.method = .PUT
+                let (parts, more) = AsyncThrowingStream<ByteBuffer, any Error>.makeStream()
+                request.body = .stream(parts, length: .unknown)
+                more.yield(ByteBuffer(string: "payl"))
+                more.finish(throwing: Broken())
+                await #expect(throws: Broken.self) { try await http.resilient(pipeline).execute(request) }
+                await server.open.wait(for: 0)
+                #expect(bulkhead.inUse == 0 && server.accepted.value <= 1)
+            }
+        }
+
+        // MARK: Bodies of responses
+
+        @Test("a body within the buffering limit that is cut is repeated like any failure, and costs no permit later")
+        func buffered() async throws {
+            let cut = WireAnswer.close(after: "HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc")
+            try await withServer([cut, .status(200, body: "0123456789")]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.buffering = 100
+                let response = try await http.resilient(pipeline, settings: settings).execute(get(server.url()))
+                #expect(bulkhead.inUse == 0)
+                #expect(try await response.text() == "0123456789")
+                #expect(server.received.value == 2)
+            }
+        }
+
+        @Test("of a body longer than the buffering limit, nothing is lost and the rest is streamed")
+        func bufferedInPart() async throws {
+            let long = String(repeating: "0123456789", count: 100_000)
+            try await withServer([.status(200, body: long)]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.buffering = 5
+                let response = try await http.resilient(pipeline, settings: settings).execute(get(server.url()))
+                #expect(bulkhead.inUse == 1)
+                #expect(try await response.text() == long)
+                #expect(bulkhead.inUse == 0)
+            }
+        }
+
+        @Test("a success that does not come whole by the deadline of its attempt is a failure of the attempt")
+        func bufferedTooLate() async throws {
+            try await withServer([.send("HTTP/1.1 200 X\r\nContent-Length: 10\r\n\r\nabc")]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.buffering = 100
+                let pipeline = Pipeline { ClientTimeout(limit: .milliseconds(50)) }
+                let error = await #expect(throws: TimedOut.self) {
+                    try await http.resilient(pipeline, settings: settings).execute(get(server.url()))
+                }
+                #expect(error?.underlying as? HTTPClientError == .deadlineExceeded)
+                await server.open.wait(for: 0)
+            }
+        }
+
+        @Test("a 200 with an error inside is repeated")
+        func remark() async throws {
+            let wrong = WireAnswer.status(200, body: #"{"error":"busy"}"#)
+            try await withServer([wrong, .status(200, body: #"{"ok":true}"#)]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.buffering = 1024
+                settings.remark = { response, body in
+                    response.status == .ok && String(buffer: body).hasPrefix(#"{"error""#) ? .means(.transient) : nil
+                }
+                let response = try await http.resilient(pipeline, settings: settings).execute(get(server.url()))
+                #expect(try await response.text() == #"{"ok":true}"#)
+                #expect(server.received.value == 2 && bulkhead.inUse == 0)
+            }
+        }
+
+        @Test("a failure that the remark makes a success is one, and its body can be read")
+        func remarkedSuccess() async throws {
+            try await withServer([.status(404, body: "none yet")]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.remark = { response, _ in response.status == .notFound ? .means(.success) : nil }
+                let breaker = CircuitBreaker(tripping: .consecutiveFailures(1))
+                let client = http.resilient(Pipeline { breaker }, settings: settings)
+                let text2 = try await client.execute(get(server.url())).text()
+                #expect(text2 == "none yet")
+                #expect(breaker.state == .closed)
+            }
+        }
+
+        // MARK: The rest
+
+        @Test("the caller's own verdict of an error wins")
+        func ownVerdict() async throws {
+            try await withServer([.close(after: ""), .status(200)]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.verdict = { error, request in
+                    request.method == "POST" && error as? HTTPClientError == .remoteConnectionClosed ? .transient : nil
+                }
+                let client = http.resilient(pipeline, settings: settings)
+                let answer1 = try await client.execute(post(server.url()))
+                #expect(answer1.status == .ok)
+                #expect(server.received.value == 2)
+            }
+        }
+
+        @Test(
+            "what is left of the server's limits holds the throttles, if the settings say so", arguments: [true, false])
+        func quotas(notes: Bool) async throws {
+            let clock = ManualClock()
+            try await withServer([.status(200, [#"RateLimit: "default";r=0;t=30"#])]) { server, http in
+                let throttle = Throttle(limit: .perSecond(100, burst: 20), timeBase: clock)
+                var settings = ResilientHTTPClient.Settings()
+                settings.notesQuotas = notes
+                let client = http.resilient(Pipeline { throttle }, settings: settings)
+                _ = try await client.execute(get(server.url()))
+                #expect(throttle.status.isAllowed == !notes)
+            }
+        }
+
+        @Test("each attempt is prepared: its number and what is left of its deadline can be written down")
+        func prepare() async throws {
+            let clock = ManualClock()
+            try await withServer([.status(503), .status(200)]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.prepare = { request, attempt in
+                    request.headers.add(name: "X-Attempt", value: "\(attempt.number)")
+                    let left = attempt.remaining(on: clock)
+                    request.headers.add(name: "X-Seconds-Left", value: "\(left.components.seconds)")
+                }
+                let pipeline = Pipeline(timeBase: clock) {
+                    Retry(maxRetries: 1, backoff: .none)
+                    ClientTimeout(limit: .seconds(7))
+                }
+                _ = try await http.resilient(pipeline, settings: settings).execute(get(server.url()))
+                #expect(server.requests.map { $0.contains("X-Attempt: 1") } == [true, false])
+                #expect(server.requests.map { $0.contains("X-Attempt: 2") } == [false, true])
+                #expect(server.requests.allSatisfy { $0.contains("X-Seconds-Left: 7") })
+            }
+        }
+
+        @Test("values below zero count as zero")
+        func belowZero() async throws {
+            try await withServer([.status(500, body: "oh"), .status(200, body: "ok")]) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.buffering = .min
+                settings.failureBuffering = -1
+                settings.failureBufferingTime = .seconds(-1)
+                let client = http.resilient(pipeline, settings: settings)
+                let text3 = try await client.execute(get(server.url())).text()
+                #expect(text3 == "ok")
+                #expect(bulkhead.inUse == 0)
+            }
+        }
+
+        private func stream(_ text: String) -> HTTPClientRequest.Body {
+            .stream(
+                AsyncStream {
+                    $0.yield(ByteBuffer(string: text)); $0.finish()
+                } as AsyncStream<ByteBuffer>, length: .unknown)
+        }
+    }
+#endif
