@@ -144,7 +144,8 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle",
                     condition: .when(traits: ["Gateway"])),
-            ]),
+            ],
+            exclude: ["gateway.json"]),
         .target(
             name: "ResilienceSync",
             dependencies: [
