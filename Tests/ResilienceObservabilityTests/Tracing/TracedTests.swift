@@ -94,7 +94,8 @@
         @Test("a call that its deadline ends is a failed one, not a cancelled one")
         func deadline() throws {
             let clock = clock
-            let pipeline = Pipeline("x", timeBase: clock) {}.traced(by: tracer)
+            let classifier = Classifier { $0 is CancellationError ? .cancelled : nil }
+            let pipeline = Pipeline("x", timeBase: clock, classifier: classifier) {}.traced(by: tracer)
             #expect(throws: TimedOut.self) {
                 try clock.run {
                     try await pipeline.run(options: RunOptions(deadline: clock.now + .seconds(5))) {
