@@ -17,7 +17,7 @@
         /// children, also inside of timeouts. A call that a policy rejects is a span without attempts, with an error.
         ///
         /// The policies are the same objects as before, and the pipeline has the same observers. Without a tracer, a
-        /// call costs what two empty around policies cost.
+        /// call costs about a microsecond more.
         ///
         /// There is no span for a call whose task is cancelled, or whose deadline has passed, before it begins, and none
         /// for work that is admitted with `acquire()`: begin one yourself around that.
