@@ -3,6 +3,7 @@
     import Configuration
     import Hummingbird
     import Logging
+    import NIOHTTP1
     import Resilience
     import ResilienceAsyncHTTPClient
     import ResilienceConfiguration

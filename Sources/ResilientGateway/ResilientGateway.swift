@@ -3,6 +3,7 @@
     import Hummingbird
     import Logging
     import ServiceLifecycle
+    import UnixSignals
 
     /// Runs the gateway, the three services that it calls, and some traffic, until it is interrupted.
     ///

@@ -18,7 +18,7 @@ import Testing
             #expect(errors == "")
         }
 
-        @Test("every page with code is such a program, but for those whose code is parts of test suites or of the gateway")
+        @Test("every page with code is such a program, but for parts of test suites and of the gateway")
         func allPrograms() throws {
             let others = try Guide.all().filter { !$0.code.isEmpty && !$0.isProgram }.map(\.name)
             #expect(Set(others) == ["AServiceInFifteenMinutes", "TestingCodeThatUsesPolicies"])

@@ -121,8 +121,8 @@ import Testing
         #expect(
             found.filter { !($0.room == "Registry" && $0.type.hasPrefix("Circuit")) && $0.room != "Configuration" }
                 .map(\.description).sorted() == [
-                "Pipeline/PipelineCore: TimedOut", "Pipeline/PipelineCore: TimeoutRace",
-            ])
+                    "Pipeline/PipelineCore: TimedOut", "Pipeline/PipelineCore: TimeoutRace",
+                ])
     }
 
     @Test("the core is as Docs/Architecture.md draws it: a folder names only what is on its floor or below")
