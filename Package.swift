@@ -141,6 +141,10 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Gateway"])),
                 .product(name: "Configuration", package: "swift-configuration", condition: .when(traits: ["Gateway"])),
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Gateway"])),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Gateway"])),
+                .product(
+                    name: "UnixSignals", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["Gateway"])),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle",
                     condition: .when(traits: ["Gateway"])),
