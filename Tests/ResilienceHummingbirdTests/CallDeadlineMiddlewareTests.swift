@@ -1,7 +1,6 @@
 #if Hummingbird
     import HTTPTypes
     import Hummingbird
-    import HummingbirdTesting
     import Resilience
     import ResilienceHTTP
     import ResilienceTesting
@@ -39,14 +38,14 @@
             let headers = value.map { [Self.field: $0] as HTTPFields } ?? [:]
             let router = router(default: standard)
             let response = try await router.live { try await send("/", to: $0, headers: headers) }
-            #expect(response.body.text == time.map { "\($0)" } ?? "none")
+            #expect(response.body == time.map { "\($0)" } ?? "none")
         }
 
         @Test("a request whose time is over does not reach its handler: 504, and an event")
         func over() async throws {
             let response = try await router().live { try await send("/", to: $0, headers: [Self.field: "0"]) }
             #expect(response.status == .gatewayTimeout && response.headers[text: "retry-after"] == nil)
-            #expect(response.body.text.contains("The time for the request ran out."))
+            #expect(response.body.contains("The time for the request ran out."))
             #expect(recorder.events(of: CallDeadlineEvent.self) == [.passedBeforeHandler(asked: .zero)])
         }
 
@@ -87,7 +86,7 @@
                 })
             router.get("/") { _, _ in "\(CallDeadline.current?.remaining ?? .zero)" }
             let texts = try await router.live { port in
-                try await [send("/", to: port), send("/", to: port, headers: [Self.field: "3000"])].map(\.body.text)
+                try await [send("/", to: port), send("/", to: port, headers: [Self.field: "3000"])].map(\.body)
             }
             #expect(texts == ["\(Duration.seconds(1))", "\(Duration.seconds(3))"])
         }
@@ -97,6 +96,8 @@
             var random = SeededGenerator(seed: 20_261_124)
             let alphabet = Array("0123456789 +-.,eEmx\u{0}٣")
             var read = 0
+            // One expectation for all: each costs more than what it expects.
+            var wrong: [String] = []
             for _ in 0..<20_000 {
                 let length = Int.random(in: 0...24, using: &random)
                 let digits = Bool.random(using: &random) ? 10 : alphabet.count
@@ -106,12 +107,13 @@
                 let kept = fields[Self.field] ?? ""
                 let time = deadline(from: fields)
                 guard !kept.isEmpty, kept.allSatisfy({ "0123456789".contains($0) }) else {
-                    #expect(time == nil, "\(value.debugDescription)")
+                    if time != nil { wrong.append(value) }
                     continue
                 }
                 read += 1
-                #expect(time == Int64(kept).map { .milliseconds($0) } ?? .seconds(Int64.max), "\(value)")
+                if time != Int64(kept).map({ .milliseconds($0) }) ?? .seconds(Int64.max) { wrong.append(value) }
             }
+            #expect(wrong == [])
             #expect(read > 5_000)
         }
     }

@@ -1,6 +1,5 @@
 #if Hummingbird
     import Hummingbird
-    import HummingbirdTesting
     import NIOCore
     import Resilience
     import ResilienceHTTP
@@ -15,11 +14,10 @@
             let serving = Pipeline("serving") {
                 Bulkhead(limit: 64, queue: 256, maxWait: .seconds(2))
             }
+            @Sendable func clientID(_ request: Request) -> String? { ClientKey.forwarded(request) }
             router.add(middleware: CallFailureMiddleware())
             router.add(
-                middleware: ThrottleMiddleware(limit: .perSecond(10, burst: 20)) { request, _ in
-                    ClientKey.forwarded(request)
-                })
+                middleware: ThrottleMiddleware(limit: .perSecond(10, burst: 20)) { request, _ in clientID(request) })
             router.add(middleware: ResilienceMiddleware(serving))
             router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), max: .seconds(60)))
             router.get("/") { _, _ in CallDeadline.current == nil ? "for ever" : "in time" }
@@ -27,7 +25,7 @@
             let responses = try await router.live { port in
                 try await [send("/", to: port), send("/failing", to: port)]
             }
-            #expect(responses.map(\.status) == [.ok, .badGateway] && responses[0].body.text == "in time")
+            #expect(responses.map(\.status) == [.ok, .badGateway] && responses[0].body == "in time")
             #expect(responses[0].headers[text: "ratelimit-policy"] == #""requests";q=20;w=2"#)
         }
 
@@ -74,7 +72,8 @@
             router.get("/") { _, _ in "served" }
             let responses = try await router.live { port in try await volley(30, to: port) { _ in ("/", [:]) } }
             #expect(responses.contains { $0.status == .ok })
-            #expect(responses.contains { $0.status == .tooManyRequests && $0.body.text.contains("https://example.com") })
+            let rejected = responses.filter { $0.status == .tooManyRequests }
+            #expect(rejected.contains { $0.body.contains("https://example.com/limits") })
             #expect(throttle.throttles.values.keys.allSatisfy { ["127.0.0.1", "0:0:0:0::/64"].contains($0) })
             #expect(tenants.count == 1)
         }

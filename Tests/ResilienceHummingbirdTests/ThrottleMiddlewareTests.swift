@@ -1,7 +1,6 @@
 #if Hummingbird
     import HTTPTypes
     import Hummingbird
-    import HummingbirdTesting
     import NIOCore
     import Resilience
     import ResilienceHTTP
@@ -44,7 +43,7 @@
                 #expect(response.headers[text: "retry-after"] == "10")
                 #expect(response.headers[text: "ratelimit"] == #""requests";r=0;t=10"#)
                 #expect(response.headers[text: "ratelimit-policy"] == #""requests";q=6;w=60"#)
-                #expect(response.body.text.contains("\"status\":429"))
+                #expect(response.body.contains("\"status\":429"))
             }
             #expect(middleware.throttles.count == 2)
         }
@@ -102,11 +101,7 @@
             try await router(middleware).live { port in
                 let first = try await send("/", to: port, headers: [Self.client: "known"])
                 #expect(first.status == .ok)
-                try await TestClient.withClient(host: "127.0.0.1", port: port) { client in
-                    for number in 0..<600 {
-                        _ = try await client.get("/", headers: [Self.client: "made up \(number)"])
-                    }
-                }
+                _ = try await sequence(300, to: port) { [Self.client: "made up \($0)"] }
                 #expect(middleware.throttles.count <= 100 + 64)
                 let second = try await send("/", to: port, headers: [Self.client: "known"])
                 #expect(second.status == .ok)
@@ -118,16 +113,10 @@
         @Test("made-up keys beyond the room share limits: a volley of them gets no further")
         func overflow() async throws {
             let middleware = middleware(.perMinute(1, burst: 2), maxKeys: 10)
-            let served = try await router(middleware).live { port in
-                try await TestClient.withClient(host: "127.0.0.1", port: port) { client in
-                    var served = 0
-                    for number in 0..<500 {
-                        let response = try await client.get("/", headers: [Self.client: "\(number)"])
-                        if response.status == .ok { served += 1 }
-                    }
-                    return served
-                }
+            let answers = try await router(middleware).live { port in
+                try await sequence(250, to: port) { [Self.client: "\($0)"] }
             }
+            let served = answers.count { $0.status == .ok }
             #expect(served <= 10 + 64 * 2 && served > 64)
         }
 
