@@ -111,7 +111,8 @@
                     continue
                 }
                 read += 1
-                if time != Int64(kept).map({ .milliseconds($0) }) ?? .seconds(Int64.max) { wrong.append(value) }
+                let expected: Duration = Int64(kept).map { Duration.milliseconds($0) } ?? .seconds(Int64.max)
+                if time != expected { wrong.append(value) }
             }
             #expect(wrong == [])
             #expect(read > 5_000)
