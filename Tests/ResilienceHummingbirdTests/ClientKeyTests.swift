@@ -47,7 +47,7 @@
             ])
         func unreadable(values: [String]) { #expect(ClientKey.forwarded(values, proxies: 1) == nil) }
 
-        @Test("20 000 mutated fields give an address in its own form, or nothing")
+        @Test("5 000 mutated fields give an address in its own form, or nothing")
         func fuzz() throws {
             var random = SeededGenerator(seed: 20_261_124)
             let seeds = [
@@ -55,7 +55,9 @@
             ]
             let bytes = Array("0123456789abcdef:.,[]% \t\u{0}x".utf8)
             var read = 0
-            for _ in 0..<20_000 {
+            // One expectation for all: each costs more than what it expects.
+            var wrong: [String] = []
+            for _ in 0..<5_000 {
                 var value = Array(try #require(seeds.randomElement(using: &random)).utf8)
                 for _ in 0..<Int.random(in: 0...3, using: &random) {
                     let index = Int.random(in: value.indices, using: &random)
@@ -67,10 +69,11 @@
                 }
                 read += 1
                 let address = key.hasSuffix("::/64") ? String(key.dropLast(3)) : key
-                #expect((try? SocketAddress(ipAddress: address, port: 0)) != nil, "\(text) → \(key)")
-                #expect(key.utf8.count <= 24)
+                let isAddress = (try? SocketAddress(ipAddress: address, port: 0)) != nil
+                if !isAddress || key.utf8.count > 24 { wrong.append("\(text) → \(key)") }
             }
-            #expect(read > 5_000 && read < 19_000)
+            #expect(wrong == [])
+            #expect(read > 1_000 && read < 4_800)
         }
 
         @Test("a long key is replaced by a digest: the same for the same key, another for one that begins alike")

@@ -101,7 +101,7 @@
             try await router(middleware).live { port in
                 let first = try await send("/", to: port, headers: [Self.client: "known"])
                 #expect(first.status == .ok)
-                _ = try await sequence(600, to: port) { [Self.client: "made up \($0)"] }
+                _ = try await sequence(300, to: port) { [Self.client: "made up \($0)"] }
                 #expect(middleware.throttles.count <= 100 + 64)
                 let second = try await send("/", to: port, headers: [Self.client: "known"])
                 #expect(second.status == .ok)
@@ -114,7 +114,7 @@
         func overflow() async throws {
             let middleware = middleware(.perMinute(1, burst: 2), maxKeys: 10)
             let answers = try await router(middleware).live { port in
-                try await sequence(500, to: port) { [Self.client: "\($0)"] }
+                try await sequence(250, to: port) { [Self.client: "\($0)"] }
             }
             let served = answers.count { $0.status == .ok }
             #expect(served <= 10 + 64 * 2 && served > 64)
