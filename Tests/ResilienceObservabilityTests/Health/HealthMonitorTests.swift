@@ -205,16 +205,16 @@ import Testing
 
     // MARK: Bounds
 
-    @Test("of 100 000 keys the interesting ones are listed, and the others are counted")
+    @Test("of 20 000 keys the interesting ones are listed, and the others are counted")
     func manyKeys() async throws {
-        let breakers = CircuitBreakerRegistry<Int>(capacity: 200_000, timeBase: clock) { breaker("\($0)") }
-        for key in 0..<100_000 { _ = breakers[key] }
-        for key in [99_999, 5, 70_000] { breakers[key].trip() }
+        let breakers = CircuitBreakerRegistry<Int>(capacity: 40_000, timeBase: clock) { breaker("\($0)") }
+        for key in 0..<20_000 { _ = breakers[key] }
+        for key in [19_999, 5, 7000] { breakers[key].trip() }
         let monitor = HealthMonitor(limit: 50) { HealthSource(breakers, name: "tenants") }
         let report = await monitor.report()
-        #expect(report.components.count == 50 && report.totals.components == 100_000)
-        #expect(report.totals.omitted == 99_950 && report.totals.openCircuits == 3)
-        #expect(report.components.prefix(3).map(\.name).sorted() == ["5", "70000", "99999"])
+        #expect(report.components.count == 50 && report.totals.components == 20_000)
+        #expect(report.totals.omitted == 19_950 && report.totals.openCircuits == 3)
+        #expect(report.components.prefix(3).map(\.name).sorted() == ["19999", "5", "7000"])
         #expect(await monitor.report(limit: 0).components.isEmpty)
         #expect(try JSONEncoder().encode(report).count < 20_000)
     }
