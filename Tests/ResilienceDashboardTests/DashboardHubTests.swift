@@ -70,7 +70,8 @@
             try clock.run { [clock, breaker] in
                 let hub = hub()
                 breaker.trip()
-                try await clock.sleep(for: .seconds(10))
+                // A little longer than the break, so that its end has been told.
+                try await clock.sleep(for: .seconds(11))
                 let marks = await hub.present().rows.first?.circuit?.marks
                 #expect(marks?.map(\.state) == [.open, .halfOpen] && !hub.isSampling)
             }
@@ -106,8 +107,8 @@
                     for await _ in seat.states { count += 1 }
                     return count
                 }
-                for _ in 0..<1000 {
-                    breaker.trip()
+                for number in 0..<1000 {
+                    if number.isMultiple(of: 2) { breaker.trip() } else { breaker.reset(keepingGrowth: true) }
                     try await clock.sleep(for: .milliseconds(1))
                 }
                 seat.leave()
