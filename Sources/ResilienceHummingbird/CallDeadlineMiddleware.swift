@@ -99,12 +99,8 @@
     }
 
     /// Returns the time that a request asks for in its fields; nil if it asks for none, or in a way that can't be read.
-    ///
-    /// The field is the one in which Envoy tells the server behind it how long it waits: digits, in milliseconds.
     func deadline(from fields: HTTPFields) -> Duration? {
-        guard let name = HTTPField.Name("x-envoy-expected-rq-timeout-ms"), let value = fields[name], !value.isEmpty,
-            value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        else { return nil }
-        return Int64(value).map { .milliseconds($0) } ?? .seconds(Int64.max)
+        let field = DeadlineField.standard
+        return HTTPField.Name(field.name).flatMap { fields[$0] }.flatMap { field.remaining($0) }
     }
 #endif

@@ -111,7 +111,8 @@
                     continue
                 }
                 read += 1
-                let expected: Duration = Int64(kept).map { Duration.milliseconds($0) } ?? .seconds(Int64.max)
+                let (nanoseconds, isTooLong) = (Int64(kept) ?? .max).multipliedReportingOverflow(by: 1_000_000)
+                let expected = Duration.nanoseconds(isTooLong ? Int64.max : nanoseconds)
                 if time != expected { wrong.append(value) }
             }
             #expect(wrong == [])
