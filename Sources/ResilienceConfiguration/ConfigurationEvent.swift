@@ -1,14 +1,14 @@
 #if Configuration
     public import Resilience
 
-    /// What became of a change of the configuration. The event's pipeline is the name of the pipeline or of the registry;
-    /// its policy is "configuration".
+    /// What became of a change of the configuration. The event's pipeline is the name of the pipeline or of the
+    /// registry; its policy is "configuration".
     public enum ConfigurationEvent: PolicyEventDetail, Hashable {
-        /// A pipeline has its new settings. These policies were replaced or left out, and what they had counted is gone:
-        /// those whose new settings a policy can't take over while it runs. All others go on.
+        /// A pipeline has its new settings. These policies were replaced or left out, and what they had counted is
+        /// gone: those whose new settings a policy can't take over while it runs. All others go on.
         case applied(restarted: [String])
-        /// A registry has its new settings. The pipelines of these keys can't take them over while they run: they keep all
-        /// of their old ones until they are evicted.
+        /// A registry has its new settings. The pipelines of these keys can't take them over while they run: they keep
+        /// all of their old ones until they are evicted.
         case registryApplied(outdated: [String])
         /// The new settings are invalid. All of the old ones go on.
         case rejected([InvalidSetting])

@@ -1,18 +1,18 @@
 #if Configuration
     extension ConfiguredPipelines {
-        /// Returns those of some keys that no pipeline and no registry reads: misspelt ones, and those of names that nobody
-        /// has asked for.
+        /// Returns those of some keys that no pipeline and no registry reads: misspelt ones, and those of names that
+        /// nobody has asked for.
         ///
-        /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only where it leaves something
-        /// missing. If you can list the keys yourself, from the file for example, check them when all pipelines and
-        /// registries are made:
+        /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only where it leaves
+        /// something missing. If you can list the keys yourself, from the file for example, check them when all
+        /// pipelines and registries are made:
         ///
         /// ```swift
         /// let unknown = pipelines.unknownKeys(
         ///     among: ["resilience.pipelines.catalog.retry.maxRetires"])
         /// ```
-        /// - Parameter keys: Keys with dots between their parts. Those that do not begin with the key of the settings are
-        ///   not looked at.
+        /// - Parameter keys: Keys with dots between their parts. Those that do not begin with the key of the settings
+        ///   are not looked at.
         /// - Returns: The unknown keys, in the order in which they are given.
         public func unknownKeys(among keys: some Sequence<String>) -> [String] {
             keys.filter { key in

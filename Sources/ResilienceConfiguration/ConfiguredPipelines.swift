@@ -21,9 +21,9 @@
     /// }}}}
     /// ```
     ///
-    /// A change takes effect as a whole, or not at all: if one setting of a pipeline or a registry is invalid, all of its
-    /// old settings go on, and its observers are told of a ``ConfigurationEvent/rejected(_:)``, with the path, the value and
-    /// the range of all that is invalid. No configuration ends the process.
+    /// A change takes effect as a whole, or not at all: if one setting of a pipeline or a registry is invalid, all of
+    /// its old settings go on, and its observers are told of a ``ConfigurationEvent/rejected(_:)``, with the path, the
+    /// value and the range of all that is invalid. No configuration ends the process.
     ///
     /// Policies go on over a change, with their counts, permits and waiting calls, as far as they can take over the new
     /// settings while they run: those of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a
@@ -41,7 +41,8 @@
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
             var registries: [String: ConfiguredRegistry] = [:]
-            /// How often the configuration was read for a change, so that what was read before one is not put in after it.
+            /// How often the configuration was read for a change, so that what was read before one is not put in after
+            /// it.
             var reloads: UInt64 = 0
             var turn = ReloadTurn()
         }
@@ -87,10 +88,10 @@
             guard problems.isEmpty else { throw InvalidSettings(problems: problems) }
         }
 
-        /// The pipeline of a name as it is now. It is made now if this is the first time that the name is asked for; then,
-        /// and only then, its settings may be invalid.
-        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so take a registry if names
-        ///   come from outside.
+        /// The pipeline of a name as it is now. It is made now if this is the first time that the name is asked for;
+        /// then, and only then, its settings may be invalid.
+        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so take a registry if
+        ///   names come from outside.
         /// - Returns: The pipeline. A later one may have other settings.
         /// - Throws: `InvalidSettings`, if the name is new and has no settings, or some are invalid.
         public subscript(name: String) -> Pipeline {
@@ -124,14 +125,15 @@
         /// }
         /// ```
         ///
-        /// The settings of all keys stand at "resilience.registries.endpoints.default". "overrideNames" there is a list of
-        /// names, and "overrides.<name>" has what differs for one key: "key", which is the name itself if it is left out.
+        /// The settings of all keys stand at "resilience.registries.endpoints.default". "overrideNames" there is a list
+        /// of names, and "overrides.<name>" has what differs for one key: "key", which is the name itself if it is left
+        /// out.
         /// - Parameters:
-        ///   - name: The registry's name. The same name has the same registry; the parameters below are those of its first
-        ///     call.
+        ///   - name: The registry's name. The same name has the same registry; the parameters below are those of its
+        ///     first call.
         ///   - capacity: How many keys are kept before some are evicted, 1 or more.
-        ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at rest;
-        ///     0 or more.
+        ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at
+        ///     rest; 0 or more.
         /// - Throws: `InvalidSettings`, with everything that is invalid.
         public func registry(
             _ name: String, capacity: Int = 10_000, evictingAfter: Duration = .seconds(600)

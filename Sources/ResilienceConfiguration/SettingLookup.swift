@@ -3,8 +3,9 @@
 
     /// Reads settings from one snapshot of a configuration.
     ///
-    /// A reader tells neither which keys it has nor which type a value has. So every name of a ``SettingGroup`` is looked up
-    /// with the type that it should have, and what has another one is read with the others, so that an error can show it.
+    /// A reader tells neither which keys it has nor which type a value has. So every name of a ``SettingGroup`` is
+    /// looked up with the type that it should have, and what has another one is read with the others, so that an error
+    /// can show it.
     struct SettingLookup {
         let snapshot: ConfigSnapshotReader
 
@@ -127,8 +128,8 @@
 
     /// Tells the error of a value that is missing from that of a value that is there and can't be read.
     ///
-    /// The library throws both, and does not export the type. So the error is compared with that of a value that is surely
-    /// missing.
+    /// The library throws both, and does not export the type. So the error is compared with that of a value that is
+    /// surely missing.
     private enum MissingValue {
         private struct Form: Equatable {
             let type: ObjectIdentifier

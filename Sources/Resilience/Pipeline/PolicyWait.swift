@@ -23,6 +23,7 @@ public struct PolicyWait: Sendable, Hashable {
     var waits: [PolicyWait] { state.withLock { $0 } }
 
     func add(_ duration: Duration, of policy: String) {
+        guard duration > .zero else { return }
         state.withLock { waits in
             let index = waits.firstIndex { $0.policy == policy }
             let sum = PolicyWait(policy: policy, duration: duration + (index.map { waits[$0].duration } ?? .zero))

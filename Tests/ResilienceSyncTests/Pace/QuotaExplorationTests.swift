@@ -124,12 +124,19 @@ private struct Liar: ExplorableMachine {
     private var answer: SendPace.Answer { machine.answer(at: now, inFlight: flights.count) }
 
     var inputs: [Input] {
-        (answer == .now ? Array(repeating: .send, count: 20) : Array(repeating: .waitForIt, count: 5)) + [.wait]
-            + flights.indices.flatMap { place in
-                End.allCases.map { .end(place, $0) } + Array(repeating: .end(place, .acknowledged), count: 10)
-            }
-            + Self.words.flatMap { [.tell($0, name: "a", isKnown: true), .tell($0, name: "b\(sent)", isKnown: false)] }
-            + [.resume(keepingRate: true), .resume(keepingRate: false)]
+        var inputs: [Input] =
+            answer == .now ? Array(repeating: .send, count: 20) : Array(repeating: .waitForIt, count: 5)
+        inputs.append(.wait)
+        for place in flights.indices {
+            for end in End.allCases { inputs.append(.end(place, end)) }
+            inputs += Array(repeating: .end(place, .acknowledged), count: 10)
+        }
+        for word in Self.words {
+            inputs.append(.tell(word, name: "a", isKnown: true))
+            inputs.append(.tell(word, name: "b\(sent)", isKnown: false))
+        }
+        inputs += [.resume(keepingRate: true), .resume(keepingRate: false)]
+        return inputs
     }
 
     mutating func apply(_ input: Input) throws {

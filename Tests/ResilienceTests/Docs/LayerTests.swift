@@ -121,7 +121,8 @@ import Testing
         #expect(
             found.filter { !($0.room == "Registry" && $0.type.hasPrefix("Circuit")) && $0.room != "Configuration" }
                 .map(\.description).sorted() == [
-                    "Pipeline/PipelineCore: TimedOut", "Pipeline/PipelineCore: TimeoutRace",
+                    "Pipeline/Pipeline+Open: TimedOut", "Pipeline/PipelineCore: TimedOut",
+                    "Pipeline/PipelineCore: TimeoutRace",
                 ])
     }
 

@@ -60,7 +60,6 @@ import Testing
                         PolicyWait(policy: "permits", duration: .seconds(4)),
                         PolicyWait(policy: "retry", duration: .seconds(10)),
                     ]))
-        try pipeline.policies(of: Throttle.self)[0].acquire().complete(.success)
         try clock.run { try await pipeline.run {} }
         #expect(
             told.last
@@ -218,7 +217,8 @@ import Testing
             _ = try? await plain.run(options: deadline(0)) {}
             #expect(told.last == .rejected(took: .zero, attempts: 0))
             _ = try? await sleepy.run(options: deadline(5)) {}
-            #expect(told.last == .rejected(took: .seconds(5), attempts: 0))
+            let wait = PolicyWait(policy: "sleepy", duration: .seconds(5))
+            #expect(told.last == .rejected(took: .seconds(5), attempts: 0, waits: [wait]))
             _ = try? await plain.run(options: deadline(5)) {
                 await work(60)
                 try Task.checkCancellation()

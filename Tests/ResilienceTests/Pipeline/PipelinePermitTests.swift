@@ -112,7 +112,8 @@ import Testing
 
     @Test("it waits for its turn; cancelled there, it throws and keeps nothing")
     func waits() async throws {
-        let bulkhead = Bulkhead("permits", limit: 1, queue: 4, timeBase: clock)
+        // With a limit, so that each call that waits has an alarm that can be waited for.
+        let bulkhead = Bulkhead("permits", limit: 1, queue: 4, maxWait: .seconds(60), timeBase: clock)
         let pipeline = pipeline { bulkhead }
         let first = try await pipeline.acquire()
         let second = Task { try await pipeline.acquire().complete(.success) }

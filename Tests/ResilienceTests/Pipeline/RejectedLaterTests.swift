@@ -226,7 +226,11 @@ import Testing
         #expect(throws: Outage.self) { try clock.run { try await pipeline.run { throw Outage() } } }
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .rejected))
         #expect(journal.lines == ["[transient, rejected] a further attempt was rejected"])
-        #expect(recorder.events(of: Pipeline.Event.self).last == .failed(.transient, took: .seconds(1), attempts: 1))
+        #expect(
+            recorder.events(of: Pipeline.Event.self).last
+                == .failed(
+                    .transient, took: .seconds(1), attempts: 1,
+                    waits: [PolicyWait(policy: "retry", duration: .seconds(1))]))
     }
 
     @Test("asked for all errors, a call gives the last real one, its meaning, and the rejection with its wait")
