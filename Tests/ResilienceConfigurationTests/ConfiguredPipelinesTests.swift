@@ -7,7 +7,7 @@
 
     @testable import ResilienceConfiguration
 
-    @Suite(.timeLimit(.minutes(1))) struct ConfiguredPipelinesTests {
+    @Suite(.timeLimit(.minutes(10))) struct ConfiguredPipelinesTests {
         let provider = MutableInMemoryProvider(initialValues: [:])
         let recorder = EventRecorder()
         let clock = ManualClock()
