@@ -50,6 +50,13 @@
             change = response
         }
 
+        /// Answers a request, as Hummingbird calls it.
+        /// - Parameters:
+        ///   - request: The request.
+        ///   - context: The request's context.
+        ///   - next: What comes further in, and the handler.
+        /// - Returns: The response.
+        /// - Throws: What the inside threw, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {

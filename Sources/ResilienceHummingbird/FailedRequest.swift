@@ -47,6 +47,11 @@
 
         public var description: String { "\(answer.status) \(answer.reason): \(failure)" }
 
+        /// Returns the response that says so.
+        /// - Parameters:
+        ///   - request: The request.
+        ///   - context: The request's context.
+        /// - Returns: The response.
         public func response(from request: Request, context: some RequestContext) -> Response {
             let problem = answer.problem
             var response = Response(

@@ -95,6 +95,8 @@
 
         /// The configuration of the transport that carries the RPCs, without a retry or hedging policy if the method's
         /// pipeline has a ``/Resilience/Retry``.
+        /// - Parameter descriptor: The method.
+        /// - Returns: The configuration; nil if the transport has none.
         public func config(forMethod descriptor: MethodDescriptor) -> MethodConfig? {
             guard var config = base.config(forMethod: descriptor) else { return nil }
             if !pipeline(descriptor).policies(of: Retry.self).isEmpty { config.executionPolicy = nil }
