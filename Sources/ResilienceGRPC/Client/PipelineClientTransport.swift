@@ -23,7 +23,7 @@
     ///
     /// An attempt begins when the pipeline lets it in, and ends with the server's status: so a stream holds its permits until
     /// it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of an attempt
-    /// is that of its status, as ``/Resilience/Verdict/init(_:)`` says. In addition, a stream that the transport loses is
+    /// is that of its status, as `Verdict.init(_:)` says. In addition, a stream that the transport loses is
     /// uncertain, and an RPC for which the transport gives no stream was never sent, so it is transient where it would be
     /// uncertain.
     ///
@@ -87,10 +87,14 @@
             self.replayLimit = replayLimit
         }
 
+        /// The throttle of the transport that carries the RPCs.
         public var retryThrottle: RetryThrottle? { base.retryThrottle }
 
+        /// Connects the transport that carries the RPCs, and returns when it has closed.
+        /// - Throws: What that transport throws.
         public func connect() async throws { try await base.connect() }
 
+        /// Begins no further streams; those that are open go on.
         public func beginGracefulShutdown() { base.beginGracefulShutdown() }
 
         /// The configuration of the transport that carries the RPCs, without a retry or hedging policy if the method's
@@ -103,6 +107,13 @@
             return config
         }
 
+        /// Runs an RPC through the pipeline of its method.
+        /// - Parameters:
+        ///   - descriptor: The method.
+        ///   - callOptions: What the caller says of the call.
+        ///   - closure: Is given the RPC's stream and its context.
+        /// - Returns: What the closure returned.
+        /// - Throws: What the closure threw, or an `RPCError`.
         @concurrent public func withStream<T: Sendable>(
             descriptor: MethodDescriptor, options callOptions: CallOptions,
             _ closure: @concurrent (_ stream: RPCStream<Inbound, Outbound>, _ context: ClientContext) async throws -> T

@@ -13,8 +13,8 @@ extension RateLimitFields {
     /// ```
     ///
     /// A quota without a name is called "default". Times are in whole seconds, rounded up.
-    /// - Parameter quotas: What is left of each limit, such as `Throttle.quota`. One that has no ``ServerQuota/limit`` is
-    ///   left out of the first field, one that has no ``ServerQuota/remaining`` out of the second.
+    /// - Parameter quotas: What is left of each limit, such as `Throttle.quota`. One that has no `limit` is
+    ///   left out of the first field, one that has no `remaining` out of the second.
     /// - Returns: The fields that have a value.
     public static func fields(for quotas: [ServerQuota]) -> [(name: String, value: String)] {
         let policies = quotas.compactMap { quota in
