@@ -1,6 +1,13 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+extension Target.Dependency {
+    /// A product that only a trait needs.
+    static func product(_ name: String, of package: String, if trait: String) -> Self {
+        .product(name: name, package: package, condition: .when(traits: [trait]))
+    }
+}
+
 let package = Package(
     name: "swift-resilience",
     platforms: [.macOS(.v15), .macCatalyst(.v18), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -75,90 +82,77 @@ let package = Package(
             name: "ResilienceHTTP",
             dependencies: [
                 "Resilience",
-                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+                .product("HTTPTypes", of: "swift-http-types", if: "HTTPTypes"),
             ]),
         .target(
             name: "ResilienceAsyncHTTPClient",
             dependencies: [
                 "Resilience", "ResilienceHTTP",
-                .product(
-                    name: "AsyncHTTPClient", package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
+                .product("NIOCore", of: "swift-nio", if: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", if: "AsyncHTTPClient"),
+                .product("NIOSSL", of: "swift-nio-ssl", if: "AsyncHTTPClient"),
+                .product("Logging", of: "swift-log", if: "AsyncHTTPClient"),
             ]),
         .target(
             name: "ResilienceGRPC",
             dependencies: [
                 "Resilience",
-                .product(name: "GRPCCore", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+                .product("GRPCCore", of: "grpc-swift-2", if: "GRPC"),
             ]),
         .target(
             name: "ResilienceHummingbird",
             dependencies: [
                 "Resilience", "ResilienceHTTP",
-                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
-                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Hummingbird"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
+                .product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
+                .product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
+                .product("NIOCore", of: "swift-nio", if: "Hummingbird"),
             ]),
         .target(
             name: "ResilienceObservability",
             dependencies: [
                 "Resilience", "ResilienceSync",
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
-                .product(
-                    name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
+                .product("Logging", of: "swift-log", if: "Logging"),
+                .product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
+                .product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
             ]),
         .target(
             name: "ResilienceConfiguration",
             dependencies: [
                 "Resilience",
-                .product(
-                    name: "Configuration", package: "swift-configuration",
-                    condition: .when(traits: ["Configuration"])),
+                .product("Configuration", of: "swift-configuration", if: "Configuration"),
             ]),
         .target(
             name: "ResilienceDashboard",
             dependencies: [
                 "Resilience", "ResilienceSync", "ResilienceObservability",
-                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
-                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Dashboard"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["Dashboard"])),
+                .product("Hummingbird", of: "hummingbird", if: "Dashboard"),
+                .product("HTTPTypes", of: "swift-http-types", if: "Dashboard"),
+                .product("NIOCore", of: "swift-nio", if: "Dashboard"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Dashboard"),
             ]),
         .executableTarget(
             name: "ResilientGateway",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceAsyncHTTPClient", "ResilienceHummingbird",
                 "ResilienceObservability", "ResilienceConfiguration", "ResilienceDashboard",
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Gateway"])),
-                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Gateway"])),
-                .product(name: "Configuration", package: "swift-configuration", condition: .when(traits: ["Gateway"])),
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Gateway"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["Gateway"])),
-                .product(
-                    name: "UnixSignals", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["Gateway"])),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["Gateway"])),
+                .product("AsyncHTTPClient", of: "async-http-client", if: "Gateway"),
+                .product("Hummingbird", of: "hummingbird", if: "Gateway"),
+                .product("Configuration", of: "swift-configuration", if: "Gateway"),
+                .product("Logging", of: "swift-log", if: "Gateway"),
+                .product("NIOHTTP1", of: "swift-nio", if: "Gateway"),
+                .product("UnixSignals", of: "swift-service-lifecycle", if: "Gateway"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Gateway"),
             ],
             exclude: ["gateway.json"]),
         .target(
             name: "ResilienceSync",
             dependencies: [
                 "Resilience",
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["ServiceLifecycle"])),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]
         ),
         // So that a Linux machine without SQLite's headers is told what to install.
@@ -169,7 +163,7 @@ let package = Package(
             name: "ResilienceTesting",
             dependencies: [
                 "Resilience",
-                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["StubServer"])),
+                .product("FlyingSocks", of: "FlyingFox", if: "StubServer"),
             ]
         ),
         .target(
@@ -179,9 +173,8 @@ let package = Package(
             name: "RetryStorm",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceSync", "RetryStormInput",
-                .product(name: "FlyingFox", package: "FlyingFox", condition: .when(traits: ["Demo"])),
-                .product(
-                    name: "ArgumentParser", package: "swift-argument-parser", condition: .when(traits: ["Demo"])),
+                .product("FlyingFox", of: "FlyingFox", if: "Demo"),
+                .product("ArgumentParser", of: "swift-argument-parser", if: "Demo"),
             ]
         ),
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
@@ -192,8 +185,8 @@ let package = Package(
             name: "dashboard-demo",
             dependencies: [
                 "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceDashboard",
-                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Dashboard"])),
+                .product("Hummingbird", of: "hummingbird", if: "Dashboard"),
+                .product("Logging", of: "swift-log", if: "Dashboard"),
             ],
             path: "Tests/DashboardDemo"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
@@ -203,92 +196,79 @@ let package = Package(
             name: "ResilienceHTTPTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles", "TestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["HTTPTypes"])),
+                .product("HTTPTypes", of: "swift-http-types", if: "HTTPTypes"),
             ]),
         .testTarget(
             name: "ResilienceAsyncHTTPClientTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceAsyncHTTPClient", "ResilienceTesting", "TestSupport",
-                .product(
-                    name: "AsyncHTTPClient", package: "async-http-client",
-                    condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["AsyncHTTPClient"])),
+                .product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
+                .product("NIOCore", of: "swift-nio", if: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
+                .product("NIOPosix", of: "swift-nio", if: "AsyncHTTPClient"),
+                .product("NIOSSL", of: "swift-nio-ssl", if: "AsyncHTTPClient"),
             ]),
         .testTarget(
             name: "ResilienceGRPCTests",
             dependencies: [
                 "Resilience", "ResilienceGRPC", "ResilienceTesting", "TestSupport",
-                .product(name: "GRPCCore", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
-                .product(name: "GRPCInProcessTransport", package: "grpc-swift-2", condition: .when(traits: ["GRPC"])),
+                .product("GRPCCore", of: "grpc-swift-2", if: "GRPC"),
+                .product("GRPCInProcessTransport", of: "grpc-swift-2", if: "GRPC"),
             ]),
         .testTarget(
             name: "ResilienceHummingbirdTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceHummingbird", "ResilienceTesting", "TestSupport",
-                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
-                .product(name: "HummingbirdTesting", package: "hummingbird", condition: .when(traits: ["Hummingbird"])),
-                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Hummingbird"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Hummingbird"])),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["Hummingbird"])),
+                .product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
+                .product("HummingbirdTesting", of: "hummingbird", if: "Hummingbird"),
+                .product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
+                .product("NIOCore", of: "swift-nio", if: "Hummingbird"),
+                .product("NIOPosix", of: "swift-nio", if: "Hummingbird"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Hummingbird"),
             ]),
         .testTarget(
             name: "ResilienceObservabilityTests",
             dependencies: [
                 "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceTesting", "TestSupport",
-                .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Logging"])),
-                .product(name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["Logging"])),
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
-                .product(name: "MetricsTestKit", package: "swift-metrics", condition: .when(traits: ["Metrics"])),
-                .product(
-                    name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"])),
-                .product(
-                    name: "InMemoryTracing", package: "swift-distributed-tracing",
-                    condition: .when(traits: ["Tracing"])),
+                .product("Logging", of: "swift-log", if: "Logging"),
+                .product("InMemoryLogging", of: "swift-log", if: "Logging"),
+                .product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
+                .product("MetricsTestKit", of: "swift-metrics", if: "Metrics"),
+                .product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
+                .product("InMemoryTracing", of: "swift-distributed-tracing", if: "Tracing"),
             ]),
         .testTarget(
             name: "ResilienceConfigurationTests",
             dependencies: [
                 "Resilience", "ResilienceConfiguration", "ResilienceTesting", "TestSupport",
-                .product(
-                    name: "Configuration", package: "swift-configuration",
-                    condition: .when(traits: ["Configuration"])),
+                .product("Configuration", of: "swift-configuration", if: "Configuration"),
             ]),
         .testTarget(
             name: "ResilienceDashboardTests",
             dependencies: [
                 "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceDashboard", "ResilienceTesting",
                 "TestSupport",
-                .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
-                .product(name: "HummingbirdTesting", package: "hummingbird", condition: .when(traits: ["Dashboard"])),
-                .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["Dashboard"])),
-                .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
-                .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["Dashboard"])),
+                .product("Hummingbird", of: "hummingbird", if: "Dashboard"),
+                .product("HummingbirdTesting", of: "hummingbird", if: "Dashboard"),
+                .product("HTTPTypes", of: "swift-http-types", if: "Dashboard"),
+                .product("NIOCore", of: "swift-nio", if: "Dashboard"),
+                .product("NIOPosix", of: "swift-nio", if: "Dashboard"),
             ]),
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "ResilienceSyncTesting",
                 "FuzzOracles", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["ServiceLifecycle"])),
-                .product(
-                    name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle",
-                    condition: .when(traits: ["ServiceLifecycle"])),
+                .product("GRDB", of: "GRDB.swift", if: "SQLite"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+                .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]
         ),
         .testTarget(
             name: "ResilienceTestingTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceTesting",
-                .product(name: "FlyingSocks", package: "FlyingFox", condition: .when(traits: ["StubServer"])),
+                .product("FlyingSocks", of: "FlyingFox", if: "StubServer"),
             ]
         ),
         .testTarget(
@@ -302,7 +282,7 @@ let package = Package(
             name: "FuzzOracles",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "RetryStormInput",
-                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["SQLite"])),
+                .product("GRDB", of: "GRDB.swift", if: "SQLite"),
             ],
             path: "Tests/Fuzzing/Oracles"
         ),
