@@ -1,13 +1,13 @@
 import Synchronization
 
 extension TimeoutRace {
-    /// The limit passed before the inside ended, and the inside then threw this error.
+    /// The limit had passed when the inside threw this error.
     struct Expired: Error {
         let underlying: any Error
     }
 
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
-    /// - Throws: ``Expired`` if the limit passed first; else what the inside threw.
+    /// - Throws: ``Expired`` if the limit had passed when the inside threw; else what the inside threw.
     static func run(
         until expiry: MonotonicInstant, on timeBase: any TimeBase, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) () async throws -> Verdict
@@ -26,8 +26,14 @@ extension TimeoutRace {
                     let child = Task<Verdict, any Error>.startingHere(on: timeBase.executorForTasks) {
                         _ = isolation
                         race.insideBegan()
-                        defer { race.insideEnded() }
-                        return try await inside()
+                        do {
+                            let verdict = try await inside()
+                            race.insideEnded()
+                            return verdict
+                        } catch {
+                            race.insideThrew(at: timeBase.now, expiry: expiry)
+                            throw error
+                        }
                     }
                     race.keep(child)
                     return try await child.value
@@ -80,6 +86,10 @@ final class TimeoutRace: Sendable {
     }
 
     func insideEnded() { apply { $0.insideEnded() } }
+
+    func insideThrew(at now: MonotonicInstant, expiry: MonotonicInstant) {
+        apply { $0.insideThrew(at: now, expiry: expiry) }
+    }
 
     func keep(_ handle: Task<Verdict, any Error>) { self.handle = handle }
 

@@ -43,6 +43,12 @@ enum TimeoutStateMachine: UInt8, Equatable {
         if self == .running { self = .ended }
     }
 
+    /// A client that is given the deadline may end by itself just before the alarm rings. Then what it throws is because
+    /// of the limit, too.
+    mutating func insideThrew(at now: MonotonicInstant, expiry: MonotonicInstant) {
+        if self == .running { self = now >= expiry ? .expired : .ended }
+    }
+
     private mutating func leaveRunning(for state: TimeoutStateMachine) -> Answer {
         guard self == .running else { return .nothing }
         self = state

@@ -25,7 +25,7 @@ private struct ListedAbandoning: ExplorableMachine {
     }
 }
 
-@Suite struct AbandoningExplorationTests {
+@Suite(.heavy) struct AbandoningExplorationTests {
     @Test("whoever is done first decides: either the result is taken, or the operation is abandoned and ends late")
     func complete() throws {
         let explorer = Explorer(ListedAbandoning(), code: "ListedAbandoning()")

@@ -1,12 +1,13 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct TimeoutRaceLinearizabilityTests {
+    @Suite(.heavy) struct TimeoutRaceLinearizabilityTests {
         private struct Model: SequentialModel {
-            enum Event: Sendable { case insideEnded, limitPassed, callerCancelled, state }
+            enum Event: Sendable { case insideEnded, insideThrew, limitPassed, callerCancelled, state }
 
             struct Input: Sendable {
                 let event: Event
@@ -28,6 +29,9 @@ extension Linearizability {
                 case .insideEnded:
                     machine.insideEnded()
                     return .done
+                case .insideThrew:
+                    machine.insideThrew(at: .distantFuture, expiry: .distantFuture)
+                    return .done
                 case .limitPassed: return .cancelsInside(machine.limitPassed() == .cancelInside)
                 case .callerCancelled: return .cancelsInside(machine.callerCancelled() == .cancelInside)
                 case .state: return .state(machine)
@@ -42,11 +46,16 @@ extension Linearizability {
             } play: { races, thread, random, history in
                 for _ in 0..<stepsEach {
                     let (number, race) = races.present(movingOn: random.below(4) == 0)
-                    let event = random.pick([Model.Event.insideEnded, .limitPassed, .callerCancelled, .state])
+                    let event = random.pick([
+                        Model.Event.insideEnded, .insideThrew, .limitPassed, .callerCancelled, .state,
+                    ])
                     history.record(Model.Input(event: event, race: number), onThread: thread) {
                         switch event {
                         case .insideEnded:
                             race.insideEnded()
+                            return .done
+                        case .insideThrew:
+                            race.insideThrew(at: .distantFuture, expiry: .distantFuture)
                             return .done
                         case .limitPassed: return .cancelsInside(race.limitPassed())
                         case .callerCancelled: return .cancelsInside(race.callerCancelled())

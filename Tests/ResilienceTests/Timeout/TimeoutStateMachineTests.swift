@@ -41,6 +41,18 @@ import Testing
     }
 
     @Test(
+        "what a client throws at the limit is because of it, though the alarm has not rung yet",
+        arguments: [
+            (TimeoutStateMachine.running, Int64(104), TimeoutStateMachine.ended), (.running, 105, .expired),
+            (.running, 106, .expired), (.expired, 104, .expired), (.cancelled, 106, .cancelled), (.ended, 106, .ended),
+        ])
+    func threw(from: TimeoutStateMachine, now: Int64, to: TimeoutStateMachine) {
+        var machine = from
+        machine.insideThrew(at: at(now), expiry: at(105))
+        #expect(machine == to)
+    }
+
+    @Test(
         "the earlier of limit and deadline is the inside's deadline, and one that has passed lets nothing begin",
         arguments: [
             (

@@ -34,6 +34,35 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
+    @Test("a client that ends by itself at the deadline has timed out, though the alarm has not rung yet")
+    func clientIsFirst() async throws {
+        let late = AlarmlessClock()
+        let recorder = EventRecorder()
+        let pipeline = Pipeline(timeBase: late, observers: PolicyObservers(recorder)) {
+            Timeout("attempt", limit: .seconds(5))
+        }
+        for (seconds, isTimeout) in [(4, false), (5, true), (6, true)] {
+            let error = await #expect(throws: (any Error).self) {
+                try await pipeline.run {
+                    late.advance(by: .seconds(seconds))
+                    throw Outage(number: seconds)
+                }
+            }
+            #expect((error as? TimedOut)?.policy == (isTimeout ? "attempt" : nil))
+            let own = (error as? TimedOut)?.underlying ?? error
+            #expect(own as? Outage == Outage(number: seconds))
+        }
+        #expect(recorder.events(of: Timeout.Event.self).count == 2)
+        let options = RunOptions(deadline: late.now + .seconds(1))
+        let error = await #expect(throws: TimedOut.self) {
+            try await pipeline.run(options: options) {
+                late.advance(by: .seconds(1))
+                throw Outage()
+            }
+        }
+        #expect(error?.policy == "deadline")
+    }
+
     @Test("an inside that never suspends sees its caller's cancellation too, in the middle of its only step")
     func busyAndCancelled() async throws {
         let pipeline = pipeline(.seconds(5))
@@ -276,4 +305,19 @@ import Testing
         waiter.resume()
         await #expect(throws: Outage.self) { try await task.value }
     }
+}
+
+/// A clock whose alarms are late: they never ring.
+private final class AlarmlessClock: TimeBase {
+    private let clock = ManualClock()
+
+    var now: MonotonicInstant { clock.now }
+
+    func advance(by duration: Duration) { clock.advance(by: duration) }
+
+    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
+        clock.schedule(at: .distantFuture, action)
+    }
+
+    func cancel(_ alarm: TimeBaseAlarm) { clock.cancel(alarm) }
 }
