@@ -5,12 +5,13 @@
     import NIOHTTP1
     import NIOSSL
     import Resilience
+    import TestSupport
     import Testing
 
     @testable import ResilienceAsyncHTTPClient
     import ResilienceHTTP
 
-    @Suite(.timeLimit(.minutes(5))) struct HTTPClientVerdictTests {
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct HTTPClientVerdictTests {
         private static let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
             .appending(path: ".build/checkouts/async-http-client/Sources/AsyncHTTPClient/HTTPClient.swift")

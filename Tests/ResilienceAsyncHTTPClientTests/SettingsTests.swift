@@ -6,9 +6,10 @@
     import ResilienceAsyncHTTPClient
     import ResilienceHTTP
     import ResilienceTesting
+    import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct SettingsTests {
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct SettingsTests {
         let bulkhead = Bulkhead("room", limit: 1)
 
         private var pipeline: Pipeline {

@@ -126,6 +126,7 @@
             buffer += String(buffer: unwrapInboundIn(data))
             while let request = takeRequest() {
                 state.requests.withLock { $0.append(request) }
+                counts.received.add(1)
                 let answer = state.answers.withLock { $0.isEmpty ? .status(599) : $0.removeFirst() }
                 switch answer {
                 case .send(let text): write(text, context)
@@ -140,7 +141,6 @@
                     set?.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
                 case .silence: break
                 }
-                counts.received.add(1)
             }
         }
 

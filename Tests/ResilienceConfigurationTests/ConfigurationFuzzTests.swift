@@ -3,12 +3,13 @@
     import Foundation
     import Resilience
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     @testable import ResilienceConfiguration
 
     /// Configurations at random, from seeds: whatever they say, there is a pipeline or an error that helps.
-    @Suite struct ConfigurationFuzzTests {
+    @Suite(.heavy) struct ConfigurationFuzzTests {
         @Test("random settings make a pipeline, or an error with path, value and requirement", arguments: 0..<8)
         func settings(seed: UInt64) throws {
             var random = RandomConfiguration(seed: seed)

@@ -3,11 +3,12 @@
     import Resilience
     import ResilienceTesting
     import Synchronization
+    import TestSupport
     import Testing
 
     @testable import ResilienceConfiguration
 
-    @Suite(.timeLimit(.minutes(10))) struct ConfiguredPipelinesTests {
+    @Suite(.timeLimit(.minutes(10)), .responsive) struct ConfiguredPipelinesTests {
         let provider = MutableInMemoryProvider(initialValues: [:])
         let recorder = EventRecorder()
         let clock = ManualClock()

@@ -2,11 +2,12 @@
     import Configuration
     import Resilience
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     @testable import ResilienceConfiguration
 
-    @Suite struct ConfiguredRegistryTests {
+    @Suite(.responsive) struct ConfiguredRegistryTests {
         let provider = MutableInMemoryProvider(initialValues: [
             "resilience.registries.e.default.bulkhead.limit": 4,
             "resilience.registries.e.default.bulkhead.queue": 8,

@@ -4,6 +4,7 @@
     import Resilience
     import ResilienceConfiguration
     import Synchronization
+    import TestSupport
     import Testing
 
     final class CountingReporter: AccessReporter {
@@ -12,7 +13,7 @@
         func report(_ event: AccessEvent) { count.withLock { $0 += 1 } }
     }
 
-    @Suite struct SettingLookupTests {
+    @Suite(.responsive) struct SettingLookupTests {
         let path = ["resilience", "pipelines", "search"]
         let key: ConfigKey = "resilience.pipelines.search"
 

@@ -2,9 +2,10 @@
     import GRPCCore
     import Resilience
     @testable import ResilienceGRPC
+    import TestSupport
     import Testing
 
-    @Suite struct PolicyFailureTests {
+    @Suite(.responsive) struct PolicyFailureTests {
         private struct Odd: Rejection {
             var retryAfter: Duration? { .seconds(1) }
             var description: String { "odd" }

@@ -1,7 +1,8 @@
 import FuzzOracles
+import TestSupport
 import Testing
 
-@Suite struct HTTPVerdictFuzzTests {
+@Suite(.heavy) struct HTTPVerdictFuzzTests {
     let corpus: Corpus
 
     init() throws { corpus = try Corpus("HTTPVerdict") }

@@ -1,8 +1,9 @@
 import FuzzOracles
+import TestSupport
 import Testing
 
 /// What the fuzzer does, in a second: see `Tests/Fuzzing`.
-@Suite struct RetryAfterFuzzTests {
+@Suite(.heavy) struct RetryAfterFuzzTests {
     let corpus: Corpus
 
     init() throws { corpus = try Corpus("RetryAfter") }

@@ -4,11 +4,12 @@
     import Resilience
     import ResilienceHTTP
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     @testable import ResilienceHummingbird
 
-    @Suite(.timeLimit(.minutes(5))) struct CallDeadlineMiddlewareTests {
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct CallDeadlineMiddlewareTests {
         private let clock = ManualClock()
         private let recorder = EventRecorder()
 

@@ -4,9 +4,10 @@
     import Resilience
     import ResilienceHTTP
     import ResilienceHummingbird
+    import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct CallFailureMiddlewareTests {
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct CallFailureMiddlewareTests {
         private struct Refused: Error, VerdictConvertible {
             let verdict: Verdict
         }

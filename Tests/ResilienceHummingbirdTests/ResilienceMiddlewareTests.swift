@@ -7,9 +7,10 @@
     import ResilienceHummingbird
     import ResilienceTesting
     import ServiceLifecycle
+    import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct ResilienceMiddlewareTests {
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct ResilienceMiddlewareTests {
         private let tally = Tally()
 
         /// A pipeline whose permits are counted.

@@ -6,9 +6,10 @@
     import ResilienceHTTP
     import ResilienceHummingbird
     import ResilienceTesting
+    import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct ThrottleMiddlewareTests {
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct ThrottleMiddlewareTests {
         private let clock = ManualClock()
 
         private static let client = HTTPField.Name("client")!

@@ -1,7 +1,8 @@
 import FuzzOracles
+import TestSupport
 import Testing
 
-@Suite struct MutationReaderFuzzTests {
+@Suite(.heavy) struct MutationReaderFuzzTests {
     let corpus: Corpus
 
     init() throws { corpus = try Corpus("MutationReader") }

@@ -4,10 +4,11 @@
     import Resilience
     import ResilienceGRPC
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     /// RPCs on a transport that has no stream, or loses it.
-    @Suite struct LostStreamTests {
+    @Suite(.responsive) struct LostStreamTests {
         let clock = ManualClock()
         let bulkhead: Bulkhead
         let pipeline: Pipeline

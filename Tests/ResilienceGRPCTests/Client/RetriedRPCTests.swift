@@ -4,10 +4,11 @@
     import Resilience
     import ResilienceGRPC
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     /// Repeats of RPCs, against a server in this process.
-    @Suite struct RetriedRPCTests {
+    @Suite(.responsive) struct RetriedRPCTests {
         let clock = ManualClock()
         let bulkhead: Bulkhead
 

@@ -4,10 +4,11 @@
     import Resilience
     import ResilienceGRPC
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     /// The code of Sources/ResilienceGRPC/ResilienceGRPC.docc/ResilienceGRPC.md, as it stands there.
-    @Suite struct ResilienceGRPCExamples {
+    @Suite(.responsive) struct ResilienceGRPCExamples {
         let pipeline = Pipeline("greeter") { Retry(maxRetries: 3, backoff: .none) }
 
         private func serve<R: Sendable>(

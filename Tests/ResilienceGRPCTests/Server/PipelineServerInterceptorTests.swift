@@ -4,9 +4,10 @@
     import Resilience
     import ResilienceGRPC
     import ResilienceTesting
+    import TestSupport
     import Testing
 
-    @Suite struct PipelineServerInterceptorTests {
+    @Suite(.responsive) struct PipelineServerInterceptorTests {
         let clock = ManualClock()
         let bulkhead: Bulkhead
         let pipeline: Pipeline

@@ -1,7 +1,8 @@
 import FuzzOracles
+import TestSupport
 import Testing
 
-@Suite struct DeadlineFieldFuzzTests {
+@Suite(.heavy) struct DeadlineFieldFuzzTests {
     let corpus: Corpus
 
     init() throws { corpus = try Corpus("DeadlineField") }

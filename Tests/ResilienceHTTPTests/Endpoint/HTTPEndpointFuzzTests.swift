@@ -1,7 +1,8 @@
 import FuzzOracles
+import TestSupport
 import Testing
 
-@Suite struct HTTPEndpointFuzzTests {
+@Suite(.heavy) struct HTTPEndpointFuzzTests {
     let corpus: Corpus
 
     init() throws { corpus = try Corpus("HTTPEndpoint") }

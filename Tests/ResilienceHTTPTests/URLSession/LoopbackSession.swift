@@ -21,7 +21,7 @@
             _ answers: [StubAnswer] = [], fallback: StubAnswer? = nil, _ body: (Loopback) async throws -> Void
         ) async throws {
             let configuration = URLSessionConfiguration.ephemeral
-            configuration.timeoutIntervalForRequest = 600
+            configuration.timeoutIntervalForRequest = 100_000
             configuration.urlCache = nil
             configuration.httpMaximumConnectionsPerHost = 64
             let clock = ManualClock()
@@ -49,10 +49,10 @@
             }
         }
 
-        var get: URLRequest { URLRequest(url: server.url) }
+        var get: URLRequest { URLRequest(url: server.url, timeoutInterval: 100_000) }
 
         func post(key: String? = nil) -> URLRequest {
-            var request = URLRequest(url: server.url)
+            var request = get
             request.httpMethod = "POST"
             request.setValue(key, forHTTPHeaderField: "Idempotency-Key")
             request.httpBody = Data("{}".utf8)

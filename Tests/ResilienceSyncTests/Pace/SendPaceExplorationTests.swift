@@ -149,7 +149,7 @@ private struct RecordedPace: ExplorableMachine {
     }
 }
 
-@Suite struct SendPaceExplorationTests {
+@Suite(.heavy) struct SendPaceExplorationTests {
     @Test(
         "through every short history: none sent during a pause, one probe after it, and always a way on",
         arguments: [1, 2])

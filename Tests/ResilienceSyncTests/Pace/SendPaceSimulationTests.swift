@@ -137,7 +137,7 @@ private struct Simulation {
     }
 }
 
-@Suite struct SendPaceSimulationTests {
+@Suite(.heavy) struct SendPaceSimulationTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let server: any LimitedServer

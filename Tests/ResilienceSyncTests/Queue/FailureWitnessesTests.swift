@@ -1,12 +1,13 @@
 import Foundation
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import ResilienceSync
 
 /// Whose fault a failure is.
-@Suite struct FailureWitnessesTests {
+@Suite(.heavy) struct FailureWitnessesTests {
     private var witnesses = FailureWitnesses()
     private let poison = LaneHead(1, "poison")
 

@@ -139,7 +139,7 @@ private struct RecordedFlush: ExplorableMachine {
     }
 }
 
-@Suite struct FlushExplorationTests {
+@Suite(.heavy) struct FlushExplorationTests {
     @Test("in every state it can be in: one flush at a time, no trigger lost, no start during a pause or a clearing")
     func complete() throws {
         let exploration = try Explorer(RecordedFlush()).explore()

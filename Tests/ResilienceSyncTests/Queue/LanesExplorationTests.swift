@@ -264,7 +264,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     }
 }
 
-@Suite struct LanesExplorationTests {
+@Suite(.heavy) struct LanesExplorationTests {
     @Test(
         "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and sends all in the end",
         arguments: [1, 2, 3], [false, true])

@@ -138,6 +138,12 @@ import Testing
         try await queue.enqueue((0..<9).map { Mutation("\(Character(Unicode.Scalar(UInt8(97 + $0))))1") })
         let flush = Task { try await queue.flush() }
         await server.waitForCalls(33)
+        server.release(1)
+        var events = fixture.recorder.events
+        while !events.contains(where: { ($0.detail as? SyncEvent)?.kind == "paused" }) {
+            await fixture.recorder.waitForEvents(events.count + 1)
+            events = fixture.recorder.events
+        }
         server.release()
         let report = try await flush.value
         #expect(report.end == .paused(until: fixture.clock.now + .seconds(5)))

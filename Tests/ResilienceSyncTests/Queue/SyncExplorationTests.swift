@@ -706,7 +706,7 @@ private struct QueueInAWorld: ExplorableMachine {
 }
 
 /// Of SyncStateMachine.
-@Suite struct SyncExplorationTests {
+@Suite(.heavy) struct SyncExplorationTests {
     @Test(
         "with two requests in flight, whatever happens: nothing is lost, doubled or sent in a pause, and it comes to an end",
         arguments: QueueInAWorld.Trouble.allCases)

@@ -1,10 +1,11 @@
 import Foundation
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import ResilienceSync
 
-@Suite struct SortedPositionsTests {
+@Suite(.heavy) struct SortedPositionsTests {
     @Test("however positions come and go, they are what a sorted array holds", arguments: 1...10 as ClosedRange<UInt64>)
     func agreesWithSortedArray(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

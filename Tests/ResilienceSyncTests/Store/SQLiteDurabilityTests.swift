@@ -3,9 +3,10 @@
     import Resilience
     import ResilienceSync
     import ResilienceTesting
+    import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteDurabilityTests {
+    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteDurabilityTests {
         let folder: TemporaryFolder
         let path: String
 

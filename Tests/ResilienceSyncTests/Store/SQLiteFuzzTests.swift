@@ -1,8 +1,9 @@
 #if SQLite
     import FuzzOracles
+    import TestSupport
     import Testing
 
-    @Suite struct SQLiteFuzzTests {
+    @Suite(.heavy) struct SQLiteFuzzTests {
         @Test("the corpus of rows is read column by column, each of an unexpected type as empty")
         func rows() async throws {
             let corpus = try Corpus("StoredRow")

@@ -5,10 +5,11 @@
     import ResilienceSync
     import ResilienceSyncTesting
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     /// The queue in a database that the program has already, and in the same transaction as the program's own writes.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteOutboxTests {
+    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteOutboxTests {
         enum Kind: String, CaseIterable {
             case queue, pool, memory
 

@@ -2,10 +2,11 @@
     import Foundation
     import GRDB
     import ResilienceSync
+    import TestSupport
     import Testing
 
     /// Files that are not a queue of ours, or no longer: each is refused, and not a byte of it changes.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteRefusalTests {
+    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteRefusalTests {
         let folder: TemporaryFolder
         let path: String
 

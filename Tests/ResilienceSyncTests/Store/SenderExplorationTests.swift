@@ -45,7 +45,7 @@ private struct ListedSenders: ExplorableMachine {
     }
 }
 
-@Suite struct SenderExplorationTests {
+@Suite(.heavy) struct SenderExplorationTests {
     @Test("a SenderStateMachine lets one queue send, and says whether another has since its last time (P54)")
     func complete() throws {
         let exploration = try Explorer(ListedSenders(), code: "ListedSenders()").explore()

@@ -127,7 +127,7 @@ private struct ExactBackoff: ExplorableMachine {
     }
 }
 
-@Suite struct BackoffExplorationTests {
+@Suite(.heavy) struct BackoffExplorationTests {
     private static let formulas: [ExactBackoff.Formula] =
         [0, 1, 3, 50_000_000, 1 << 40, .max / 2 + 1, .max].flatMap { (base: Int64) -> [ExactBackoff.Formula] in
             [

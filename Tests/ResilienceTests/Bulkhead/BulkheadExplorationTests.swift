@@ -175,7 +175,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 }
 
-@Suite struct BulkheadExplorationTests {
+@Suite(.heavy) struct BulkheadExplorationTests {
     @Test(
         "in every state it can be in, a small bulkhead answers as plain lists do",
         arguments: [(1, 0, .firstInFirstOut), (3, 0, .byPriority), (1, 1, .firstInFirstOut), (1, 1, .lastInFirstOut)]

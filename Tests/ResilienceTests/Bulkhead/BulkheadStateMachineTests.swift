@@ -1,8 +1,9 @@
 @testable import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
-@Suite struct BulkheadStateMachineTests {
+@Suite(.heavy) struct BulkheadStateMachineTests {
     @Test("calls enter up to the limit, then queue up to the queue's limit, then are rejected")
     func limits() {
         var machine = BulkheadStateMachine(limit: 2, queueLimit: 1)

@@ -227,7 +227,7 @@ private struct RecordedGate: ExplorableMachine {
     }
 }
 
-@Suite struct BackoffGateExplorationTests {
+@Suite(.heavy) struct BackoffGateExplorationTests {
     @Test("in every state it can be in, a gate does what its whole history says", arguments: [1, 2, 3])
     func complete(limit: Int) throws {
         let exploration = try Explorer(RecordedGate(limit: limit), code: "RecordedGate(limit: \(limit))").explore()

@@ -1,10 +1,11 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct CircuitBreakerLinearizabilityTests {
+    @Suite(.heavy) struct CircuitBreakerLinearizabilityTests {
         private enum Input: Sendable {
             /// One thread has one call at a time.
             case acquire(thread: Int, at: Int)

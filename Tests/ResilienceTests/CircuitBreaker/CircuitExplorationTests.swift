@@ -188,7 +188,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     }
 }
 
-@Suite struct CircuitExplorationTests {
+@Suite(.heavy) struct CircuitExplorationTests {
     private static func threeStates(probes: Int) -> ThreeStateCircuit {
         ThreeStateCircuit(
             tripping: .consecutiveFailures(2),

@@ -1,8 +1,9 @@
 import FuzzOracles
+import TestSupport
 import Testing
 
 /// What the fuzzer does, in a second: see `Tests/Fuzzing`.
-@Suite struct CircuitSnapshotFuzzTests {
+@Suite(.heavy) struct CircuitSnapshotFuzzTests {
     let corpus: Corpus
 
     init() throws { corpus = try Corpus("CircuitSnapshot") }

@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 private let now = MonotonicInstant.second(0)
 
-@Suite struct CircuitTests {
+@Suite(.heavy) struct CircuitTests {
     /// Opens on the 1st failure, for 60 s.
     private var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)))
 

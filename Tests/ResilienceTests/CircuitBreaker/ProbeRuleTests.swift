@@ -1,10 +1,11 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
-@Suite struct ProbeRuleTests {
+@Suite(.heavy) struct ProbeRuleTests {
     /// A circuit that is half-open at second 60, with this many probes out at once, and what becomes of it when its probes
     /// end one after the other: + a success, - a failure, o nothing said.
     private func state(after ends: String, closing: ProbeRule, probes: Int) -> CircuitState {

@@ -369,7 +369,7 @@ private struct RecordedCircuit: ExplorableMachine {
     }
 }
 
-@Suite struct ThreeStateCircuitExplorationTests {
+@Suite(.heavy) struct ThreeStateCircuitExplorationTests {
     @Test(
         "in every state it can be in, a circuit does what its whole history says",
         arguments: [

@@ -55,7 +55,7 @@ private struct ListedVerdicts: ExplorableMachine {
     }
 }
 
-@Suite struct TripRuleExplorationTests {
+@Suite(.heavy) struct TripRuleExplorationTests {
     private static func failures(_ limit: Int) -> ListedVerdicts {
         ListedVerdicts(
             .consecutiveFailures(limit), failing: [.transient, .uncertain], healthy: [.success, .permanent])

@@ -151,7 +151,7 @@ private struct WatchedCircuit: ExplorableMachine {
     }
 }
 
-@Suite struct WatchedCircuitExplorationTests {
+@Suite(.heavy) struct WatchedCircuitExplorationTests {
     @Test(
         "whatever happens around calls in flight, those are remembered that will be reported, and no others (P32)",
         arguments: [(0, false, false), (6, false, false), (6, true, false), (6, true, true)])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Holds the tests to Tests/README.md, and the core to Docs/Architecture.md.
-@Suite struct LayerTests {
+@Suite(.heavy) struct LayerTests {
     struct File {
         let path: String
         let text: String

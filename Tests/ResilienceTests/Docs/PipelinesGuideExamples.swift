@@ -118,9 +118,12 @@ private let breaker = CircuitBreaker()
             return page
         }
         #expect(exported == "activities")
-        let permit = try await pipeline.acquire()
-        let sending = client.beginUpload()
-        permit.complete(sending.isDone ? .success : .transient)
+        func send() async throws {
+            let permit = try await pipeline.acquire()
+            let upload = client.beginUpload()
+            permit.complete(upload.isDone ? .success : .transient)
+        }
+        try await send()
     }
 
     @Test("every event of a pipeline has its log line in the guide")

@@ -51,7 +51,7 @@ private struct ListedLastGood: ExplorableMachine {
     }
 }
 
-@Suite struct LastGoodExplorationTests {
+@Suite(.heavy) struct LastGoodExplorationTests {
     @Test(
         "a LastGoodStateMachine hands back the last that was kept, as long as the newest is not too old",
         arguments: [1, 2, 7] as [Int64])

@@ -1,8 +1,9 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
-@Suite struct DriverWalkTests {
+@Suite(.heavy) struct DriverWalkTests {
     @Test("10 000 random calls through random stacks: every stay ends with exactly one exit", arguments: 0..<4)
     func walk(seed: Int) async {
         var random = SeededGenerator(seed: UInt64(seed))

@@ -1,9 +1,10 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
-@Suite struct RegistryAgingTests {
+@Suite(.heavy) struct RegistryAgingTests {
     let clock = ManualClock()
 
     /// Keeps ten, opens on the 2nd failure for 60 s, and evicts what was not used for 600 s.

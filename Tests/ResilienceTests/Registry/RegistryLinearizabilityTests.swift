@@ -1,11 +1,12 @@
 import Foundation
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct RegistryLinearizabilityTests {
+    @Suite(.heavy) struct RegistryLinearizabilityTests {
         private enum Input: Sendable {
             /// Asks for the key's breaker, and calls it `offer` if it has to be made.
             case get(Int, offer: String)

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -6,7 +7,7 @@ import Testing
 /// Wherever the registry runs a user's code, that code uses the registry, at random and to some depth. Between two steps under its
 /// lock the registry always runs such code, or could: so these are the orders in which threads can come between its steps,
 /// made on one thread. A step that runs a user's code under the lock ends the process.
-@Suite struct RegistryReentrancyTests {
+@Suite(.heavy) struct RegistryReentrancyTests {
     /// Whose `make`, questions and `deinit` all do something with the registry.
     private final class Probe: RegistryEntry, Sendable {
         struct State {

@@ -163,7 +163,7 @@ private struct HalvedTokens: ExplorableMachine {
     }
 }
 
-@Suite struct RetryBudgetExplorationTests {
+@Suite(.heavy) struct RetryBudgetExplorationTests {
     @Test(
         "a TokenBudget pays for what its tokens cover, and never holds more than its capacity",
         arguments: [(0, 1, 1), (3, 2, 5), (20, 14, 5), (120, 14, 5)])

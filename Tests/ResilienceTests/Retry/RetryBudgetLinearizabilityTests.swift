@@ -1,10 +1,11 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct RetryBudgetLinearizabilityTests {
+    @Suite(.heavy) struct RetryBudgetLinearizabilityTests {
         private enum Input: Sendable {
             case succeeded(after: Withdrawal)
             case failed

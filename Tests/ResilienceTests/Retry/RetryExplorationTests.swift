@@ -157,7 +157,7 @@ private struct RetriedCall: ExplorableMachine {
     }
 }
 
-@Suite struct RetryExplorationTests {
+@Suite(.heavy) struct RetryExplorationTests {
     private static func configured(
         maxRetries: Int, jitter: Backoff.Jitter = .none, base: Int64 = 1, cap: Int64 = 5,
         ceiling: Duration = .nanoseconds(9), maxElapsed: Duration? = nil,

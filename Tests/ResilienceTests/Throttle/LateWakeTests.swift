@@ -28,7 +28,7 @@ private final class Departures: Sendable {
     }
 }
 
-@Suite struct LateWakeTests {
+@Suite(.heavy) struct LateWakeTests {
     private let clock = ManualClock()
 
     @Test("a machine that sleeps for 50 s wakes to a line that goes on at its rate (P33)")

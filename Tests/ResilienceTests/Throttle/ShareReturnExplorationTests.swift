@@ -123,7 +123,7 @@ private struct RecordedReturns: ExplorableMachine {
     }
 }
 
-@Suite struct ShareReturnExplorationTests {
+@Suite(.heavy) struct ShareReturnExplorationTests {
     @Test("shares that come back let no more go than the rate, and are not lost where nobody came between")
     func rates() throws {
         for rate in [

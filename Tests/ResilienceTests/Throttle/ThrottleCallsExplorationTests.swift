@@ -118,7 +118,7 @@ private struct SleepingCalls: ExplorableMachine {
     }
 }
 
-@Suite struct ThrottleCallsExplorationTests {
+@Suite(.heavy) struct ThrottleCallsExplorationTests {
     @Test("whatever calls do, none in line sleeps when it could go, or longer than it may", arguments: [true, false])
     func sleepers(hasRate: Bool) throws {
         let machine = SleepingCalls(rate: hasRate ? ThrottleRate(1, per: .nanoseconds(2)) : nil)

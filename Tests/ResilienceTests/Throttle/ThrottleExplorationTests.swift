@@ -406,7 +406,7 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 }
 
-@Suite struct ThrottleExplorationTests {
+@Suite(.heavy) struct ThrottleExplorationTests {
     @Test(
         "in every state it can be in, a rate lets in what an exact bucket does, and names the very instant",
         arguments: [(1, 1, 1), (1, 4, 2), (3, 7, 2), (2, 5, 2), (3, 10, 1)])

@@ -179,7 +179,7 @@ private struct RecordedRamp: ExplorableMachine {
     }
 }
 
-@Suite struct ThrottleLimiterExplorationTests {
+@Suite(.heavy) struct ThrottleLimiterExplorationTests {
     @Test(
         "in every state it can be in, a window counts what the list of all calls says (P22)",
         arguments: [

@@ -1,10 +1,11 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct ThrottleLinearizabilityTests {
+    @Suite(.heavy) struct ThrottleLinearizabilityTests {
         private enum Input: Sendable {
             /// One thread has one call; this is its next step.
             case enter(thread: Int, cost: Int, at: Int)

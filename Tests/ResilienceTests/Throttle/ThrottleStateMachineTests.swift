@@ -1,9 +1,10 @@
 @testable import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The rate alone. The gate has its own suite.
-@Suite struct ThrottleStateMachineTests {
+@Suite(.heavy) struct ThrottleStateMachineTests {
     let second: Int64 = 1_000_000_000
 
     @Test("the first calls go at once, as many as the burst, and the next at the rate (P22)", arguments: [1, 2, 20])

@@ -92,7 +92,7 @@ private struct SortedAlarms: ExplorableMachine {
     }
 }
 
-@Suite struct AlarmQueueExplorationTests {
+@Suite(.heavy) struct AlarmQueueExplorationTests {
     @Test(
         "in every state it can be in, a queue of few alarms is a sorted list",
         arguments: [(1, 1), (2, 2), (3, 2), (1, 3), (2, 3)])

@@ -1,10 +1,11 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct ManualClockLinearizabilityTests {
+    @Suite(.heavy) struct ManualClockLinearizabilityTests {
         private enum Input: Sendable {
             /// One step of a move: it fires the next alarm on the way, or arrives.
             case step(to: Int)

@@ -1,10 +1,11 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
 
 extension Linearizability {
-    @Suite struct WaiterLinearizabilityTests {
+    @Suite(.heavy) struct WaiterLinearizabilityTests {
         private enum Input: Sendable {
             case end(Int, PolicyWaiter.Wake)
             case wait(Int)

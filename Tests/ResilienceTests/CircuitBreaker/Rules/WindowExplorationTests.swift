@@ -175,7 +175,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 }
 
-@Suite struct WindowExplorationTests {
+@Suite(.heavy) struct WindowExplorationTests {
     @Test("in every state it can be in, a window of calls counts as a list of all calls does", arguments: [1, 2, 3, 7])
     func calls(size: Int) throws {
         let rule = FailuresInWindow.failureRatio(0.5, over: .calls(size), minimumCalls: min(2, size))

@@ -1,0 +1,24 @@
+package import Testing
+
+/// Begins a test when the tasks of other tests no longer keep it waiting: for tests with timeouts in real time, on
+/// machines where all tests at once keep a task from its thread for longer than those.
+package struct ResponsiveTrait: TestTrait, SuiteTrait, TestScoping {
+    package var isRecursive: Bool { true }
+
+    package func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        let clock = ContinuousClock()
+        var quick = 0
+        while testCase != nil && quick < 10 {
+            let wait = await clock.measure { await Task.detached {}.value }
+            quick = wait < .milliseconds(50) ? quick + 1 : 0
+        }
+        try await function()
+    }
+}
+
+extension Trait where Self == ResponsiveTrait {
+    /// For what has timeouts in real time.
+    package static var responsive: Self { ResponsiveTrait() }
+}
