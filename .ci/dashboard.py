@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 
@@ -146,7 +147,11 @@ def main():
             return browser.run(f"{row(name)}?.dataset.state")
 
         def report():
-            return json.load(urllib.request.urlopen(base + "/health"))
+            try:
+                return json.load(urllib.request.urlopen(base + "/health"))
+            except urllib.error.HTTPError as error:
+                # 503 while something is down.
+                return json.load(error)
 
         browser = Browser(program)
         for domain in ("Page", "Runtime", "Log"):

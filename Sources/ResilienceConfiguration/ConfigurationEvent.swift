@@ -24,6 +24,14 @@
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .applied, .registryApplied: .notice
+            case .unwatched: .warning
+            case .rejected: .error
+            }
+        }
+
         public var description: String {
             switch self {
             case .applied(let restarted):

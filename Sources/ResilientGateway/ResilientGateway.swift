@@ -1,5 +1,6 @@
 #if Gateway
     import Configuration
+    import Foundation
     import Hummingbird
     import Logging
     import ServiceLifecycle
@@ -10,7 +11,16 @@
     /// Settings of its own come from the environment: `PORT` (8080), `UPSTREAM_PORT` (8081, and the two after it),
     /// `FILE_PATH` (the settings of the pipelines), `TRAFFIC` (true).
     @main struct ResilientGateway {
-        static func main() async throws {
+        static func main() async {
+            do {
+                try await run()
+            } catch {
+                Logger(label: "gateway").critical("\(error)")
+                exit(1)
+            }
+        }
+
+        private static func run() async throws {
             let environment = ConfigReader(provider: EnvironmentVariablesProvider())
             let port = environment.int(forKey: "port", default: 8080)
             let first = environment.int(forKey: "upstream.port", default: 8081)

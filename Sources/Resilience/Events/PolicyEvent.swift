@@ -8,10 +8,28 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.
     var kind: String { get }
+    /// How much the event matters to whoever watches the service: a logger's level, unless that knows the event better.
+    /// By default ``PolicyEventSeverity/debug``.
+    var severity: PolicyEventSeverity { get }
 }
 
 extension PolicyEventDetail {
     public var kind: String { "\(Self.self)" }
+    public var severity: PolicyEventSeverity { .debug }
+}
+
+/// How much an event of a type of your own matters.
+public enum PolicyEventSeverity: Sendable, Hashable, CaseIterable {
+    /// It is about one call.
+    case debug
+    /// One call failed.
+    case info
+    /// Something changed for all calls.
+    case notice
+    /// Something changed for the worse.
+    case warning
+    /// Something is lost without somebody's help.
+    case error
 }
 
 /// An event, and where and when it happened.

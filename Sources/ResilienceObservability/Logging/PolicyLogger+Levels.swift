@@ -8,7 +8,7 @@
         ///
         /// Lines about one call are `trace` or `debug`, or `info` if the call failed. What changes for all calls is
         /// `notice`, or `warning` if it is for the worse. `error` is for what is lost without somebody's help. Events of
-        /// policies of your own are `debug`. The guide <doc:LogsMetricsTracesGuide> has the table.
+        /// types of your own have the level of their `severity`. The guide <doc:LogsMetricsTracesGuide> has the table.
         /// - Parameter event: The event.
         public static func standardLevel(of event: PolicyEvent) -> Logger.Level {
             switch event.detail {
@@ -20,7 +20,17 @@
             case let event as Timeout.Event: level(of: event)
             case let event as FallbackEvent: level(of: event)
             case let event as SyncEvent: level(of: event)
-            default: .debug
+            default: level(of: event.detail.severity)
+            }
+        }
+
+        private static func level(of severity: PolicyEventSeverity) -> Logger.Level {
+            switch severity {
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
             }
         }
 

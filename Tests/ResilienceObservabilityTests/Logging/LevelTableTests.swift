@@ -45,6 +45,20 @@
             ("sync queue", SyncEvent.discarded(1)), ("sync queue", SyncEvent.storeFailed(error: "")),
         ]
 
+        private struct Own: PolicyEventDetail {
+            let severity: PolicyEventSeverity
+            var description: String { "own" }
+        }
+
+        @Test("events of other types are written at the level of their severity")
+        func severities() {
+            for severity in PolicyEventSeverity.allCases {
+                let event = PolicyEvent(
+                    policy: "own", pipeline: nil, time: MonotonicInstant(nanoseconds: 0), detail: Own(severity: severity))
+                #expect("\(PolicyLogger.standardLevel(of: event))" == "\(severity)")
+            }
+        }
+
         @Test("the guide's table says at which level each event is written")
         func table() throws {
             let guide = try String(
