@@ -267,13 +267,13 @@ let package = Package(
         .testTarget(
             name: "ResilienceTestingTests",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceTesting",
+                "Resilience", "ResilienceHTTP", "ResilienceTesting", "TestSupport",
                 .product("FlyingSocks", of: "FlyingFox", if: "StubServer"),
             ]
         ),
         .testTarget(
             name: "RetryStormInputTests",
-            dependencies: ["RetryStormInput", "ResilienceSync", "ResilienceTesting", "FuzzOracles"]),
+            dependencies: ["RetryStormInput", "ResilienceSync", "ResilienceTesting", "FuzzOracles", "TestSupport"]),
         .testTarget(
             name: "RetryStormTests",
             dependencies: ["RetryStorm", "RetryStormInput", "Resilience", "ResilienceSync", "ResilienceTesting"]),
