@@ -107,20 +107,21 @@ struct QuotaFacts: Sendable, Hashable {
     /// Whether to send the next request, as far as the quotas go.
     func answer(at now: MonotonicInstant, lastSentAt: MonotonicInstant, inFlight: Int) -> SendPace.Answer {
         if doubt.isTesting { return inFlight > 0 ? .afterAnEnd : .now }
-        if let silence, now < silence { return .notBefore(silence) }
+        let silence = silentUntil(at: now)
         var gap = 0.0
         for limit in limits.values {
             guard let left = limit.words.first?.remaining else { continue }
             // If nothing is left, the silence is over, or has no end that is known: one may try.
-            if inFlight >= max(1, left) { return .afterAnEnd }
+            if silence == nil, inFlight >= max(1, left) { return .afterAnEnd }
             guard let reserve = limit.reserve, left <= min(maxInFlight, reserve),
                 let rate = limit.rate(in: limit.window ?? limit.longestReset)
             else { continue }
             // A bucket that was empty needs two, or the next request empties it again.
             gap = max(gap, (left > 0 ? 1 : 2) / (Self.margin * rate))
         }
-        let next = lastSentAt + min(maxPause, .nanoseconds(Int64(saturating: gap * 1e9)))
-        return next > now && gap > 0 ? .notBefore(next) : .now
+        let spread = lastSentAt + min(maxPause, .nanoseconds(Int64(saturating: gap * 1e9)))
+        let next = max(silence ?? .distantPast, gap > 0 ? spread : .distantPast)
+        return next > now ? .notBefore(next) : .now
     }
 
     // MARK: What happens
@@ -133,6 +134,8 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     mutating func acknowledged(sentAt: MonotonicInstant) {
+        // Nobody notes anything: nothing changes.
+        guard !limits.isEmpty || !doubt.believes else { return }
         if doubt.acknowledged(sentAt: sentAt) { (limits, silence) = ([:], nil) }
     }
 
@@ -179,8 +182,9 @@ extension QuotaFacts.Limit {
         guard let told = quota.resetsAfter else { return now + maxPause }
         let wait = min(told, maxPause)
         var instant = now + wait
-        // Whole seconds are rounded up. Of those that tell of one reset, the earliest is the closest.
-        let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0
+        // Whole seconds are rounded up. Of those that tell of one reset, the earliest is the closest. In a window of a
+        // second or two, it can't be told from the reset before.
+        let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0 && (window ?? longestReset) >= .seconds(4)
         if isRounded, remaining <= latest, resetAt > now, resetAt < instant, instant < resetAt + .seconds(1) {
             instant = resetAt
         }

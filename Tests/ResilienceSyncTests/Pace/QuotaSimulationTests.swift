@@ -86,7 +86,7 @@ private struct QuotedSimulation {
     }
 }
 
-@Suite struct QuotaSimulationTests {
+@Suite(.heavy) struct QuotaSimulationTests {
     /// How a server writes down what is left.
     enum Form: Sendable {
         case exact
@@ -130,19 +130,20 @@ private struct QuotedSimulation {
     static let cases = [
         Case(testDescription: "10 in each second, exact", server: window(10, 1), form: .exact),
         // A reset in a tenth of a second is told as one in a whole second.
-        Case(testDescription: "10 in each second", server: window(10, 1), most: (0, 1.15)),
+        Case(testDescription: "10 in each second", server: window(10, 1), most: (0, 1.18)),
         Case(testDescription: "100 in each 10 s", server: window(100, 10)),
         Case(testDescription: "100 in each 10 s, no window", server: window(100, 10), form: .withoutWindow),
         Case(testDescription: "100 in each 10 s, anybody's", server: window(100, 10), isAttributed: false),
         Case(
             testDescription: "100 in each 10 s, one in three tells", server: window(100, 10), tellsOneIn: 3,
-            most: (0, 1.12)),
+            // An answer that tells nothing may overtake the one before it, which then says too much.
+            most: (2, 1.13)),
         Case(testDescription: "600 in each minute", server: window(600, 60), mutations: 6000),
         Case(testDescription: "5000 in each hour", server: window(5000, 3600), mutations: 12_000, form: .withoutWindow),
         Case(testDescription: "2 in each hour", server: window(2, 3600), mutations: 100),
         // The pace tests after ever more silences whether the server means it.
         Case(testDescription: "one in each minute", server: window(1, 60), mutations: 200, most: (5, 1.02)),
-        Case(testDescription: "10 a second, burst 10", server: bucket(10, 10)),
+        Case(testDescription: "10 a second, burst 10", server: bucket(10, 10), most: (0, 1.09)),
         Case(testDescription: "10 a second, burst 10, exact", server: bucket(10, 10), form: .exact, most: (1, 1.05)),
         Case(
             testDescription: "10 a second, burst 10, exact, until full", server: bucket(10, 10, untilFull: true),
