@@ -30,9 +30,19 @@
             }
             func rename(_ rename: Rename, key: String) async throws { try await calls("rename to \(rename.title)") }
             func send(_ mutation: Mutation) async throws { try await calls(mutation.kind) }
+            func post(_ mutation: Mutation) async throws -> Response {
+                try await calls("post")
+                return Response()
+            }
             func ping() async throws { try await calls("ping") }
             func everything() async throws -> SyncPage<[Note]> { SyncPage([Note(id: "note-7")], cursor: 7) }
             func changes(since cursor: Int64) async throws -> SyncPage<[Note]> { SyncPage([], cursor: cursor + 1) }
+        }
+
+        private struct Response: Sendable {
+            let headers = ["ratelimit": "\"default\";r=0;t=30"]
+
+            func check() throws {}
         }
 
         private struct Model: Sendable {
@@ -73,6 +83,21 @@
                 if seen == 0 { break }
             }
             #expect(api.calls.inputs == ["rename to Plans"])
+        }
+
+        @Test("the guide's handler tells its queue what the server has left")
+        func quotas() async throws {
+            let (api, clock, store) = (api, ManualClock(), MemoryStore())
+            let pipeline = Pipeline(timeBase: clock) {}
+            let outbox = SyncQueue("outbox", store: store, pipeline: pipeline) { mutation in
+                let response = try await api.post(mutation)
+                let fields = RateLimitFields { response.headers[$0] }
+                for quota in fields.quotas { SyncQueue.current?.note(quota) }
+                try response.check()
+            }
+            try await outbox.enqueue(Mutation("a1"))
+            #expect(try await outbox.flush().end == .drained)
+            #expect(outbox.pausedUntil == clock.now + .seconds(30))
         }
 
         @Test("the guide's outbox and pass: one transaction, then health, flush and pull")

@@ -11,6 +11,8 @@ import Resilience
 /// start, RFC 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket:
 /// empty at a 429, and filled at that rate. So what gathers during a pause is sent at once after it, and the rest as it
 /// flows in.
+///
+/// What the server itself says that is left (``QuotaFacts``) holds besides: neither lets more go than the other.
 struct SendPace: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → paused
@@ -25,6 +27,7 @@ struct SendPace: Sendable, Hashable {
     private static let fastest = 1e9
 
     private(set) var phase = Phase.flowing
+    private var quotas: QuotaFacts
     private let maxInFlight: Int
     private let maxRate: Double
 
@@ -56,21 +59,30 @@ struct SendPace: Sendable, Hashable {
     /// - Parameters:
     ///   - maxInFlight: The most requests in flight, 1 or more.
     ///   - maxRate: The highest rate, in requests per second, above 0; nil for no limit.
+    ///   - maxPause: The longest silence for a quota of which nothing is left.
+    ///   - lateness: The share by which such a silence is prolonged.
     ///   - search: What is known of the server already.
-    init(maxInFlight: Int, maxRate: Double? = nil, search: RateSearch? = nil) {
+    init(
+        maxInFlight: Int, maxRate: Double? = nil, maxPause: Duration = .infinite, lateness: Double = 0,
+        search: RateSearch? = nil
+    ) {
         self.maxInFlight = maxInFlight
+        quotas = QuotaFacts(maxInFlight: maxInFlight, maxPause: maxPause, lateness: lateness)
         self.maxRate = min(maxRate ?? .infinity, Self.fastest)
         self.search = search
     }
 
-    /// The end of the silence; nil if there is none.
+    /// The end of a pause for a 429, or from elsewhere; nil if there is none.
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
         if case .paused(let until) = phase, now < until { until } else { nil }
     }
 
-    /// The rate that it believes the server admits, in requests per second: as measured, or as borne since; nil while
-    /// unknown.
-    var rate: Double? { search.map { max($0.limit, $0.pace) } }
+    /// The end of the silence for a quota of which nothing is left; nil if there is none.
+    func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { quotas.silentUntil(at: now) }
+
+    /// The rate that it believes the server admits, in requests per second: as measured, or as borne since, or else as
+    /// the server says; nil while unknown.
+    var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
 
     enum Answer: Sendable, Equatable {
         case now
@@ -82,7 +94,17 @@ struct SendPace: Sendable, Hashable {
     /// Whether to send the next request.
     func answer(at now: MonotonicInstant, inFlight: Int) -> Answer {
         guard inFlight < maxInFlight else { return .afterAnEnd }
-        switch phase {
+        return found(at: now, inFlight: inFlight).and(
+            quotas.answer(at: now, lastSentAt: lastSentAt, inFlight: inFlight))
+    }
+
+    /// A silence for a quota is followed by a probe, as a pause is.
+    private var standing: Phase {
+        if case .flowing = phase, let silence = quotas.silence { .paused(until: silence) } else { phase }
+    }
+
+    private func found(at now: MonotonicInstant, inFlight: Int) -> Answer {
+        switch standing {
         case .paused(let until):
             if now < until { return .notBefore(until) }
             // If two were sent at the same instant, it could not be told which of them ends.
@@ -102,7 +124,7 @@ struct SendPace: Sendable, Hashable {
     /// Called when a request goes out.
     /// - Parameter inFlight: The number of other requests in flight.
     mutating func sent(at now: MonotonicInstant, beside inFlight: Int = 0) {
-        switch phase {
+        switch standing {
         case .flowing:
             if isIdle(from: lastSentAt, to: now) { exhaustedAt = nil }
             guard let speed else { break }
@@ -111,12 +133,14 @@ struct SendPace: Sendable, Hashable {
             self.credit = credit - 1
             creditAt = now
         case .paused(let until):
-            if isIdle(from: until, to: now) { exhaustedAt = nil }
+            // In a silence more may gather than the server keeps, as in a pause from elsewhere.
+            if phase == .flowing || isIdle(from: max(until, quotas.silence ?? until), to: now) { exhaustedAt = nil }
             startRun(at: now)
         case .probing:
             startRun(at: now)
         }
         lastSentAt = now
+        quotas.sent(at: now)
         widthSearch.sent(inFlight: inFlight + 1)
     }
 
@@ -127,6 +151,7 @@ struct SendPace: Sendable, Hashable {
     }
 
     mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
+        quotas.acknowledged(sentAt: sentAt)
         switch phase {
         case .paused:
             ended?.admitted += 1
@@ -182,6 +207,7 @@ struct SendPace: Sendable, Hashable {
             quiet = wait
         }
         phase = .paused(until: until)
+        quotas.throttled(at: now)
         return until
     }
 
@@ -209,6 +235,7 @@ struct SendPace: Sendable, Hashable {
 
     /// Called when a request ended in any other way, which says nothing about the limit.
     mutating func endedOtherwise(sentAt: MonotonicInstant, at now: MonotonicInstant) {
+        quotas.endedOtherwise()
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
     }
 
@@ -224,10 +251,16 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// Ends the silence by hand: one request may go at once. Then it continues from there, or begins anew.
-    /// - Parameter keepingRate: Whether to keep what is known of the server.
-    mutating func resumed(keepingRate: Bool = false, at now: MonotonicInstant) {
-        if !keepingRate {
+    /// - Parameters:
+    ///   - keepingRate: Whether to keep what is known of the server.
+    ///   - request: The number of the latest request that was sent. What it and those before it will say of a quota
+    ///     counts only if what is known is kept.
+    mutating func resumed(keepingRate: Bool = false, after request: Int = 0, at now: MonotonicInstant) {
+        if keepingRate {
+            quotas.resumed()
+        } else {
             (search, ended, quiet, widthSearch) = (nil, nil, .zero, WidthSearch())
+            quotas.forget(upTo: request)
         }
         switch phase {
         case .flowing:
@@ -240,6 +273,19 @@ struct SendPace: Sendable, Hashable {
             if !keepingRate { exhaustedAt = nil }
         }
     }
+
+    // MARK: What the server says
+
+    /// Takes note of a quota.
+    /// - Parameters:
+    ///   - request: The number of the request whose answer says so; nil if that is not known.
+    ///   - requests: The number of the latest request that was sent.
+    mutating func note(_ quota: ServerQuota, from request: Int?, of requests: Int, at now: MonotonicInstant) {
+        quotas.note(quota, from: request, of: requests, at: now)
+    }
+
+    /// Called when a request ended whose answer said nothing of a quota.
+    mutating func endedUntold(at now: MonotonicInstant) { quotas.endedUntold(at: now) }
 
     // MARK: The server's bucket
 
@@ -271,4 +317,16 @@ struct SendPace: Sendable, Hashable {
 
     /// The rate to send at, in requests per second: as found, or the highest allowed; nil for no limit.
     private var speed: Double? { search?.pace ?? (maxRate < Self.fastest ? maxRate : nil) }
+}
+
+extension SendPace.Answer {
+    /// The stricter of two.
+    fileprivate func and(_ other: SendPace.Answer) -> SendPace.Answer {
+        switch (self, other) {
+        case (.afterAnEnd, _), (_, .afterAnEnd): .afterAnEnd
+        case (.notBefore(let one), .notBefore(let another)): .notBefore(max(one, another))
+        case (.now, _): other
+        case (.notBefore, .now): self
+        }
+    }
 }

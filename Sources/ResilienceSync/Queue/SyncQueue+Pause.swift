@@ -9,7 +9,7 @@ public import Resilience
 /// The pauses that a 429, or a policy of the pipeline, asks for.
 extension SyncQueue {
     /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause from before a restart is
-    /// known once a flush has begun.
+    /// known once a flush has begun. A pause for a quota of which nothing is left counts, too (``note(_:)``).
     public var pausedUntil: MonotonicInstant? {
         let now = now
         return state.withLock { $0.machine.pausedUntil(at: now) }
@@ -18,9 +18,9 @@ extension SyncQueue {
     /// Ends a pause before its time, and the waits of what failed: resets the pipeline's circuit breakers, and triggers
     /// the queue.
     ///
-    /// One request is sent at once, however slow the rate that was found, and the rate is forgotten.
+    /// One request is sent at once, however slow the rate that was found, and the rate and all quotas are forgotten.
     ///
-    /// - Parameter keepingGrowth: Whether the rate is kept, and the next pause, and the breakers' next break, are as
+    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break, are as
     ///   long as without this call. False by default.
     /// - Throws: What the store throws.
     public func resume(keepingGrowth: Bool = false) async throws {

@@ -7,7 +7,8 @@ extension SyncQueue {
     ) {
         let mutations = request.mutations.compactMap { claimed[$0.position] }
         group.addTask(executorPreference: pipeline.timeBase.taskExecutor) {
-            let result = await self.result(of: mutations)
+            let origin = Origin(queue: self, request: request.id)
+            let result = await Origin.$current.withValue(origin) { await self.result(of: mutations) }
             let (outcome, error) = self.judge(result)
             // The error before it is released outside of the lock.
             let (waker, _) = self.change { state, now in

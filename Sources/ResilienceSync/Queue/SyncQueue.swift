@@ -30,6 +30,7 @@ public import Resilience
 ///   makes the mutation dead.
 /// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, and its end starts a flush by
 ///   itself, which begins with one request. From then on the queue sends at the rate that it finds the server to allow.
+/// - If the server says what is left of its limit, pass that to ``note(_:)``, and there need be no 429 at all.
 /// - However many triggers come at once, one flush runs, and it looks again before it ends.
 public final class SyncQueue: Sendable {
     struct State {
@@ -155,16 +156,18 @@ public final class SyncQueue: Sendable {
             batchLimits: Dictionary(
                 uniqueKeysWithValues: byKind.compactMap { kind, handler in kind.map { ($0, handler.batchLimit) } }),
             otherKinds: byKind[nil]?.batchLimit)
+        let lateness = Double.random(in: 0...configuration.pauseJitter)
         let machine = SyncStateMachine(
             SyncStateMachine.Settings(
                 maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
                 laneRule: configuration.laneRule, maxPause: configuration.maxPause,
-                lateness: .random(in: 0...configuration.pauseJitter), checksHealth: configuration.healthCheck != nil,
+                lateness: lateness, checksHealth: configuration.healthCheck != nil,
                 rules: rules),
             lanes: LanesStateMachine(pageSize: configuration.pageSize),
             pace: SendPace(
                 maxInFlight: configuration.maxInFlight,
-                maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) }))
+                maxRate: configuration.maxRate.map { Double($0.calls) / ($0.period / .seconds(1)) },
+                maxPause: configuration.maxPause, lateness: lateness))
         state = Locked(State(machine: machine))
     }
 

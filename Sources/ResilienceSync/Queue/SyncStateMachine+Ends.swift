@@ -93,6 +93,7 @@ extension SyncStateMachine {
     private mutating func end(_ ended: EndedRequest) {
         guard let request = requests.removeValue(forKey: ended.id) else { return }
         lanes.ended(request.mutations)
+        if !request.hasTold { pace.endedUntold(at: ended.endedAt) }
         func note(_ failure: Failure, _ mutations: [LaneHead]) -> Note {
             Note(
                 failure: failure, mutations: mutations, sentAt: request.sentAt, endedAt: ended.endedAt,

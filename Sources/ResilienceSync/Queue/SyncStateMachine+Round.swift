@@ -58,14 +58,18 @@ extension SyncStateMachine {
         // A pause may be over before everything that was in flight has ended.
         if halt == .pause, !isCancelled, pace.pausedUntil(at: now) == nil { halt = nil }
         let end = end
-        if end == nil, !isWell, lanes.hasHeads { return .check }
+        if end == nil, !isWell, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
         if let end { return requests.isEmpty ? self.end(with: end) : .wait(until: .distantFuture) }
         switch step {
         case .look(let position): return .look(after: position)
-        case .wait(let instant): return .wait(until: instant)
+        case .wait(let instant):
+            guard requests.isEmpty, let silence = pace.silentUntil(at: now) else { return .wait(until: instant) }
+            // It is not stored: after a restart the first answers say so again.
+            events.append(.paused(for: now.duration(to: silence)))
+            return self.end(with: .paused(until: silence))
         case .stalled(let instant): return self.end(with: .stalled(retryAt: instant))
         case .done, .send, .park, nil: return settings.laneRule == .block ? .countPending : self.end(with: .drained)
         }
@@ -79,7 +83,7 @@ extension SyncStateMachine {
     /// The pause may have been prolonged, or ended by hand, since the round was to end with it.
     private func latest(_ end: FlushReport.End, at now: MonotonicInstant) -> FlushReport.End {
         guard case .paused(let until) = end else { return end }
-        return .paused(until: pace.pausedUntil(at: now) ?? min(until, now))
+        return .paused(until: pausedUntil(at: now) ?? min(until, now))
     }
 
     private mutating func apply() -> Action {

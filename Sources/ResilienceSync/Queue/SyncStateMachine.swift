@@ -105,6 +105,8 @@ struct SyncStateMachine: Sendable, Equatable {
         var sentAt: MonotonicInstant
         /// The tally of its kind when it was sent.
         var witnesses = FailureWitnesses.Tally()
+        /// Whether its answer said what is left of a quota.
+        var hasTold = false
 
         var lanes: [String] { mutations.map(\.entity) }
     }
@@ -167,7 +169,13 @@ struct SyncStateMachine: Sendable, Equatable {
 
     // MARK: Seen from outside
 
-    func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? { pace.pausedUntil(at: now) }
+    /// The end of the pause, or of the silence for a quota if that is later; nil if there is neither.
+    func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
+        guard let pause = pace.pausedUntil(at: now), let silence = pace.silentUntil(at: now) else {
+            return pace.pausedUntil(at: now) ?? pace.silentUntil(at: now)
+        }
+        return max(pause, silence)
+    }
 
     /// When the queue continues by itself; nil if it waits for a trigger.
     var goesOnAt: MonotonicInstant? { flush.isStopped ? nil : lastEnd.goesOnAt }
@@ -194,8 +202,11 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
         // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
         var pausedUntil: MonotonicInstant?
-        // Nor is there an alarm for a 429 or a rejection that is still to be processed.
-        if case .paused = lastEnd, notes.isEmpty { pausedUntil = pace.pausedUntil(at: now) }
+        // Nor is there an alarm for a 429 or a rejection that is still to be processed, or for a pause whose end has moved
+        // since.
+        if case .paused(let alarm) = lastEnd, notes.isEmpty, let until = self.pausedUntil(at: now), until == alarm {
+            pausedUntil = until
+        }
         let trigger = flush.triggered(pausedUntil: pausedUntil)
         if trigger == .start {
             (isCancelled, isWell, since) = (false, !settings.checksHealth, now)
@@ -211,9 +222,19 @@ struct SyncStateMachine: Sendable, Equatable {
     /// Stops sending for good.
     mutating func stop() { flush.stop() }
 
+    /// Called when the other side said what is left of a quota.
+    /// - Parameter request: The request that it answered; nil if that is not known.
+    /// - Returns: Whether the flight must look again.
+    mutating func noted(_ quota: ServerQuota, from request: Int?, at now: MonotonicInstant) -> Bool {
+        let before = pace.silentUntil(at: now)
+        if let request { requests[request]?.hasTold = true }
+        pace.note(quota, from: request, of: lastRequest, at: now)
+        return pace.silentUntil(at: now) != before
+    }
+
     /// Ends the pause, and the waits of what failed, by hand. The store holds no pause any more.
     mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
-        pace.resumed(keepingRate: keepingGrowth, at: now)
+        pace.resumed(keepingRate: keepingGrowth, after: lastRequest, at: now)
         // It would be stored now, and taken for the pause of another queue that is stored meanwhile.
         pauseToTell = nil
         lanes.releaseAll()

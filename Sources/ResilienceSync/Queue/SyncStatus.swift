@@ -22,10 +22,11 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     public let inFlight: Int
     /// Whether a flush is in progress.
     public let isFlushing: Bool
-    /// The end of the pause, before which nothing is sent; nil if there is no pause.
+    /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause for a quota that was noted
+    /// counts, too.
     public let pausedUntil: MonotonicInstant?
     /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
-    /// which takes at least two.
+    /// which takes at least two, or a quota with a limit and a window was noted.
     public let rate: Double?
     /// How long the first pending mutation has been in the queue; nil if none is pending.
     public let oldestAge: Duration?
@@ -72,7 +73,7 @@ public struct SyncStatus: Sendable, Hashable, Codable {
 
 extension SyncQueue {
     /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
-    /// which takes at least two.
+    /// which takes at least two, or a quota with a limit and a window was noted.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
     /// The queue's state now. Throws the store's error.

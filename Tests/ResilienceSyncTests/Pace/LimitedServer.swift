@@ -63,6 +63,8 @@ struct TokenBucketServer: LimitedServer {
     private var level: Int64
     private var updated = MonotonicInstant(nanoseconds: 0)
     private var admitted = 0
+    /// What a quota's reset is: when the bucket is full, or when it has one more.
+    var tellsWhenFull = false
     private let burst: Int64
     private let rejectionsCost: Bool
     private let change: (after: Int, factor: Double)?
@@ -130,6 +132,30 @@ struct FixedWindowServer: LimitedServer {
         guard count < limit else { return false }
         count += 1
         return true
+    }
+}
+
+/// A server that says what is left.
+protocol QuotingServer: LimitedServer {
+    func quota(at now: MonotonicInstant) -> ServerQuota
+}
+
+extension TokenBucketServer: QuotingServer {
+    /// The window is the time in which the whole bucket fills, and the reset when it holds one more, or all.
+    func quota(at now: MonotonicInstant) -> ServerQuota {
+        let (level, whole) = (level(at: now), burst * interval)
+        return ServerQuota(
+            name: "default", limit: Int(burst), remaining: Int(max(0, level) / interval),
+            resetsAfter: .nanoseconds(tellsWhenFull ? whole - level : interval - level % interval),
+            window: .nanoseconds(whole))
+    }
+}
+
+extension FixedWindowServer: QuotingServer {
+    func quota(at now: MonotonicInstant) -> ServerQuota {
+        ServerQuota(
+            name: "default", limit: limit, remaining: now.nanoseconds / length > window ? limit : limit - count,
+            resetsAfter: .nanoseconds(length - now.nanoseconds % length), window: .nanoseconds(length))
     }
 }
 

@@ -20,6 +20,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case cancel, resume, stop, restart
         /// The check fails so; a request that carries no mutation ends so, and its sender triggers.
         case unwell(Answer), elsewhere(Answer)
+        /// The other side says that so many are left for two seconds, in the answer to a request or anywhere.
+        case told(left: Int, request: Int?)
         /// Another queue gets the sending lock, is told to be silent, and gives it back.
         case otherLocks, otherPauses, otherUnlocks
         /// A clearing begins; what is pending is removed once no flight is under way.
@@ -68,6 +70,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case unwell
         case refusedElsewhere
         case anotherQueue
+        case quotas
     }
 
     struct Item: Hashable {
@@ -224,6 +227,10 @@ private struct QueueInAWorld: ExplorableMachine {
         case .unwell:
             world.action == .check ? refusals.map { .unwell($0) } + [.unwell(.failed), .unwell(.offline)] : []
         case .refusedElsewhere: world.isStopped ? [] : refusals.map { .elsewhere($0) }
+        case .quotas:
+            ([nil] + world.inFlight.keys.sorted()).flatMap {
+                [.told(left: 0, request: $0), .told(left: 1, request: $0)]
+            }
         case .anotherQueue:
             switch world.lock {
             // It may ask something without the lock, and be refused.
@@ -272,7 +279,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .answer(let request, let answer): self.answer(request, answer)
         case .remove: try remove()
         case .otherUnlocks: world.lock = .free
-        case .fail, .cancel, .otherLocks, .otherPauses, .resume, .stop, .restart, .clear, .unwell, .elsewhere:
+        case .fail, .cancel, .otherLocks, .otherPauses, .resume, .stop, .restart, .clear, .unwell, .elsewhere,
+            .told:
             world.troubles -= 1
             try trouble(input)
         }
@@ -317,6 +325,13 @@ private struct QueueInAWorld: ExplorableMachine {
             expectSilence(after: answer)
             machine.rejected(failure, sentAt: now, at: now)
             try trigger()
+        case .told(let left, let request):
+            let quota = ServerQuota(limit: 8, remaining: left, resetsAfter: .seconds(2))
+            _ = machine.noted(quota, from: request, at: now)
+            if left == 0, request == nil, let until = machine.pace.silentUntil(at: now) {
+                // The earlier of two resets counts, if they differ by less than the seconds are rounded.
+                try require(until > now + .seconds(1), "it is silent only until \(until)")
+            }
         default:
             break
         }
@@ -509,6 +524,7 @@ private struct QueueInAWorld: ExplorableMachine {
         try require(world.lock == .ours, "it sends without the lock")
         try require(world.isWell, "it sends before it has asked how the other side is")
         try require(world.now >= world.silentUntil, "it sends in a pause")
+        try require(machine.pausedUntil(at: now) == nil, "it sends in a silence")
         try require(Set(claims).count == claims.count, "one is claimed twice")
         let isHeld = claims.contains { world.now < world.holds[$0] ?? 0 }
         try require(!isHeld, "what failed is sent before its time")
@@ -630,7 +646,8 @@ private struct QueueInAWorld: ExplorableMachine {
             try require(after == .again || left.isEmpty, "\(left) are forgotten")
         case .paused(let until):
             let isStored = world.pause.map { $0 >= until.nanoseconds } ?? false
-            try require(world.wasResumed || isStored, "a pause that is not stored")
+            let isForAQuota = machine.pace.silentUntil(at: now).map { $0 >= until } ?? troubles.contains(.quotas)
+            try require(world.wasResumed || isStored || isForAQuota, "a pause that is not stored")
         case .lockedOut:
             try require(!world.hadLockLast, "it is locked out by nobody")
         case .offline, .stalled:
@@ -665,7 +682,8 @@ private struct QueueInAWorld: ExplorableMachine {
                 try require(world.told.insert(id).inserted, "\(id) is told twice")
                 try require(item(Int64(id) ?? 0) == nil, "\(id) is told before the store knows")
             case .paused:
-                try require(world.pause != nil, "a pause is told before it is stored")
+                let isForAQuota = machine.pace.silentUntil(at: now) != nil
+                try require(world.pause != nil || isForAQuota, "a pause is told before it is stored")
             case .storeFailed:
                 try require(world.hasFailed, "the store has not failed")
             default:

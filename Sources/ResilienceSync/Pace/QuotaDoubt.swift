@@ -1,0 +1,73 @@
+import Resilience
+
+/// Finds out whether a server's quotas are wrong.
+///
+/// If time and again only the probe gets through before nothing is left again, that may be the server's limit, or a
+/// mistake, such as an answer that a proxy keeps. Only a test tells: a request in spite of what the server says. If it
+/// is acknowledged, quotas are not believed for a while. If it gets a 429, the next test comes after twice as many
+/// silences.
+struct QuotaDoubt: Sendable, Hashable {
+    private enum Test: Sendable, Hashable {
+        /// → due
+        case none
+        /// → sent
+        case due
+        /// → none, due
+        case sent(at: MonotonicInstant)
+    }
+
+    private static let leastPatience = 8
+    private static let mostPatience = 128
+    /// After so many acknowledgements quotas are believed again.
+    private static let longestDisbelief = 1_000
+
+    private var test = Test.none
+    /// How many silences in a row let only a probe through, and after how many a test comes.
+    private var fruitless = 0
+    private var patience = Self.leastPatience
+    /// How many requests were acknowledged since the last probe was sent.
+    private var acknowledgements = 0
+    private var disbelief = 0
+
+    var believes: Bool { disbelief == 0 }
+    var isTesting: Bool { test != .none }
+
+    mutating func silenceBegins() {
+        if test == .none, fruitless >= patience { test = .due }
+    }
+
+    /// Called when the first request after a silence goes out.
+    mutating func probeSent() {
+        fruitless = acknowledgements <= 1 ? fruitless + 1 : 0
+        acknowledgements = 0
+    }
+
+    /// Called when a request goes out.
+    mutating func sent(at now: MonotonicInstant) {
+        if test != .none { test = .sent(at: now) }
+    }
+
+    /// - Returns: Whether that proves the quotas wrong.
+    mutating func acknowledged(sentAt: MonotonicInstant) -> Bool {
+        acknowledgements += 1
+        disbelief = max(0, disbelief - 1)
+        guard case .sent(let instant) = test, sentAt >= instant else { return false }
+        self = QuotaDoubt()
+        disbelief = Self.longestDisbelief
+        return true
+    }
+
+    /// Called at a 429: the quotas are right.
+    /// - Returns: Whether that ended a test.
+    mutating func refuted() -> Bool {
+        fruitless = 0
+        guard test != .none else { return false }
+        (test, patience) = (.none, min(2 * patience, Self.mostPatience))
+        return true
+    }
+
+    /// Called when a request ended in any other way.
+    mutating func endedOtherwise() {
+        if test != .none { test = .due }
+    }
+}

@@ -1,0 +1,216 @@
+import Resilience
+
+/// What a server says that is left of its limits, and what follows for the next request.
+///
+/// The rule is that no more requests may be in flight than are left. It is exact whatever the order of the answers,
+/// since the server may or may not have counted a request that is still in flight. If nothing is left, there is silence
+/// until the reset.
+///
+/// ``QuotaDoubt`` finds out when silences are of no use.
+struct QuotaFacts: Sendable, Hashable {
+    /// What one answer said.
+    fileprivate struct Word: Sendable, Hashable {
+        var remaining: Int
+        /// When the server gives new units; the longest pause from then if it doesn't say.
+        let until: MonotonicInstant
+        let hasReset: Bool
+        /// How many requests had been sent by then: any later one arrived later, and knows better.
+        let requests: Int
+    }
+
+    fileprivate struct Limit: Sendable, Hashable {
+        /// Those that no later one replaces yet. The fewer are left, the earlier in the list.
+        var words: [Word] = []
+        var size: Int?
+        var window: Duration?
+        /// The longest time until a reset that was told.
+        var longestReset = Duration.zero
+        var resetAt = MonotonicInstant.distantPast
+        /// What the latest word said.
+        var latest = 0
+    }
+
+    /// Names that change with each answer must not fill the memory.
+    private static let mostLimits = 16
+    private static let mostWords = 32
+    /// Spread requests go out a little more slowly than a bucket fills, so that it gains.
+    private static let margin = 0.95
+
+    private let maxInFlight: Int
+    private let maxPause: Duration
+    private let lateness: Double
+    private var limits: [String?: Limit] = [:]
+    private var doubt = QuotaDoubt()
+    /// Requests up to this one say nothing: they belong to what was cleared.
+    private var forgotten = 0
+    /// The end of the silence; nil if there is none, or if a request has been sent since its end.
+    private(set) var silence: MonotonicInstant?
+
+    /// - Parameters:
+    ///   - maxInFlight: The most requests in flight.
+    ///   - maxPause: The longest silence.
+    ///   - lateness: The share by which a silence is prolonged.
+    init(maxInFlight: Int, maxPause: Duration, lateness: Double) {
+        (self.maxInFlight, self.maxPause, self.lateness) = (maxInFlight, maxPause, lateness)
+    }
+
+    // MARK: What is told
+
+    /// - Parameters:
+    ///   - request: The number of the request whose answer says so; nil if that is not known.
+    ///   - requests: The number of the latest request that was sent.
+    mutating func note(_ quota: ServerQuota, from request: Int?, of requests: Int, at now: MonotonicInstant) {
+        guard request ?? .max > forgotten, doubt.believes else { return }
+        if limits.count >= Self.mostLimits, limits[quota.name] == nil { limits = [:] }
+        // Until the next answer, those of the last window still count: they are as good a guess as any.
+        for name in limits.keys { limits[name]?.words.removeAll { $0.until <= now } }
+        var limit = limits[quota.name] ?? Limit()
+        limit.learn(quota)
+        if let remaining = quota.remaining {
+            let remaining = min(remaining, limit.size ?? .max)
+            let until = limit.reset(
+                of: quota, remaining: remaining, maxPause: maxPause, lateness: lateness, at: now)
+            // What was known when this one was sent is older.
+            limit.words.removeAll { $0.requests < request ?? .min }
+            let word = Word(
+                remaining: remaining, until: until, hasReset: quota.resetsAfter != nil, requests: requests)
+            if until > now { limit.add(word, atMost: Self.mostWords) }
+        }
+        limits[quota.name] = limit
+        listen(at: now)
+    }
+
+    /// Called when a request ended whose answer said nothing of a quota. The server may have counted it.
+    mutating func endedUntold(at now: MonotonicInstant) {
+        guard !limits.isEmpty else { return }
+        for name in limits.keys { limits[name]?.useOne(at: now) }
+        listen(at: now)
+    }
+
+    private mutating func listen(at now: MonotonicInstant) {
+        let empty = limits.values.lazy.flatMap(\.words).filter { $0.isEmpty && $0.until > now }.map(\.until).max()
+        if empty != nil, silence == nil { doubt.silenceBegins() }
+        if let empty, !doubt.isTesting {
+            silence = empty
+        } else if silence ?? .distantPast > now {
+            silence = nil
+        }
+    }
+
+    // MARK: What follows
+
+    func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { silence.flatMap { now < $0 ? $0 : nil } }
+
+    /// The rate that a limit and its window come to, in requests per second; the lowest, if there are several.
+    var rate: Double? { limits.values.compactMap { $0.window.flatMap($0.rate(in:)) }.min() }
+
+    /// Whether to send the next request, as far as the quotas go.
+    func answer(at now: MonotonicInstant, lastSentAt: MonotonicInstant, inFlight: Int) -> SendPace.Answer {
+        if doubt.isTesting { return inFlight > 0 ? .afterAnEnd : .now }
+        let silence = silentUntil(at: now)
+        var gap = 0.0
+        for limit in limits.values {
+            guard let left = limit.words.first?.remaining else { continue }
+            // If nothing is left, the silence is over, or has no end that is known: one may try.
+            if silence == nil, inFlight >= max(1, left) { return .afterAnEnd }
+            guard let reserve = limit.reserve, left <= min(maxInFlight, reserve),
+                let rate = limit.rate(in: limit.window ?? limit.longestReset)
+            else { continue }
+            // A bucket that was empty needs two, or the next request empties it again.
+            gap = max(gap, (left > 0 ? 1 : 2) / (Self.margin * rate))
+        }
+        let spread = lastSentAt + min(maxPause, .nanoseconds(Int64(saturating: gap * 1e9)))
+        let next = max(silence ?? .distantPast, gap > 0 ? spread : .distantPast)
+        return next > now ? .notBefore(next) : .now
+    }
+
+    // MARK: What happens
+
+    /// Called when a request goes out.
+    mutating func sent(at now: MonotonicInstant) {
+        if silence != nil { doubt.probeSent() }
+        silence = nil
+        doubt.sent(at: now)
+    }
+
+    mutating func acknowledged(sentAt: MonotonicInstant) {
+        // Nobody notes anything: nothing changes.
+        guard !limits.isEmpty || !doubt.believes else { return }
+        if doubt.acknowledged(sentAt: sentAt) { (limits, silence) = ([:], nil) }
+    }
+
+    /// Called at a 429.
+    mutating func throttled(at now: MonotonicInstant) {
+        guard doubt.refuted() else { return }
+        listen(at: now)
+    }
+
+    /// Called when a request ended in any other way.
+    mutating func endedOtherwise() { doubt.endedOtherwise() }
+
+    /// Ends the silence by hand.
+    mutating func resumed() {
+        for name in limits.keys { limits[name]?.words.removeAll(where: \.isEmpty) }
+        silence = nil
+    }
+
+    /// Forgets all, and what requests up to this one will say.
+    mutating func forget(upTo request: Int) {
+        self = QuotaFacts(maxInFlight: maxInFlight, maxPause: maxPause, lateness: lateness)
+        forgotten = request
+    }
+}
+
+extension QuotaFacts.Word {
+    fileprivate var isEmpty: Bool { remaining == 0 && hasReset }
+}
+
+extension QuotaFacts.Limit {
+    fileprivate mutating func learn(_ quota: ServerQuota) {
+        if let limit = quota.limit, limit > 0 {
+            if limit != size { longestReset = .zero }
+            size = limit
+        }
+        if let length = quota.window, length > .zero { window = length }
+        longestReset = max(longestReset, quota.resetsAfter ?? .zero)
+    }
+
+    /// When what a quota says no longer holds.
+    fileprivate mutating func reset(
+        of quota: ServerQuota, remaining: Int, maxPause: Duration, lateness: Double, at now: MonotonicInstant
+    ) -> MonotonicInstant {
+        guard let told = quota.resetsAfter else { return now + maxPause }
+        let wait = min(told, maxPause)
+        var instant = now + wait
+        // Whole seconds are rounded up. Of those that tell of one reset, the earliest is the closest. In a window of a
+        // second or two, it can't be told from the reset before.
+        let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0 && (window ?? longestReset) >= .seconds(4)
+        if isRounded, remaining <= latest, resetAt > now, resetAt < instant, instant < resetAt + .seconds(1) {
+            instant = resetAt
+        }
+        (resetAt, latest) = (instant, remaining)
+        let prolonged = Duration.nanoseconds(Int64(saturating: Double(wait.saturatedNanoseconds) * lateness))
+        return instant + min(maxPause - wait, prolonged)
+    }
+
+    fileprivate mutating func add(_ word: QuotaFacts.Word, atMost most: Int) {
+        // They hold no longer than this one, and say no less.
+        while let last = words.last, last.remaining >= word.remaining { words.removeLast() }
+        if words.count < most { words.append(word) }
+    }
+
+    fileprivate mutating func useOne(at now: MonotonicInstant) {
+        for index in words.indices { words[index].remaining = max(0, words[index].remaining - 1) }
+        // After a reset, and when they are used up and no reset is known, they say nothing.
+        words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
+    }
+
+    /// When no more than these are left, and no more than may be in flight, requests are spread. nil if there are too
+    /// few to spread.
+    fileprivate var reserve: Int? { size.flatMap { $0 < 4 ? nil : $0 / 4 } }
+
+    fileprivate func rate(in window: Duration) -> Double? {
+        guard let size, window > .zero else { return nil }
+        return Double(size) / window.inSeconds
+    }
+}

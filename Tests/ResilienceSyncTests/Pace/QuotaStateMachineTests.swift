@@ -1,0 +1,406 @@
+import Resilience
+import Testing
+
+@testable import ResilienceSync
+
+private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: milliseconds * 1_000_000) }
+
+/// A pace and the numbers of its requests.
+private struct Talk {
+    var pace = SendPace(maxInFlight: 8, maxPause: .seconds(600))
+    var now = at(0)
+    private(set) var sent = 0
+    /// The numbers of those in flight, and when they were sent.
+    private(set) var flights: [Int: MonotonicInstant] = [:]
+
+    @discardableResult
+    mutating func send() -> Int {
+        pace.sent(at: now, beside: flights.count)
+        sent += 1
+        flights[sent] = now
+        return sent
+    }
+
+    mutating func note(
+        _ left: Int?, in reset: Duration? = nil, of limit: Int? = nil, window: Duration? = nil, name: String? = nil,
+        from request: Int? = nil
+    ) {
+        let quota = ServerQuota(name: name, limit: limit, remaining: left, resetsAfter: reset, window: window)
+        pace.note(quota, from: request, of: sent, at: now)
+    }
+
+    mutating func acknowledge(_ request: Int) {
+        guard let sentAt = flights.removeValue(forKey: request) else { return }
+        pace.acknowledged(sentAt: sentAt, at: now)
+    }
+
+    /// One that is sent and answered at once, with what is left.
+    mutating func pass(left: Int, in reset: Duration? = nil, of limit: Int? = nil) {
+        let request = send()
+        note(left, in: reset, of: limit, from: request)
+        acknowledge(request)
+    }
+
+    var answer: SendPace.Answer { pace.answer(at: now, inFlight: flights.count) }
+    var silence: MonotonicInstant? { pace.silentUntil(at: now) }
+
+    /// Sends as many as may go at once.
+    mutating func sendAll() -> [Int] {
+        var numbers: [Int] = []
+        while answer == .now { numbers.append(send()) }
+        return numbers
+    }
+}
+
+/// One that may have eight in flight.
+private func wide() -> Talk {
+    var talk = Talk()
+    for _ in 0..<8 {
+        let request = talk.send()
+        talk.acknowledge(request)
+    }
+    return talk
+}
+
+@Suite struct QuotaStateMachineTests {
+    @Test("if nothing is left there is silence until the reset, then one probe, then it continues")
+    func silence() {
+        var talk = Talk()
+        talk.pass(left: 0, in: .seconds(30))
+        #expect(talk.answer == .notBefore(at(30_000)) && talk.silence == at(30_000))
+        // It is no pause for a 429: nothing is known of the rate by it.
+        #expect(talk.pace.pausedUntil(at: talk.now) == nil && talk.pace.phase == .flowing)
+        talk.now = at(30_000)
+        #expect(talk.silence == nil)
+        let probe = talk.send()
+        #expect(talk.answer == .afterAnEnd && talk.pace.phase == .probing(sentAt: at(30_000)))
+        talk.note(9, in: .seconds(60), from: probe)
+        #expect(talk.answer == .afterAnEnd)
+        talk.acknowledge(probe)
+        #expect(talk.sendAll().count == 2)
+    }
+
+    @Test("no more are in flight than are left", arguments: 1...7)
+    func atMostWhatIsLeft(left: Int) {
+        var talk = wide()
+        talk.pass(left: left, in: .seconds(30))
+        #expect(talk.sendAll().count == left)
+    }
+
+    @Test("a quota that is not of a request in flight, or has no reset, limits what is in flight, too")
+    func withoutAReset() {
+        var talk = wide()
+        talk.note(3)
+        #expect(talk.sendAll().count == 3 && talk.answer == .afterAnEnd)
+        // Without a reset there is no silence: one goes at a time.
+        var last = wide()
+        last.note(0)
+        #expect(last.silence == nil && last.sendAll().count == 1)
+    }
+
+    @Test("the answer to a later request replaces an earlier one's, and an earlier one's that comes late does not")
+    func order() {
+        var talk = wide()
+        let first = talk.send()
+        talk.note(2, in: .seconds(30), from: first)
+        talk.acknowledge(first)
+        let second = talk.send()
+        // A bucket fills.
+        talk.note(6, in: .seconds(30), from: second)
+        talk.acknowledge(second)
+        #expect(talk.sendAll().count == 6)
+
+        var late = wide()
+        let (slow, fast) = (late.send(), late.send())
+        late.note(4, in: .seconds(30), from: fast)
+        late.acknowledge(fast)
+        late.note(5, in: .seconds(30), from: slow)
+        late.acknowledge(slow)
+        #expect(late.sendAll().count == 4)
+    }
+
+    @Test("a request that ends without a word may have been counted, so one less is left")
+    func untold() {
+        var talk = wide()
+        talk.pass(left: 3, in: .seconds(30))
+        for request in talk.sendAll() {
+            talk.pace.endedUntold(at: talk.now)
+            talk.acknowledge(request)
+        }
+        #expect(talk.answer == .notBefore(at(30_000)))
+        // Without a reset nothing is known any more.
+        var other = wide()
+        other.note(1)
+        other.pace.endedUntold(at: other.now)
+        #expect(other.sendAll().count == 8)
+    }
+
+    @Test("of several quotas the one with the least left counts, and the longest silence")
+    func several() {
+        var talk = wide()
+        let request = talk.send()
+        talk.note(5, in: .seconds(60), name: "a minute", from: request)
+        talk.note(2, in: .seconds(1), name: "a second", from: request)
+        talk.acknowledge(request)
+        #expect(talk.sendAll().count == 2)
+        talk.note(0, in: .seconds(1), name: "a second")
+        talk.note(0, in: .seconds(60), name: "a minute")
+        #expect(talk.silence == at(60_000))
+    }
+
+    @Test("what was told of one limit no longer holds after its reset, if others are told of")
+    func stale() {
+        var talk = wide()
+        talk.note(1, in: .seconds(5), name: "old")
+        talk.now = at(6_000)
+        talk.note(7, in: .seconds(5), name: "new")
+        #expect(talk.sendAll().count == 7)
+    }
+
+    @Test("more left than the limit is as much as the limit; a limit of none says nothing", arguments: [0, 3])
+    func moreThanTheLimit(limit: Int) {
+        var talk = wide()
+        talk.note(99, in: .seconds(30), of: limit)
+        #expect(talk.sendAll().count == (limit == 0 ? 8 : 3))
+    }
+
+    @Test(
+        "a reset of nothing or less is no silence, and one that never comes is the longest pause",
+        arguments: [(.zero, nil), (.seconds(-5), nil), (.seconds(Int64.max), 600_000), (.infinite, 600_000)]
+            as [(Duration, Int64?)])
+    func resets(reset: Duration, end: Int64?) {
+        var talk = wide()
+        talk.note(0, in: reset)
+        #expect(talk.silence == end.map { at($0) })
+    }
+
+    @Test("if the server's word changes, the silence ends: by a later answer's, not by any")
+    func takenBack() {
+        var talk = wide()
+        let (first, second) = (talk.send(), talk.send())
+        talk.note(0, in: .seconds(30), from: first)
+        talk.note(5, in: .seconds(30), from: second)
+        #expect(talk.silence == at(30_000))
+        talk.note(5, in: .seconds(30))
+        #expect(talk.silence == at(30_000))
+        talk.note(5, in: .seconds(30), from: talk.sent + 1)
+        #expect(talk.silence == nil)
+    }
+
+    @Test("of resets that are rounded to whole seconds the earliest counts, as long as no more is left than before")
+    func rounded() {
+        var talk = wide()
+        talk.note(2, in: .seconds(10))
+        talk.now = at(700)
+        talk.note(0, in: .seconds(10))
+        #expect(talk.silence == at(10_000))
+        var exact = wide()
+        exact.note(2, in: .milliseconds(10_500))
+        exact.now = at(700)
+        exact.note(0, in: .milliseconds(10_500))
+        #expect(exact.silence == at(11_200))
+        var next = wide()
+        next.note(0, in: .seconds(1))
+        next.now = at(500)
+        next.note(3, in: .seconds(1), from: 9)
+        next.note(0, in: .seconds(1), from: 9)
+        #expect(next.silence == at(1_500))
+    }
+
+    @Test("a silence is prolonged by the share for a fleet, and never beyond the longest pause")
+    func lateness() {
+        var talk = Talk(pace: SendPace(maxInFlight: 8, maxPause: .seconds(100), lateness: 0.1))
+        talk.note(0, in: .seconds(10))
+        #expect(talk.silence == at(11_000))
+        talk.note(0, in: .seconds(99))
+        #expect(talk.silence == at(100_000))
+    }
+
+    @Test("the last of a limit are spread over its window, a little slower than it comes to")
+    func spread() {
+        var talk = wide()
+        talk.now = at(5_000)
+        let request = talk.send()
+        talk.note(5, in: .seconds(10), of: 20, window: .seconds(10), from: request)
+        talk.acknowledge(request)
+        guard case .notBefore(let next) = talk.answer else { return #expect(Bool(false)) }
+        #expect((5_520...5_530).contains(next.nanoseconds / 1_000_000))
+        // Of a limit of less than four there is no rest to spread.
+        var few = wide()
+        few.now = at(5_000)
+        few.pass(left: 1, in: .seconds(10), of: 3)
+        #expect(few.answer == .now)
+    }
+
+    @Test("limit and window are the rate, the lowest if there are several, until 429s have shown another")
+    func rate() {
+        var talk = wide()
+        #expect(talk.pace.rate == nil)
+        talk.note(nil, of: 100, window: .seconds(10), name: "a")
+        #expect(talk.pace.rate == 10 && talk.answer == .now)
+        talk.note(50, of: 60, window: .seconds(60), name: "b")
+        #expect(talk.pace.rate == 1)
+    }
+
+    // MARK: What else happens
+
+    @Test("a 429 in spite of what is left pauses as ever, and is learned from as ever")
+    func throttledInSpite() {
+        var talk = wide()
+        var told = talk
+        told.note(50, in: .seconds(1000))
+        for start in [Int64(1_000), 3_000] {
+            for (round, gap) in [0, 1_000].enumerated() {
+                talk.now = at(start + Int64(gap))
+                told.now = talk.now
+                let (one, other) = (talk.send(), told.send())
+                if round == 0 {
+                    talk.acknowledge(one)
+                    told.acknowledge(other)
+                } else {
+                    // A server says with its 429 that nothing is left.
+                    told.note(0, in: .milliseconds(500), from: other)
+                    _ = talk.pace.throttled(
+                        sentAt: talk.now, retryAfter: .seconds(1), backoff: nil, at: talk.now)
+                    _ = told.pace.throttled(
+                        sentAt: told.now, retryAfter: .seconds(1), backoff: nil, at: told.now)
+                    #expect(told.pace.pausedUntil(at: told.now) == told.now + .seconds(1))
+                }
+            }
+        }
+        talk.now = at(5_000)
+        told.now = talk.now
+        let (one, other) = (talk.send(), told.send())
+        talk.acknowledge(one)
+        told.acknowledge(other)
+        #expect(talk.pace.rate != nil && told.pace.rate == talk.pace.rate)
+    }
+
+    @Test("a probe that is rejected is followed by the backoff, whatever is left (P44)")
+    func probeRejected() {
+        var talk = Talk(pace: SendPace(maxInFlight: 8, startingRate: 10))
+        talk.send()
+        _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(1), backoff: nil, at: talk.now)
+        talk.now = at(1_000)
+        let probe = talk.send()
+        talk.note(0, in: .milliseconds(1), from: probe)
+        let until = talk.pace.throttled(sentAt: talk.now, retryAfter: nil, backoff: .seconds(8), at: talk.now)
+        #expect(until == at(9_000))
+    }
+
+    @Test("the longer of a pause and a silence counts", arguments: [1, 9])
+    func both(seconds: Int64) {
+        var talk = wide()
+        let request = talk.send()
+        talk.note(0, in: .seconds(seconds), from: request)
+        _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(5), backoff: nil, at: talk.now)
+        #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .notBefore(at(max(seconds, 5) * 1000)))
+    }
+
+    @Test("by hand one goes at once; what is left is kept, or forgotten with what requests sent before will say")
+    func resumed() {
+        var kept = wide()
+        let request = kept.send()
+        kept.note(3, in: .seconds(60), name: "a")
+        kept.note(0, in: .seconds(60), name: "b")
+        kept.pace.resumed(keepingRate: true, after: kept.sent, at: kept.now)
+        #expect(kept.silence == nil && kept.pace.answer(at: kept.now, inFlight: 0) == .now)
+
+        var forgotten = kept
+        forgotten.pace.resumed(after: forgotten.sent, at: forgotten.now)
+        let before = forgotten.pace
+        forgotten.note(0, in: .seconds(60), from: request)
+        #expect(forgotten.pace == before)
+        forgotten.note(0, in: .seconds(60), from: forgotten.sent + 1)
+        #expect(forgotten.silence == at(60_000))
+    }
+
+    // MARK: Doubt
+
+    /// Silences of a minute, each with one request that is acknowledged and says that nothing is left.
+    /// - Returns: The number of silences before a request may go in one.
+    private func silencesUntilATest(_ talk: inout Talk) -> Int {
+        for silences in 0..<1_000 {
+            guard case .notBefore(let end) = talk.answer else { return silences }
+            talk.now = end
+            talk.pass(left: 0, in: .seconds(60))
+        }
+        return .max
+    }
+
+    @Test(
+        "silences that let one request through each are put to the test; if it gets through, quotas don't count (P44)")
+    func useless() {
+        var talk = Talk()
+        talk.pass(left: 0, in: .seconds(60))
+        #expect(silencesUntilATest(&talk) == 8)
+        let test = talk.send()
+        #expect(talk.answer == .afterAnEnd)
+        talk.note(0, in: .seconds(60), from: test)
+        talk.acknowledge(test)
+        #expect(talk.silence == nil && talk.answer == .now)
+        for _ in 0..<999 { talk.pass(left: 0, in: .seconds(60)) }
+        #expect(talk.silence == nil)
+        // Then they count again.
+        talk.pass(left: 0, in: .seconds(60))
+        talk.pass(left: 0, in: .seconds(60))
+        #expect(talk.silence != nil)
+    }
+
+    @Test("if the test gets a 429 the server meant it, and the next test comes after twice as many silences")
+    func confirmed() {
+        var talk = Talk()
+        talk.pass(left: 0, in: .seconds(60))
+        var counts: [Int] = []
+        for _ in 0..<3 {
+            counts.append(silencesUntilATest(&talk))
+            let test = talk.send()
+            talk.note(0, in: .seconds(60), from: test)
+            _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(60), backoff: nil, at: talk.now)
+            talk.pace.endedUntold(at: talk.now)
+            talk = Talk(pace: talk.pace, now: talk.now, sent: talk.sent)
+        }
+        #expect(counts[0] == 8 && counts[1] >= 16 && counts[2] >= 32, "\(counts)")
+    }
+
+    @Test("a test that ends in no answer is made again")
+    func testAgain() {
+        var talk = Talk()
+        talk.pass(left: 0, in: .seconds(60))
+        _ = silencesUntilATest(&talk)
+        talk.send()
+        talk.pace.endedOtherwise(sentAt: talk.now, at: talk.now)
+        #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .now)
+        #expect(talk.pace.answer(at: talk.now, inFlight: 1) == .afterAnEnd)
+    }
+
+    @Test("silences that let more through are never put to the test")
+    func useful() {
+        var talk = Talk()
+        for _ in 0..<100 {
+            talk.pass(left: 1, in: .seconds(60))
+            talk.pass(left: 0, in: .seconds(60))
+            guard case .notBefore(let end) = talk.answer else { return #expect(Bool(false)) }
+            talk.now = end
+        }
+    }
+
+    // MARK: Volleys
+
+    @Test("a volley of words that contradict each other ends in the least, and takes no memory")
+    func volley() {
+        var talk = wide()
+        for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }
+        for left in 0..<10_000 { talk.note(left + 5, in: .seconds(30), name: "\(left)") }
+        for left in 0..<10_000 { talk.note(left + 2, in: .seconds(30), name: "9999") }
+        #expect(talk.sendAll().count == 2)
+        let size = "\(talk.pace)".count
+        #expect(size < 20_000, "\(size)")
+    }
+}
+
+extension Talk {
+    fileprivate init(pace: SendPace, now: MonotonicInstant, sent: Int) {
+        (self.pace, self.now, self.sent) = (pace, now, sent)
+    }
+}

@@ -1,0 +1,236 @@
+import Foundation
+import Resilience
+import ResilienceHTTP
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+/// Quotas that handlers note, through the whole queue.
+@Suite(.timeLimit(.minutes(5))) struct QuotaTests {
+    let fixture = Fixture()
+
+    /// A queue whose every answer says so many are left for a minute; the last word is repeated.
+    private func queue(
+        saying left: Int..., reset: Duration? = .seconds(60), store: MemoryStore = MemoryStore(), maxInFlight: Int = 1,
+        healthCheck: (@Sendable () async throws -> Void)? = nil
+    ) -> SyncQueue {
+        let words = Locked(left)
+        return SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(
+                maxInFlight: maxInFlight, maxPause: .seconds(600), healthCheck: healthCheck),
+            observers: PolicyObservers(fixture.recorder), wallClock: fixture.wallClock
+        ) { [server = fixture.server] mutation in
+            let left = words.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+            SyncQueue.current?.note(ServerQuota(remaining: left, resetsAfter: reset))
+            try await server(mutation)
+        }
+    }
+
+    @Test("if nothing is left the queue is silent until the reset, is told so, and continues by itself")
+    func silence() async throws {
+        let queue = queue(saying: 1, 0, 1)
+        try await queue.enqueue(Mutation.many(4))
+        let end = fixture.clock.now + .seconds(60)
+        #expect(try await queue.flush().end == .paused(until: end))
+        #expect(fixture.server.callCount == 2 && queue.pausedUntil == end && fixture.clock.sleepers == [end])
+        #expect(fixture.events.contains(.paused(for: .seconds(60))))
+        queue.trigger()
+        #expect(try await queue.flush().end == .paused(until: end))
+        #expect(fixture.server.callCount == 2 && fixture.clock.sleepers == [end])
+        fixture.clock.advance(by: .seconds(60))
+        await fixture.server.waitForCalls(3)
+        #expect(queue.pausedUntil == nil)
+    }
+
+    @Test("if nothing is pending a flush and a drain end at once, though nothing is left")
+    func nothingPending() async throws {
+        let queue = queue(saying: 0)
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.drain().end == .drained)
+        #expect(try await queue.flush().end == .drained)
+        #expect(queue.pausedUntil != nil)
+    }
+
+    @Test("the pause is not stored: a queue on the same store asks again")
+    func notStored() async throws {
+        let store = MemoryStore()
+        let before = queue(saying: 0, store: store)
+        try await before.enqueue(Mutation.many(3))
+        _ = try await before.flush()
+        #expect(store.pause() == nil)
+        await before.stop()
+        _ = try await queue(saying: 0, store: store).flush()
+        #expect(fixture.server.callCount == 2)
+    }
+
+    @Test("the health is not checked in such a pause")
+    func healthCheck() async throws {
+        let checks = ScriptedOperation<Void, Void>(fallback: .success(()))
+        let queue = queue(saying: 0, healthCheck: { try await checks(()) })
+        try await queue.enqueue(Mutation.many(2))
+        queue.note(ServerQuota(remaining: 0, resetsAfter: .seconds(5)))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(5)))
+        #expect(checks.callCount == 0 && fixture.server.callCount == 0)
+    }
+
+    @Test("a note that comes in a pause and prolongs it has its own alarm")
+    func prolonged() async throws {
+        let queue = queue(saying: 0, 9)
+        try await queue.enqueue(Mutation.many(2))
+        _ = try await queue.flush()
+        queue.note(ServerQuota(remaining: 0, resetsAfter: .seconds(90)))
+        let end = fixture.clock.now + .seconds(90)
+        #expect(queue.pausedUntil == end)
+        fixture.clock.advance(by: .seconds(60))
+        await fixture.clock.waitForSleepers(1)
+        #expect(fixture.clock.sleepers == [end] && fixture.server.callCount == 1)
+        fixture.clock.advance(by: .seconds(30))
+        await fixture.server.waitForCalls(2)
+    }
+
+    @Test("resuming by hand ends it, and the queue sends at once")
+    func resumed() async throws {
+        let queue = queue(saying: 0)
+        try await queue.enqueue(Mutation.many(2))
+        _ = try await queue.flush()
+        try await queue.resume()
+        await fixture.server.waitForCalls(2)
+    }
+
+    @Test(
+        "a 429 that says that nothing is left, too, is the nth of its row: the backoff holds (P44)", arguments: [0, 1])
+    func throttled(milliseconds: Int64) async throws {
+        let queue = queue(saying: 0, reset: .milliseconds(milliseconds))
+        for _ in 0..<4 { fixture.server.enqueue(.refused(.throttled)) }
+        try await queue.enqueue(Mutation("a1"))
+        queue.trigger()
+        var waits: [Duration] = []
+        for _ in 0..<4 {
+            await fixture.clock.waitForSleepers(1)
+            waits.append(fixture.clock.now.duration(to: fixture.clock.sleepers[0]))
+            fixture.clock.advanceToNextSleeper()
+        }
+        #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
+    }
+
+    @Test("what requests from before a clear say late does not count, and what others say does")
+    func cleared() async throws {
+        let (go, notes) = (PolicyWaiter(), Box<Task<Void, Never>>())
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(isOffline: Fixture.isOffline)
+        ) { _ in
+            let queue = SyncQueue.current
+            // A task that outlives its request.
+            notes.value = Task {
+                _ = await go.wait(until: .distantFuture, on: ManualClock())
+                queue?.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60)))
+            }
+            throw Refusal.unreachable
+        }
+        try await queue.enqueue(Mutation("a1"))
+        _ = try await queue.flush()
+        let late = try #require(notes.value)
+        try await queue.clear()
+        go.resume()
+        await late.value
+        #expect(queue.pausedUntil == nil)
+        queue.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60)))
+        #expect(queue.pausedUntil != nil)
+    }
+
+    @Test("a note does no harm in any state: never triggered, cleared, stopped, in a volley from many tasks")
+    func anywhere() async throws {
+        let queue = queue(saying: 9)
+        let quotas = [
+            ServerQuota(), ServerQuota(remaining: -1, resetsAfter: .seconds(-1)), ServerQuota(limit: 0, window: .zero),
+            ServerQuota(remaining: .max, resetsAfter: .seconds(Int64.max)), ServerQuota(limit: .max, remaining: 0),
+        ]
+        await withDiscardingTaskGroup { group in
+            for index in 0..<200 {
+                group.addTask { queue.note(quotas[index % quotas.count]) }
+            }
+        }
+        #expect(queue.pausedUntil == nil && queue.rate == nil)
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .drained)
+        try await queue.clear()
+        for quota in quotas { queue.note(quota) }
+        await queue.stop()
+        for quota in quotas { queue.note(quota) }
+        queue.note(ServerQuota(remaining: 0, resetsAfter: .seconds(Int64.max)))
+        #expect(queue.pausedUntil == fixture.clock.now + .seconds(600))
+        await #expect(throws: SyncQueueError.stopped) { try await queue.flush() }
+        #expect(SyncQueue.current == nil)
+    }
+
+    @Test("limit and window are the rate that the status shows")
+    func rate() async throws {
+        let queue = queue(saying: 9)
+        queue.note(ServerQuota(limit: 50, remaining: 20, window: .seconds(10)))
+        let status = try await queue.status
+        #expect(queue.rate == 5 && status.rate == 5)
+    }
+
+    // MARK: A server over HTTP
+
+    /// Answers with the fields of the RateLimit draft; the limit is a token bucket.
+    private final class HTTPServer: Sendable {
+        private let state = Locked((bucket: TokenBucketServer(oneIn: .milliseconds(40), burst: 25), throttled: 0))
+        private let random: Locked<SeededGenerator>
+        let start: MonotonicInstant
+
+        init(seed: UInt64, start: MonotonicInstant) {
+            random = Locked(SeededGenerator(seed: seed))
+            self.start = start
+        }
+
+        var throttled: Int { state.withLock { $0.throttled } }
+
+        func latency() -> Duration { random.withLock { .milliseconds(Int64.random(in: 10...40, using: &$0)) } }
+
+        func respond(at instant: MonotonicInstant) -> (status: Int, headers: [String: String]) {
+            let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: instant)
+            return state.withLock { state in
+                let isAdmitted = state.bucket.admits(at: now)
+                if !isAdmitted { state.throttled += 1 }
+                let quota = state.bucket.quota(at: now)
+                let reset = quota.resetsAfter?.wholeSecondsRoundedUp ?? 0
+                var headers = [
+                    "ratelimit": "\"default\";r=\(quota.remaining ?? 0);t=\(reset)",
+                    "ratelimit-policy": "\"default\";q=25;w=1",
+                ]
+                if !isAdmitted { headers["retry-after"] = "1" }
+                return (isAdmitted ? 201 : 429, headers)
+            }
+        }
+    }
+
+    @Test("1000 mutations to a server of 25 a second that says what is left: no 429, and 41 s", arguments: 1...10)
+    func overHTTP(seed: Int) throws {
+        let clock = fixture.clock
+        let (server, start) = (HTTPServer(seed: UInt64(seed), start: clock.now), clock.now)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 8)
+        ) { _ in
+            _ = await PolicyWaiter().wait(until: clock.now + server.latency(), on: clock)
+            let response = server.respond(at: clock.now)
+            _ = await PolicyWaiter().wait(until: clock.now + server.latency(), on: clock)
+            let fields = RateLimitFields { response.headers[$0] }
+            for quota in fields.quotas { SyncQueue.current?.note(quota) }
+            if response.status == 429 { throw Refusal.throttled(retryAfter: fields.retryAfter) }
+        }
+        let report = try clock.run {
+            try await queue.enqueue(Mutation.many(1000))
+            return try await queue.drain()
+        }
+        let time = start.duration(to: clock.now)
+        #expect(report.delivered == 1000 && report.requests == 1000 && server.throttled == 0, "\(report)")
+        // The best possible is 39 s.
+        #expect(time <= .seconds(39) * 1.05, "\(time)")
+    }
+}
