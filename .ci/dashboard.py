@@ -218,6 +218,7 @@ def main():
             browser.picture(os.path.join(folder, f"narrow-{scheme}.png"), 400, 800, scheme)
         if "--update" in options:
             browser.picture("Docs/Pictures/dashboard.png", 1280, 860, "light", whole=False)
+            browser.picture("Docs/Pictures/dashboard~dark.png", 1280, 860, "dark", whole=False)
 
         # When the service is gone, the page says so.
         service.kill()
