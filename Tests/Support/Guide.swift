@@ -48,6 +48,22 @@ package struct Guide: Sendable, CustomStringConvertible {
         return code.filter { !compiled.contains($0) }
     }
 
+    /// The pages of a module with an adapter.
+    package static func pages(of module: String) throws -> [Guide] {
+        try files("md", in: "Sources/\(module)/\(module).docc").map(Guide.init)
+    }
+
+    /// Those of its lines of code that are in no test of its module, wherever lines break.
+    package func codeWithoutTest(of module: String) throws -> [String] {
+        let tests = try Self.files("swift", in: "Tests/\(module)Tests").map {
+            try String(contentsOf: $0, encoding: .utf8)
+        }
+        let compiled = Self.withoutSpaces(Self.lines(of: tests.joined(separator: "\n")).joined())
+        return code.filter { !compiled.contains(Self.withoutSpaces($0)) }
+    }
+
+    private static func withoutSpaces(_ text: String) -> String { text.filter { !$0.isWhitespace && $0 != "," } }
+
     /// Those of its links to files that lead to none. An image of the documentation catalog is linked to by its name
     /// alone, and has a light and a dark version.
     package var deadLinks: [String] {

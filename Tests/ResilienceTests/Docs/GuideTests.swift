@@ -9,6 +9,22 @@ import Testing
         #expect(missing == [])
     }
 
+    @Test(
+        "every line of the adapters' pages is in a test of the adapter",
+        arguments: [
+            "ResilienceAsyncHTTPClient", "ResilienceConfiguration", "ResilienceDashboard", "ResilienceGRPC",
+            "ResilienceHummingbird", "ResilienceObservability",
+        ])
+    func adapters(module: String) throws {
+        let pages = try Guide.pages(of: module)
+        #expect(pages.contains { !$0.code.isEmpty })
+        for page in pages {
+            let missing = try page.codeWithoutTest(of: module)
+            #expect(missing == [], "\(page)")
+            #expect(page.deadLinks == [], "\(page)")
+        }
+    }
+
     #if os(Linux) || os(macOS)
         @Test(
             "the guides' code compiles as it stands, at the top level of a program", .enabled(if: Guide.hasModules),

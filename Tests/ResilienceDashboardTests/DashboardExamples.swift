@@ -1,0 +1,28 @@
+#if Dashboard
+    import Hummingbird
+    import HummingbirdTesting
+    import Resilience
+    import ResilienceDashboard
+    import ResilienceObservability
+    import TestSupport
+    import Testing
+
+    /// The code of the module's page, as it stands there.
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct DashboardExamples {
+        @Test("the page and /health in two lines, and another page by which circuits can be opened")
+        func twoLines() async throws {
+            let router = Router()
+            let health = HealthMonitor("orders") { CircuitBreaker("payments") }
+            router.addResilienceDashboard(health)
+            router.addHealth(health)
+            router.addResilienceDashboard(
+                health, at: "/internal/resilience",
+                configuration: DashboardConfiguration(allowsActions: true))
+            try await Application(router: router).test(.router) { client in
+                for path in ["/resilience", "/internal/resilience", "/health"] {
+                    try await client.execute(uri: path, method: .get) { #expect($0.status == .ok, "\(path)") }
+                }
+            }
+        }
+    }
+#endif
