@@ -147,6 +147,7 @@
               tbody tr { display: grid; grid-template-columns: 1fr auto; gap: 0.35rem 0.75rem; padding: 0.8rem 0.9rem; border-top: 1px solid var(--line); }
               tbody tr:first-child { border-top: 0; }
               tbody tr > * { border: 0; padding: 0; }
+              tbody td:nth-of-type(1) { justify-self: end; }
               tbody tr > .timeline, tbody tr > .actions { grid-column: 1 / -1; }
               td.number { font-size: 0.8125rem; color: var(--soft); }
               td.number::before { content: attr(data-label) " "; }
