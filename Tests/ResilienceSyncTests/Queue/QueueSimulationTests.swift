@@ -6,7 +6,7 @@ import Testing
 @testable import ResilienceSync
 
 /// The whole queue, its store and its time with it, against servers with limits of several sorts.
-@Suite(.timeLimit(.minutes(5)), .heavy) struct QueueSimulationTests {
+@Suite(.timeLimit(.minutes(20)), .heavy) struct QueueSimulationTests {
     typealias Case = SendPaceSimulationTests.Case
 
     struct Figures {

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// All means all, however many there are.
-@Suite(.timeLimit(.minutes(5)), .heavy) struct ManyDeadTests {
+@Suite(.timeLimit(.minutes(20)), .heavy) struct ManyDeadTests {
     @Test("2 500 dead mutations are revived, and discarded, at once")
     func all() async throws {
         let stores = try everyStore()

@@ -6,7 +6,7 @@
     import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteDurabilityTests {
+    @Suite(.timeLimit(.minutes(20)), .heavy) struct SQLiteDurabilityTests {
         let folder: TemporaryFolder
         let path: String
 

@@ -7,7 +7,7 @@
     import Testing
 
     /// The tables of an earlier version become today's where they stand: what the program has around them is the program's.
-    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteMigrationInPlaceTests {
+    @Suite(.timeLimit(.minutes(20)), .heavy) struct SQLiteMigrationInPlaceTests {
         private let folder: TemporaryFolder
         private let path: String
 

@@ -9,7 +9,7 @@
     import Testing
 
     /// The queue in a database that the program has already, and in the same transaction as the program's own writes.
-    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteOutboxTests {
+    @Suite(.timeLimit(.minutes(20)), .heavy) struct SQLiteOutboxTests {
         enum Kind: String, CaseIterable {
             case queue, pool, memory
 

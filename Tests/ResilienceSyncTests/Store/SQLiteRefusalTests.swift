@@ -6,7 +6,7 @@
     import Testing
 
     /// Files that are not a queue of ours, or no longer: each is refused, and not a byte of it changes.
-    @Suite(.timeLimit(.minutes(5)), .heavy) struct SQLiteRefusalTests {
+    @Suite(.timeLimit(.minutes(20)), .heavy) struct SQLiteRefusalTests {
         let folder: TemporaryFolder
         let path: String
 

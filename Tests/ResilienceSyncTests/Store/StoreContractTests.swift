@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The contract catches a store that does one thing wrong.
-@Suite(.timeLimit(.minutes(5)), .heavy) struct StoreContractTests {
+@Suite(.timeLimit(.minutes(20)), .heavy) struct StoreContractTests {
     @Test("a store with a fault is caught by the trial that is there for it", arguments: Fault.allCases)
     func fault(fault: Fault) async {
         let report = await StoreContract {

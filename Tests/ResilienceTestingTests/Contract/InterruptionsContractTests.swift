@@ -5,7 +5,7 @@ import Testing
 @testable import ResilienceTesting
 
 /// Policies that break the contract in one way, which one trial alone finds.
-@Suite(.timeLimit(.minutes(5)), .heavy) struct InterruptionsContractTests {
+@Suite(.timeLimit(.minutes(20)), .heavy) struct InterruptionsContractTests {
     @Test("a policy whose abandon forgets what its slot holds is found by the errors that it keeps")
     func forgetfulAbandon() async {
         let report = await PolicyContract { _ in Hoarder(letsGo: false) }.check(calls: 500)

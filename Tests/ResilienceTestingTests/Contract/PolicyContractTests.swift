@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The contract against policies that break it, each in one way.
-@Suite(.timeLimit(.minutes(5)), .heavy) struct PolicyContractTests {
+@Suite(.timeLimit(.minutes(20)), .heavy) struct PolicyContractTests {
     @Test("a policy that does nothing keeps the contract, and the report counts what was tried")
     func nothing() async {
         struct Nothing: Policy {}

@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 
 /// Every policy of the package under the contract that users' policies are put to. A new one adds a line.
-@Suite(.timeLimit(.minutes(5)), .heavy) struct ShippedPoliciesContractTests {
+@Suite(.timeLimit(.minutes(20)), .heavy) struct ShippedPoliciesContractTests {
     @Test("a retry keeps the contract")
     func retry() async {
         await expect(PolicyContract { _ in Retry(maxRetries: 3) }, calls: 10_000)
