@@ -26,5 +26,11 @@
             state.withLock { [moved] in $0 = moved }
             return part
         }
+
+        /// Closes the connection of a body that has not ended: its reader, who has stopped, wants nothing more.
+        func close() {
+            // Let go of after the lock, since that runs code of the client.
+            _ = state.withLock { $0.take() }
+        }
     }
 #endif

@@ -35,6 +35,9 @@
             guard limit > 0, case .untouched(let body) = rest else { return }
             await read(body, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
             try Task.checkCancellation()
+            guard case .failed(is BodyTimer.Expired) = rest else { return }
+            rest = .failed(TimedOut(policy: "body", limit: max(.zero, time), underlying: nil))
+            response.body = .stream(ResponseBody(buffered, rest, hold: nil))
         }
 
         private nonisolated(nonsending) mutating func read(
@@ -46,6 +49,16 @@
             } else {
                 response.body = .stream(ResponseBody(buffered, rest, hold: nil))
             }
+        }
+
+        /// The exchange of a failure, whose body must have come by the attempt's deadline, too, should it be returned.
+        func limited(_ judge: RequestJudge, _ settings: ResilientHTTPClient.Settings) -> Exchange {
+            if case .ended = rest { return self }
+            guard settings.endsBodyAtDeadline, attempt.deadline != .distantFuture else { return self }
+            var exchange = self
+            let hold = BodyHold(nil, judge, timer, deadline: attempt.deadline)
+            exchange.response.body = .stream(ResponseBody(buffered, rest, hold: hold))
+            return exchange
         }
 
         /// The exchange with a body that completes the permit when it ends.

@@ -38,7 +38,7 @@
             public var failureBuffering = 65_536
 
             /// How long the reading of a response that means failure may take; 1 second by default. Then its
-            /// connection is closed, and reading its body throws after what has come. Below 0 counts as 0.
+            /// connection is closed, and reading its body throws `TimedOut` after what has come. Below 0 counts as 0.
             public var failureBufferingTime = Duration.seconds(1)
 
             /// Whether the body of a response, too, must have come by the call's deadline, and by that of a

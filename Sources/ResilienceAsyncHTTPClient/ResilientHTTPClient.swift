@@ -138,7 +138,7 @@
                 sent.noteResponse()
                 var exchange = try await judge.exchange(response, attempt, reading)
                 exchange.verdict = sent.advise(exchange.verdict)
-                return exchange
+                return exchange.verdict.kind == .success ? exchange : exchange.limited(judge, settings)
             } holding: { exchange, permit in
                 exchange.held(by: permit, judge, settings)
             }

@@ -22,12 +22,12 @@
             /// What has been read is given out first.
             private var buffered: ByteBuffer?
             private var rest: BodyRest
-            private let reader: Reader?
+            private let reader: Reader
 
             fileprivate init(_ buffered: ByteBuffer, _ rest: BodyRest, _ hold: BodyHold?) {
                 self.buffered = buffered.readableBytes > 0 ? buffered : nil
                 self.rest = if case .untouched(let body) = rest { .begun(BegunBody(body)) } else { rest }
-                reader = hold.map(Reader.init)
+                reader = Reader(hold, self.rest)
             }
 
             mutating func next() async throws -> ByteBuffer? {
@@ -47,7 +47,7 @@
             }
 
             private func part(of body: BegunBody) async throws -> ByteBuffer? {
-                guard let hold = reader?.hold else { return try await body.next() }
+                guard let hold = reader.hold else { return try await body.next() }
                 do {
                     let part = try await hold.run { try await body.next() }
                     if part == nil { hold.ended() }
@@ -60,15 +60,22 @@
 
         /// One who reads stops reading: then the body has ended, even if the response is still there.
         private final class Reader: Sendable {
-            let hold: BodyHold
+            let hold: BodyHold?
+            private let body: BegunBody?
 
-            init(_ hold: BodyHold) { self.hold = hold }
+            init(_ hold: BodyHold?, _ rest: BodyRest) {
+                self.hold = hold
+                body = if case .begun(let body) = rest { body } else { nil }
+            }
 
-            deinit { hold.ended() }
+            deinit {
+                body?.close()
+                hold?.ended()
+            }
         }
     }
 
-    /// Keeps a call inside of its policies until a body has ended.
+    /// Keeps a call inside of its policies until a body has ended, and ends the body at a deadline.
     final class BodyHold: Sendable {
         private let permit: Mutex<PipelinePermit?>
         private let judge: RequestJudge
@@ -76,8 +83,9 @@
         private let began: MonotonicInstant
         private let deadline: MonotonicInstant
 
+        /// - Parameter permit: nil if the call has ended, since the response means failure.
         init(
-            _ permit: consuming PipelinePermit, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant
+            _ permit: consuming PipelinePermit?, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant
         ) {
             self.permit = Mutex(permit)
             self.judge = judge
@@ -107,7 +115,8 @@
         /// - Returns: The error.
         func failed(_ error: any Error) -> any Error {
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
-            take()?.complete(verdict, error: error)
+            // The error tells a client timeout that it was the cause, if the time is over.
+            take()?.complete(verdict, error: deadline == .distantFuture ? nil : error)
             return error
         }
 

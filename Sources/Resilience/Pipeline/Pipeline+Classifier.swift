@@ -12,4 +12,17 @@ extension Pipeline {
             observers: core.observers, elements: core.elements)
         return copy
     }
+
+    /// Returns a pipeline with the same policies and observers, whose verdicts of errors are changed.
+    ///
+    /// For one call of an adapter, which knows more of it than the pipeline: whether it can be repeated, for example. It
+    /// costs no more than an allocation.
+    /// - Parameter adjust: Is given an error and what it means so far, and returns what it means. It is not asked about
+    ///   a ``Rejection``.
+    package func adjusting(_ adjust: @escaping @Sendable (any Error, Verdict) -> Verdict) -> Pipeline {
+        var copy = self
+        let own = core.classifier
+        copy.core = PipelineCore(core, classifier: Classifier { adjust($0, own.verdict(for: $0)) })
+        return copy
+    }
 }

@@ -20,6 +20,16 @@
         outermost = PipelineSegment(elements[...])
     }
 
+    /// Creates a core with another classifier, which shares all the rest.
+    init(_ core: PipelineCore, classifier: Classifier) {
+        name = core.name
+        timeBase = core.timeBase
+        self.classifier = classifier
+        observers = core.observers
+        elements = core.elements
+        outermost = core.outermost
+    }
+
     /// The core of policies that are used without a pipeline on the system's time base. It is shared, so that such a
     /// call allocates nothing.
     private static let bare = PipelineCore(name: nil, timeBase: .system)

@@ -119,6 +119,9 @@ extension PipelineSegment {
     func exitAll(_ call: inout PolicyCall, _ slots: [PolicySlot], _ outcome: PolicyOutcome) -> PolicyOutcome {
         let policies = all.flatMap { segment in (0..<segment.count).map { (segment, $0) } }
         var outcome = outcome
+        let mayRepeat = call.mayRepeat
+        call.mayRepeat = false
+        defer { call.mayRepeat = mayRepeat }
         for ((segment, index), var slot) in zip(policies, slots).reversed() {
             switch segment.exit(at: index, &call, &slot, outcome) {
             case .pass: break

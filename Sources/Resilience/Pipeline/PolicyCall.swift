@@ -16,6 +16,8 @@
     @usableFromInline var reading: MonotonicInstant?
     /// Whether the call waits for its admission if the policy says so. False for ``Policy/acquire(options:)``.
     @usableFromInline var mayWait = true
+    /// Whether a policy may run its inside again. False while a permit, or an attempt that is lost, leaves the policies.
+    @usableFromInline var mayRepeat = true
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline var settled: Verdict?
     /// Where the waits of an observed call are added up; nil for any other call. Not counted. Safe: the code that

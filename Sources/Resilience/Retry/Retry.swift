@@ -150,6 +150,11 @@ public struct Retry: Policy {
         if !outcome.verdict.saysNothing {
             budget?.failed(after: own.withdrawal, mayPass: decision != .notMine, &call)
         }
+        guard call.mayRepeat else {
+            // Nobody is told of a retry that does not come.
+            own = RetrySlot(PolicySlot())
+            return .pass
+        }
         switch decision {
         case .retry(let instant):
             let withdrawal: Withdrawal = outcome.verdict.kind == .throttled ? .throttled : .usual

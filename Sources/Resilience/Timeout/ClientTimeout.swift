@@ -52,7 +52,12 @@ public struct ClientTimeout: Policy {
         // the deadline, too.
         let verdict = call.core.classifier.verdict(for: timedOut)
         let isUncertain = outcome.verdict.kind == .uncertain && verdict.kind == .transient
-        return .replace(timedOut, as: isUncertain ? .uncertain : verdict)
+        // Nor does the deadline change that the attempt can't be repeated.
+        let isFinal = outcome.verdict.shouldRetry == false
+        let kind = isUncertain ? .uncertain : verdict.kind
+        return .replace(
+            timedOut,
+            as: Verdict(kind, retryAfter: verdict.retryAfter, shouldRetry: isFinal ? false : verdict.shouldRetry))
     }
 
     public var description: String { "\(name): \(limit.text), ended by the client" }

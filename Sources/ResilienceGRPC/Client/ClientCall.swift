@@ -12,6 +12,8 @@
         let pipeline: Pipeline
         let runOptions: RunOptions
         let exchange: Watched<Exchange<Bytes>>
+        /// Whether the pipeline relies on the attempt to end by itself: a transport need not end its streams in time.
+        private let endsAttempts: Bool
 
         init(
             _ base: Base, _ descriptor: MethodDescriptor, _ callOptions: CallOptions, _ pipeline: Pipeline,
@@ -20,13 +22,19 @@
             self.base = base
             self.descriptor = descriptor
             self.callOptions = callOptions
-            self.pipeline = pipeline
+            let exchange = Watched(Exchange<Bytes>(replayLimit: replayLimit))
+            self.exchange = exchange
+            // A policy that the caller gave to gRPC itself repeats the RPC: the two must not multiply.
+            let isRepeatedByGRPC = callOptions.executionPolicy != nil
+            self.pipeline = pipeline.adjusting { error, verdict in
+                exchange.change { $0.verdict(of: error, verdict, isRepeatedByGRPC: isRepeatedByGRPC) }
+            }
+            endsAttempts = !pipeline.policies(of: ClientTimeout.self).isEmpty
             var runOptions = runOptions
             if let timeout = callOptions.timeout {
                 runOptions.deadline = min(runOptions.deadline, pipeline.timeBase.now + timeout)
             }
             self.runOptions = runOptions
-            exchange = Watched(Exchange(replayLimit: replayLimit))
         }
 
         // MARK: The caller's side
@@ -77,25 +85,59 @@
             let timeout: Duration? =
                 attempt.deadline == .distantFuture ? nil : attempt.remaining(on: pipeline.timeBase)
             if let timeout { options.timeout = timeout }
-            let end: AttemptEnd?
+            let progress = Locked(Progress())
             do {
-                end = try await base.withStream(descriptor: descriptor, options: options) { stream, context in
-                    exchange.change { $0.opened(context) }
-                    return await withTaskGroup(of: Void.self) { group in
-                        group.addTask { await send(to: stream.outbound, number, timeout) }
-                        defer { group.cancelAll() }
-                        return await receive(from: stream.inbound)
+                try await untilDeadline(of: attempt) {
+                    try await base.withStream(descriptor: descriptor, options: options) { stream, context in
+                        exchange.change { $0.opened(context) }
+                        progress.withLock { $0.isOpen = true }
+                        let end = await withTaskGroup(of: Void.self) { group in
+                            group.addTask { await send(to: stream.outbound, number, timeout) }
+                            defer { group.cancelAll() }
+                            return await receive(from: stream.inbound)
+                        }
+                        progress.withLock { $0.end = end }
                     }
+                    // So that what ended it is asked why.
+                    if progress.withLock({ $0.end }) == nil { throw CancellationError() }
                 }
             } catch {
-                try Task.checkCancellation()
-                end = .notOpened(
-                    error as? RPCError
-                        ?? RPCError(code: .unavailable, message: "The transport gave no stream.", cause: error))
+                // What a transport throws after the end, such as that the stream could not be closed, changes nothing.
+                if progress.withLock({ $0.end }) == nil, !Task.isCancelled {
+                    progress.withLock { $0.failed(error) }
+                }
             }
-            guard let end else { throw CancellationError() }
-            exchange.change { $0.lastEnd = end }
+            guard let end = progress.withLock({ $0.end }) else {
+                exchange.change { $0.cutOff() }
+                throw CancellationError()
+            }
+            exchange.change { $0.ended(end) }
             return end
+        }
+
+        /// How far an attempt has got.
+        private struct Progress {
+            var isOpen = false
+            var end: AttemptEnd?
+
+            mutating func failed(_ error: any Error) {
+                let isLate = error is TimedOut || error is DeadlinePassed
+                let failure =
+                    (isLate ? RPCError(policyFailure: error) : error as? RPCError)
+                    ?? RPCError(
+                        code: .unavailable,
+                        message: isOpen ? "The transport lost the stream." : "The transport gave no stream.",
+                        cause: error)
+                end = isOpen ? .lost(failure) : .notOpened(failure)
+            }
+        }
+
+        private func untilDeadline(
+            of attempt: CallAttempt, _ work: nonisolated(nonsending) () async throws -> Void
+        ) async throws {
+            guard endsAttempts, attempt.deadline != .distantFuture else { return try await work() }
+            let limit = Pipeline("attempt", timeBase: pipeline.timeBase) {}
+            try await limit.run(options: RunOptions(deadline: attempt.deadline), work)
         }
 
         private func send(to outbound: Base.Outbound, _ number: Int, _ timeout: Duration?) async {

@@ -1,5 +1,6 @@
 #if GRPC
     import GRPCCore
+    import Resilience
 
     /// One RPC between its caller and its attempts: what the caller wrote, and what it can read.
     struct Exchange<Bytes: GRPCContiguousBytes & Sendable>: Sendable {
@@ -22,7 +23,9 @@
         /// The number of attempts that have begun.
         private(set) var attempts = 0
         /// How the last attempt ended.
-        var lastEnd: AttemptEnd?
+        private(set) var lastEnd: AttemptEnd?
+        /// Whether a stream was opened for the attempt that has not ended.
+        private var isSent = false
         /// The part that waits for the caller: one at a time, so that a slow reader slows the server down.
         private var waiting: RPCResponsePart<Bytes>?
         private var end: End?
@@ -72,11 +75,36 @@
         mutating func begin() -> Int? {
             guard attempts == 0 || requests.isReplayable, !isAbandoned else { return nil }
             attempts += 1
+            isSent = false
             requests.rewind()
             return attempts
         }
 
-        mutating func opened(_ context: ClientContext) { self.context = self.context ?? context }
+        mutating func opened(_ context: ClientContext) {
+            self.context = self.context ?? context
+            isSent = true
+        }
+
+        mutating func ended(_ end: AttemptEnd) {
+            lastEnd = end
+            isSent = false
+        }
+
+        /// The attempt is cancelled, by the caller or by a policy, whose error is judged next.
+        mutating func cutOff() {
+            lastEnd = .lost(
+                RPCError(code: .deadlineExceeded, message: "The attempt ended before the server's status came."))
+        }
+
+        /// What an error of a policy means, such as one that ended an attempt.
+        func verdict(of error: any Error, _ verdict: Verdict, isRepeatedByGRPC: Bool) -> Verdict {
+            var verdict = verdict
+            // As where the server says that the time is over.
+            if error is TimedOut, isSent, verdict.kind == .transient {
+                verdict = Verdict(.uncertain, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
+            }
+            return requests.isReplayable && !isRepeatedByGRPC ? verdict : verdict.final
+        }
 
         /// Hands a part of the response to the caller, and so commits the RPC to this attempt. nil: the caller has not read
         /// the part before; false: it wants nothing more.

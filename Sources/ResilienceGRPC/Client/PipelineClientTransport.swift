@@ -25,7 +25,7 @@
     /// it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of an attempt
     /// is that of its status, as `Verdict.init(_:)` says. In addition, a stream that the transport loses is
     /// uncertain, and an RPC for which the transport gives no stream was never sent, so it is transient where it would be
-    /// uncertain.
+    /// uncertain. An attempt that a timeout of the pipeline ends is uncertain, too, once it has a stream.
     ///
     /// An RPC is repeated only as long as it is not committed. As in gRPC's retry design (A6), it is committed by the first
     /// part of the response but the status, or if the request is larger than `replayLimit`. Parts of the request are kept

@@ -19,7 +19,8 @@
     ///   attempt is left, the last answer is returned, with its status.
     /// - **Whether it may be sent twice.** A lost `POST` without an `Idempotency-Key` is uncertain, and not repeated,
     ///   whatever the pipeline's other calls are; nor is one that a ``/Resilience/Timeout`` ended. The pipeline's own
-    ///   classifier is asked first. You still catch the `URLError` itself.
+    ///   classifier is asked first. You still catch the `URLError` itself. A request whose body is an `httpBodyStream`
+    ///   is sent once, since a stream can't be read again: use `httpBody`, or ``upload(for:from:options:)``.
     /// - **When it must have ended.** The attempt's deadline ends the request, even in the middle of a body, with
     ///   `URLError.timedOut`. So the pipeline can use ``/Resilience/ClientTimeout``, which costs a few nanoseconds,
     ///   where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer than that.
@@ -100,7 +101,9 @@
         public nonisolated(nonsending) func upload(
             for request: URLRequest, from body: Data, options: RunOptions = RunOptions()
         ) async throws -> (Data, HTTPURLResponse) {
-            try await send(request, body, options)
+            var request = request
+            request.httpBodyStream = nil
+            return try await send(request, body, options)
         }
 
         #if !canImport(FoundationNetworking)
@@ -143,13 +146,26 @@
             let semantics = RequestSemantics(request)
             var request = request
             var mayReauthorize = reauthorize != nil
-            return try await (semantics.isRepeatable ? repeatable : unrepeatable).run(
-                options: options, judging: { judge($0.1, body($0.0), semantics) }
+            var pipeline = semantics.isRepeatable ? repeatable : unrepeatable
+            // A stream can be read only once.
+            let stream = request.httpBodyStream
+            var isStreamRead = false
+            if stream != nil { pipeline = pipeline.adjusting { _, verdict in verdict.withoutRetry } }
+            return try await pipeline.run(
+                options: options,
+                judging: {
+                    let verdict = judge($0.1, body($0.0), semantics)
+                    return stream == nil ? verdict : verdict.withoutRetry
+                }
             ) { attempt in
+                // Only if a rule of a retry repeats it all the same.
+                if isStreamRead { throw URLError(.requestBodyStreamExhausted) }
+                isStreamRead = stream != nil
                 var answer = try await httpAnswer(send, to: request, attempt)
                 if answer.1.statusCode == 401, mayReauthorize, let reauthorize {
                     mayReauthorize = false
                     guard let renewed = try await reauthorize(request) else { return answer }
+                    if let stream, renewed.httpBodyStream === stream { return answer }
                     request = renewed
                     answer = try await httpAnswer(send, to: request, attempt)
                 }
@@ -231,6 +247,12 @@
         fileprivate mutating func limitSilence(to time: Duration, _ ofSession: TimeInterval) {
             let seconds = TimeInterval(time.wholeSecondsRoundedUp)
             if seconds < timeoutInterval, seconds < ofSession { timeoutInterval = seconds }
+        }
+    }
+
+    extension Verdict {
+        fileprivate var withoutRetry: Verdict {
+            kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false)
         }
     }
 #endif

@@ -84,6 +84,22 @@
             #expect(try failure(.lost(nil), .none, isIdempotent: true) == (nil, 2))
         }
 
+        @Test("what a transport throws after the RPC's end does not hide the end, and repeats nothing")
+        func afterTheEnd() throws {
+            for (handler, code) in [(fail(.internalError), RPCError.Code.internalError), (answer("x"), nil)] {
+                let script = Script(handler)
+                let error = try clock.run {
+                    try await withService(
+                        script.handle,
+                        transport: { base in
+                            PipelineClientTransport(
+                                FaultyTransport(base, [.afterTheEnd(Other())]), through: pipeline)
+                        }, { client, _ in await client.failure() })
+                }
+                #expect(error?.code == code && script.visits.count == 1)
+            }
+        }
+
         @Test("a server that is gone fails the call")
         func gone() throws {
             let error = try clock.run {
@@ -105,6 +121,8 @@
         case noStream(any Error)
         /// nil: the response ends without a status.
         case lost((any Error)?)
+        /// The stream is as it should be, and closing it fails.
+        case afterTheEnd(any Error)
     }
 
     /// Has a fault for each stream, the last again and again.
@@ -139,6 +157,9 @@
             switch faults[index] {
             case .none: return try await base.withStream(descriptor: descriptor, options: options, closure)
             case .noStream(let error): throw error
+            case .afterTheEnd(let error):
+                _ = try await base.withStream(descriptor: descriptor, options: options, closure)
+                throw error
             case .lost(let error):
                 return try await base.withStream(descriptor: descriptor, options: options) { stream, context in
                     var stream = stream

@@ -154,8 +154,10 @@
             #expect(clock.now == start + .seconds(5))
         }
 
-        @Test("an attempt that takes too long is repeated")
-        func attemptTimedOut() throws {
+        @Test(
+            "an attempt that a timeout ends may have had its effect, and is repeated if that does no harm",
+            arguments: [nil, true] as [Bool?])
+        func attemptTimedOut(isIdempotent: Bool?) throws {
             let gate = Gate()
             let script = Script(wait(for: gate, then: answer("late")), answer("x"))
             let pipeline = Pipeline("test", timeBase: clock) {
@@ -163,13 +165,127 @@
                 Timeout(limit: .seconds(2))
                 bulkhead
             }
-            let response = try clock.run {
-                try await withService(script.handle, through: pipeline) { client in
+            let options = RunOptions(isIdempotent: isIdempotent)
+            let error = try clock.run {
+                try await withService(script.handle, through: pipeline, options: options) { client in
                     defer { gate.open() }
-                    return try await client.send()
+                    return await client.failure()
                 }
             }
-            #expect(response == "x" && bulkhead.status.inUse == 0)
+            #expect(error?.code == (isIdempotent == true ? nil : .deadlineExceeded) && bulkhead.status.inUse == 0)
+            #expect(script.visits.count == (isIdempotent == true ? 2 : 1))
+        }
+
+        @Test("an attempt that a timeout ends while it waits for a permit was not sent, and is repeated")
+        func queuedTooLong() throws {
+            let script = Script(answer("x"))
+            let pipeline = Pipeline("test", timeBase: clock) {
+                Retry(maxRetries: 1, backoff: .none)
+                Timeout(limit: .seconds(2))
+                bulkhead
+            }
+            let error = try clock.run {
+                try await withService(script.handle, through: pipeline) { client in
+                    let held = try bulkhead.acquire()
+                    let call = Task { await client.failure() }
+                    await clock.runUntilIdle()
+                    clock.advance(by: .seconds(2))
+                    await clock.runUntilIdle()
+                    held.complete(.success)
+                    return await call.value
+                }
+            }
+            #expect(error == nil && script.visits.count == 1 && bulkhead.status.inUse == 0)
+        }
+
+        @Test(
+            "a client timeout ends an attempt by itself, though the server is silent, at the head and within the body",
+            arguments: [false, true])
+        func clientTimeout(_ inBody: Bool) throws {
+            let gate = Gate()
+            let handler = inBody ? answer("x", thenWaitFor: gate) : wait(for: gate, then: answer("x"))
+            let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1), timeBase: clock)
+            let pipeline = Pipeline("test", timeBase: clock) {
+                breaker
+                bulkhead
+                ClientTimeout(limit: .seconds(2))
+            }
+            let start = clock.now
+            let error = try clock.run {
+                try await withService(handler, through: pipeline) { client in
+                    let error = await CallDeadline(after: .seconds(50), on: clock).run { await client.failure() }
+                    #expect(bulkhead.status.inUse == 0)
+                    gate.open()
+                    return error
+                }
+            }
+            #expect(error?.code == .deadlineExceeded && error?.cause is TimedOut, "\(String(describing: error))")
+            #expect(clock.now == start + .seconds(2))
+            #expect(!breaker.status.isAllowed)
+        }
+
+        @Test("an attempt that its client timeout ends may have had its effect, and is repeated if that does no harm")
+        func clientTimeoutRepeated() throws {
+            for (isIdempotent, attempts) in [(nil, 1), (true, 2)] as [(Bool?, Int)] {
+                let gate = Gate()
+                let script = Script(wait(for: gate, then: answer("late")), answer("x"))
+                let pipeline = Pipeline("test", timeBase: clock) {
+                    Retry(maxRetries: 1, backoff: .none)
+                    ClientTimeout(limit: .seconds(2))
+                }
+                let options = RunOptions(isIdempotent: isIdempotent)
+                let error = try clock.run {
+                    try await withService(script.handle, through: pipeline, options: options) { client in
+                        defer { gate.open() }
+                        return await client.failure()
+                    }
+                }
+                #expect(script.visits.count == attempts && error?.code == (attempts == 1 ? .deadlineExceeded : nil))
+            }
+        }
+
+        @Test("a timeout within the body ends the call at once, and a breaker counts it once")
+        func timeoutInBody() throws {
+            let gate = Gate()
+            let script = Script(fail(.unavailable), answer("x", thenWaitFor: gate))
+            let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(9), timeBase: clock)
+            let recorder = EventRecorder()
+            let pipeline = Pipeline("test", timeBase: clock, observers: PolicyObservers(recorder)) {
+                Retry(maxRetries: 5, backoff: .constant(.seconds(1)))
+                breaker
+                Timeout(limit: .seconds(2))
+            }
+            let start = clock.now
+            let error = try clock.run {
+                try await withService(script.handle, through: pipeline) { client in
+                    defer { gate.open() }
+                    return await client.failure()
+                }
+            }
+            #expect(error?.code == .deadlineExceeded && error?.cause is TimedOut, "\(String(describing: error))")
+            #expect(clock.now == start + .seconds(3) && script.visits.count == 2)
+            #expect(breaker.status.failureCount == 2)
+            #expect(recorder.count(Retry.Event.self) { $0.kind == "retrying" } == 1)
+        }
+
+        @Test("a server that fails without reading a long request is heard, and the request's producer ends")
+        func unread() throws {
+            let script = Script({ _, _ in throw RPCError(code: .permissionDenied, message: "no") })
+            let error = try clock.run {
+                try await withService(script.handle, through: pipeline) { client in
+                    do {
+                        _ = try await client.clientStreaming(
+                            request: StreamingClientRequest { writer in
+                                while true { try await writer.write(String(repeating: "x", count: 10_000)) }
+                            }, descriptor: method, serializer: Text(), deserializer: Text(), options: .defaults
+                        ) { try $0.message }
+                        return nil as RPCError?
+                    } catch {
+                        return error as? RPCError
+                    }
+                }
+            }
+            #expect(error?.code == .permissionDenied && bulkhead.status.inUse == 0)
         }
 
         @Test("a wait that would not end in time is not begun")

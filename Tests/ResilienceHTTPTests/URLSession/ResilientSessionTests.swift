@@ -104,6 +104,20 @@
             }
         }
 
+        @Test("a request whose body is a stream is sent once: the stream can't be read again")
+        func bodyStream() async throws {
+            for answer in [StubAnswer.status(503), .status(429), .status(401), .resetMidBody(after: 1)] {
+                try await Loopback.run([answer, .status(200)]) { loopback async throws in
+                    let session = loopback.session.resilient(loopback.pipeline(retries: 1), reauthorize: { $0 })
+                    var request = loopback.get
+                    request.httpMethod = "PUT"
+                    request.httpBodyStream = InputStream(data: Data("payload".utf8))
+                    _ = try? await session.data(for: request)
+                    #expect(loopback.server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["payload"])
+                }
+            }
+        }
+
         @Test("a POST to a server that is gone is tried again: no server has seen it")
         func serverGone() async throws {
             try await Loopback.run { loopback in

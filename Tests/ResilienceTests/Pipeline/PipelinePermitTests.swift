@@ -170,4 +170,19 @@ import Testing
         await Task.detached { kept.withLock { $0.take() }?.complete(.success) }.value
         #expect(bulkhead.inUse == 0 && told.last == .succeeded(took: .zero, attempts: 1))
     }
+
+    @Test("a retry tells nobody of work that it can't repeat, but its budget counts it")
+    func silentRetry() async throws {
+        let budget = RetryBudget.throttling(maxTokens: 10)
+        let pipeline = pipeline {
+            Retry(
+                maxRetries: 3, budget: budget, beforeRetry: { _, _ in Issue.record("no retry comes") },
+                onGiveUp: { _, _ in Issue.record("nothing is given up") })
+        }
+        let before = budget.retriesLeft
+        try await pipeline.acquire().complete(.transient)
+        #expect(budget.retriesLeft == before - 1)
+        try await pipeline.acquire(options: RunOptions(isIdempotent: false)).complete(.transient)
+        #expect(recorder.events(of: Retry.Event.self) == [])
+    }
 }

@@ -135,6 +135,25 @@ import Testing
         #expect(breaker.state == .open)
     }
 
+    @Test("what must not be repeated is not repeated because it also ended at the deadline")
+    func final() throws {
+        let attempts = Box(0)
+        let pipeline = pipeline {
+            Retry(maxRetries: 3, backoff: .none)
+            ClientTimeout(limit: .seconds(5))
+        }
+        #expect(throws: TimedOut.self) {
+            try clock.run {
+                try await pipeline.run {
+                    attempts.value += 1
+                    _ = await PolicyWaiter().wait(until: clock.now + .seconds(5), on: clock)
+                    throw Judged(verdict: Verdict(.transient, shouldRetry: false))
+                }
+            }
+        }
+        #expect(attempts.value == 1)
+    }
+
     @Test("without a limit in reach, what is left is 292 years; after the deadline it is still above zero")
     func remaining() {
         #expect(CallAttempt(number: 1).remaining(on: clock) == .infinite)
