@@ -68,6 +68,9 @@
         let base: any HTTPResponseError
         let fields: HTTPFields
 
+        /// The error without any further fields.
+        var origin: any HTTPResponseError { (base as? ErrorWithFields)?.origin ?? base }
+
         var status: HTTPResponse.Status { base.status }
         var description: String { "\(base)" }
 
@@ -82,6 +85,8 @@
         /// Returns what an error of the handler means for a pipeline around it.
         static func verdict(of error: any Error, in pipeline: Pipeline) -> Verdict {
             if Task.isCancelled { return .cancelled }
+            // Fields change nothing about what an error means.
+            let error = (error as? ErrorWithFields)?.origin ?? error
             if error is any VerdictConvertible { return pipeline.verdict(for: error) }
             guard let answer = error as? any HTTPResponseError else { return pipeline.verdict(for: error) }
             return answer.status.code < 500 ? .success : .transient

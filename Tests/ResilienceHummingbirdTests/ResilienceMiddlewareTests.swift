@@ -304,6 +304,20 @@
 
         private let rejected = CallFailure(DeadlinePassed())
 
+        @Test("a rejection further in is no failure further out, also if a throttle in between adds its fields")
+        func rejectedFurtherIn() async throws {
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(Bulkhead(limit: 1))))
+            for name in ["minute", "day"] {
+                router.add(middleware: ThrottleMiddleware(name, limit: .perMinute(10, burst: 10)) { _, _ in nil })
+            }
+            router.add(middleware: ResilienceMiddleware(closed))
+            router.get("/") { _, _ in "served" }
+            let response = try await router.live { try await send("/", to: $0) }
+            #expect(response.status == .serviceUnavailable && response.headers[text: "ratelimit"] != nil)
+            #expect(tally.verdicts == [.rejected])
+        }
+
         @Test("a timeout cancels the handler, and the request is answered by 504", arguments: [true, false])
         func timeout(isFirst: Bool) async throws {
             let clock = ManualClock()
