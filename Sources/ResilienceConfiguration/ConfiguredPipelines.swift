@@ -166,6 +166,16 @@
         /// seconds, that grows. It does not end by itself when a service group shuts down gracefully: with
         /// `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`.
         public func run() async {
+            // Detached: a deadline that travels with the caller's task is that of a request, and must not end this.
+            let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }
+            await withTaskCancellationHandler {
+                await watching.value
+            } onCancel: {
+                watching.cancel()
+            }
+        }
+
+        private func watch() async {
             let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
                 Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
             }
