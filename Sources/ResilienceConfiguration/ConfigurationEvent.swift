@@ -5,12 +5,14 @@
     /// registry; its policy is "configuration".
     public enum ConfigurationEvent: PolicyEventDetail, Hashable {
         /// A pipeline has its new settings. These policies were replaced or left out, and what they had counted is
-        /// gone: those whose new settings a policy can't take over while it runs. All others go on.
+        /// gone: those whose new settings a policy can't take over while it runs. All others go on, but what your own
+        /// closure makes anew and is no `RegistryEntry`: a budget of retries, a policy of your own.
         case applied(restarted: [String])
         /// A registry has its new settings. The pipelines of these keys can't take them over while they run: they keep
         /// all of their old ones until they are evicted.
         case registryApplied(outdated: [String])
-        /// The new settings are invalid. All of the old ones go on.
+        /// The new settings are invalid. All of the old ones go on. If only what your own closure makes for a new key of a
+        /// registry is invalid, the key's pipeline is made without the closure.
         case rejected([InvalidSetting])
         /// The configuration can't be watched, for the reason given. The settings go on, and it is tried again.
         case unwatched(String)

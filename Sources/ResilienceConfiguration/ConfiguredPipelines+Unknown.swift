@@ -43,7 +43,8 @@
             case .group(let inner), .nested(let inner): return rest.map { inner.has($0) } ?? false
             case .groups(let inner):
                 guard let parts = rest?.split(separator: ".", maxSplits: 1), parts.count == 2 else { return false }
-                return Int(parts[0]) != nil && inner.has(parts[1])
+                let isRead = (0..<SettingLookup.mostElements).contains { "\($0)" == parts[0] }
+                return isRead && inner.has(parts[1])
             case .whole, .number, .seconds, .flag, .names, .secondsList, .choice: return rest == nil
             }
         }

@@ -163,8 +163,19 @@
         /// Follows the configuration until the task is cancelled.
         ///
         /// Whatever the configuration does, it goes on: if a provider fails, it is asked again after a wait, of 1 to 60
-        /// seconds, that grows. With `swift-service-lifecycle`, it is the whole `run()` of a service.
+        /// seconds, that grows. It does not end by itself when a service group shuts down gracefully: with
+        /// `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`.
         public func run() async {
+            // Detached: a deadline that travels with the caller's task is that of a request, and must not end this.
+            let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }
+            await withTaskCancellationHandler {
+                await watching.value
+            } onCancel: {
+                watching.cancel()
+            }
+        }
+
+        private func watch() async {
             let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
                 Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
             }

@@ -11,8 +11,8 @@
 
         /// More levels than the core's configurations take.
         private static var mostLevels: Int { 40 }
-        /// More elements than the core's configurations take.
-        private static var mostElements: Int { 33 }
+        /// More elements than the core's configurations take. They have the names 0, 1, 2, …
+        static var mostElements: Int { 33 }
 
         /// - Returns: What is given of a group; nil if nothing is.
         func group(_ group: SettingGroup, at path: [String]) -> SettingTree? {
@@ -70,6 +70,9 @@
             while groups.count < Self.mostElements, let next = self.group(group, at: path + ["\(groups.count)"]) {
                 groups.append(next)
             }
+            // What comes after a gap must not be left out in silence: the element that is missing is an empty one.
+            let others = groups.isEmpty ? 0..<0 : groups.count..<max(groups.count, Self.mostElements)
+            if others.contains(where: { text(at: path + ["\($0)", "kind"]) != nil }) { groups.append(.group([:])) }
             return groups.isEmpty ? nil : .list(groups)
         }
 

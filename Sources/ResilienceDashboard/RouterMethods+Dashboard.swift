@@ -61,8 +61,9 @@
         /// - Parameters:
         ///   - beat: How often a page is told that the connection is alive. A page that has gone away is noticed at the
         ///     next or the second next write.
-        ///   - writeLimit: How long one write to a page may take before its connection is closed.
-        init(_ hub: DashboardHub, beat: Duration = .seconds(2), writeLimit: Duration = .seconds(30)) {
+        ///   - writeLimit: How long one write to a page may take before its connection is closed. The page itself gives up a
+        ///     connection that tells nothing for 10 seconds, and the service can't shut down before the write ends.
+        init(_ hub: DashboardHub, beat: Duration = .seconds(2), writeLimit: Duration = .seconds(10)) {
             self.hub = hub
             self.beat = beat
             var generator = SystemRandomNumberGenerator()
@@ -103,8 +104,15 @@
                     } onGracefulShutdown: {
                         seat.leave()
                     }
-                    try await writer.finish(nil)
+                    try await end(writer)
                 })
+        }
+
+        /// The end is a write, too: a page that does not read must not hold up the end of the service.
+        func end(_ writer: any ResponseBodyWriter) async throws {
+            // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the writer.
+            nonisolated(unsafe) let writer = writer
+            try await writing.run { try await writer.finish(nil) }
         }
 
         private func tell(_ writer: any ResponseBodyWriter, _ seat: DashboardHub.Seat) async throws {

@@ -20,7 +20,8 @@
     /// time; `bodyLimit` ends that.
     ///
     /// The policies see a response of 500 or above as a failure, and any other as a success: a 404 is good service. They
-    /// don't count a request whose client goes away.
+    /// don't count a request whose client goes away, or whose deadline comes, as a ``CallDeadlineMiddleware`` further out
+    /// sets it: a client can ask for less time than anybody needs.
     ///
     /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered by 504. One that is the
     /// pipeline's first policy also counts the wait for the others; one further in only the handler. A retry repeats
@@ -126,7 +127,8 @@
                 stay.end(CallFailure.verdict(of: error.base, in: serving.pipeline), error: error.base)
                 throw error.base
             } catch {
-                stay.end(serving.pipeline.verdict(for: error), error: error)
+                let isDeadline = CallFailure.isDeadline(error)
+                stay.end(isDeadline ? .cancelled : serving.pipeline.verdict(for: error), error: error)
                 let failure = CallFailure(error)
                 let answer = FailureResponse(rejecting: failure, limitsClient: limitsClient)
                 throw FailedRequest(failure, answer: change(failure, answer))

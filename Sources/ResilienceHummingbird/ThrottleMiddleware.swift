@@ -14,7 +14,8 @@
     /// ```
     ///
     /// A request above the limit is answered by 429 with `Retry-After`, and its handler does not run. Every response has
-    /// the fields `RateLimit-Policy` and `RateLimit`.
+    /// the fields `RateLimit-Policy` and `RateLimit`, but that to an error that gets its response only further out: put a
+    /// ``CallFailureMiddleware`` further in if its responses are to have them.
     ///
     /// Requests with the same key share a throttle. The key is what you know of the client, such as the name of its
     /// account, or ``ClientKey/address(_:)``. Requests without a key share one throttle, so that nobody escapes the limit by

@@ -43,7 +43,7 @@
         /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of what follows.
         fileprivate var isHarmless: Bool {
             switch value {
-            case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: false
+            case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false
             default: true
             }
         }

@@ -3,6 +3,7 @@
     import Configuration
     import Hummingbird
     import Logging
+    import NIOCore
     import NIOHTTP1
     import Resilience
     import ResilienceAsyncHTTPClient
@@ -32,13 +33,13 @@
 
             // The requests that come in: so many at a time, and no client too many.
             let requests = Pipeline.server("gateway", observers: observers)
-            let router = Router(context: BasicRequestContext.self)
+            let router = Router(context: GatewayContext.self)
             router.add(middleware: CallFailureMiddleware())
             let api = router.group("api")
             api.add(middleware: CallDeadlineMiddleware(default: .seconds(5), max: .seconds(30), observers: observers))
             api.add(
-                middleware: ThrottleMiddleware(limit: .perSecond(50, burst: 100)) { request, _ in
-                    ClientKey.forwarded(request)
+                middleware: ThrottleMiddleware(limit: .perSecond(50, burst: 100)) { _, context in
+                    ClientKey.address(context.remoteAddress)
                 })
             api.add(middleware: ResilienceMiddleware(requests))
             api.get(":upstream") { _, context in
@@ -62,6 +63,17 @@
             var application = Application(router: router, configuration: .init(address: address), logger: logger)
             application.addServices(Background { await pipelines.run() })
             return application
+        }
+    }
+
+    /// What the gateway knows of a request: also where it comes from.
+    struct GatewayContext: RequestContext, RemoteAddressRequestContext {
+        var coreContext: CoreRequestContextStorage
+        let remoteAddress: SocketAddress?
+
+        init(source: ApplicationRequestContextSource) {
+            coreContext = CoreRequestContextStorage(source: source)
+            remoteAddress = source.channel.remoteAddress
         }
     }
 

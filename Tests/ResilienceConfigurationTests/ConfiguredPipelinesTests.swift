@@ -367,6 +367,22 @@
             #expect(events.isEmpty)
         }
 
+        @Test("a deadline that travels with the task that begins a watch does not end it")
+        func deadline() async throws {
+            set(1, "p.retry.maxRetries")
+            let pipelines = try configured()
+            set(5, "p.retry.maxRetries")
+            let running = Task { [clock] in
+                await CallDeadline(after: .zero, on: clock).run { await pipelines.run() }
+                if Task.isCancelled { return }
+                Issue.record("the watch has ended")
+                pipelines.reload()
+            }
+            try await wait { try pipelines["p"].description.contains("5 retries") }
+            running.cancel()
+            await running.value
+        }
+
         @Test("it can be watched by two tasks, and again after the first watch")
         func twice() async throws {
             set(1, "p.retry.maxRetries")
@@ -405,6 +421,9 @@
                 "resilience.pipelines.p.retry.maxRetires", "resilience.pipelines.p.retry", "resilience.pipelines.p",
                 "resilience.pipelines.P.retry.maxRetries", "resilience.pipelines.p.policies.0", "resilience",
                 "resilience.pipelines.p.circuitBreaker.tripping.rules.x.kind",
+                "resilience.pipelines.p.circuitBreaker.tripping.rules.-1.kind",
+                "resilience.pipelines.p.circuitBreaker.tripping.rules.07.kind",
+                "resilience.pipelines.p.circuitBreaker.tripping.rules.1000.kind",
                 "resilience.pipelines.p.circuitBreaker.tripping.rules.0",
                 "resilience.registries.e.overrideNames.0", "resilience.registries.e.overrides.c.bulkhead.limit",
                 "resilience.registries.e.bulkhead.limit", "resilience.pipeline.p.retry.maxRetries",

@@ -88,6 +88,17 @@
             #expect(configuration.circuitBreaker == expected)
         }
 
+        @Test("a number that is missing among rules is an error, so that those after it are not left out")
+        func ruleGap() {
+            let problems = Configurations.problems([
+                "circuitBreaker.tripping.kind": "anyOf",
+                "circuitBreaker.tripping.rules.0.kind": "consecutiveFailures",
+                "circuitBreaker.tripping.rules.2.kind": "consecutiveFailures",
+                "circuitBreaker.tripping.rules.2.limit": 3,
+            ])
+            #expect(problems.count == 1 && problems.first?.contains("rules.1") == true, "\(problems)")
+        }
+
         @Test("a list of policies turns policies on with their defaults, and off")
         func listed() throws {
             let on = try Configurations.pipeline([

@@ -143,6 +143,24 @@
             #expect(server.service.hub.clientCount == 0)
         }
 
+        /// Takes what is written, but not the end: as a connection does whose client has just stopped reading.
+        private struct EndlessWriter: ResponseBodyWriter {
+            mutating func write(_ buffer: ByteBuffer) async throws {}
+
+            consuming func finish(_ trailingHeaders: HTTPFields?) async throws {
+                let (never, continuation) = AsyncStream.makeStream(of: Void.self)
+                for await _ in never {}
+                continuation.finish()
+                try Task.checkCancellation()
+            }
+        }
+
+        @Test("a page that does not take the end of its stream does not hold up the service's end")
+        func endless() async throws {
+            let server = Server(writeLimit: .milliseconds(1)) { breaker }
+            await #expect(throws: TimedOut.self) { try await server.service.end(EndlessWriter()) }
+        }
+
         @Test("more pages than allowed are told so")
         func full() async throws {
             let server = Server(DashboardConfiguration(maxClients: 1)) { breaker }

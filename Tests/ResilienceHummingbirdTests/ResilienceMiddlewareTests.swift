@@ -304,6 +304,56 @@
 
         private let rejected = CallFailure(DeadlinePassed())
 
+        @Test("a rejection further in is no failure further out, also if a throttle in between adds its fields")
+        func rejectedFurtherIn() async throws {
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(Bulkhead(limit: 1))))
+            for name in ["minute", "day"] {
+                router.add(middleware: ThrottleMiddleware(name, limit: .perMinute(10, burst: 10)) { _, _ in nil })
+            }
+            router.add(middleware: ResilienceMiddleware(closed))
+            router.get("/") { _, _ in "served" }
+            let response = try await router.live { try await send("/", to: $0) }
+            #expect(response.status == .serviceUnavailable && response.headers[text: "ratelimit"] != nil)
+            #expect(tally.verdicts == [.rejected])
+        }
+
+        @Test(
+            "a client that asks for too little time does not open the service's circuit",
+            arguments: ["handler", "translated", "timeout"])
+        func impatient(ended: String) async throws {
+            let clock = ManualClock()
+            let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+            let serving = Pipeline(timeBase: clock) {
+                tally
+                breaker
+                if ended == "timeout" { Timeout(limit: .seconds(60)) }
+            }
+            let upstream = Pipeline(timeBase: clock) { Retry() }
+            let (begun, began) = AsyncStream.makeStream(of: Void.self)
+            let router = Router()
+            router.add(middleware: CallDeadlineMiddleware(timeBase: clock))
+            router.add(middleware: ResilienceMiddleware(serving))
+            if ended == "translated" { router.add(middleware: CallFailureMiddleware()) }
+            router.get("/") { _, _ in
+                let work = {
+                    began.finish()
+                    try await Gate().pass()
+                }
+                if ended == "timeout" { try await work() } else { try await upstream.run(work) }
+                return "served"
+            }
+            let response = try await router.live { port in
+                let field = HTTPField.Name(DeadlineField.standard.name)!
+                async let response = send("/", to: port, headers: [field: "5"])
+                for await _ in begun {}
+                clock.advance(by: .milliseconds(5))
+                return try await response
+            }
+            #expect(response.status == .gatewayTimeout)
+            #expect(tally.verdicts == [.cancelled] && breaker.status.state == .closed)
+        }
+
         @Test("a timeout cancels the handler, and the request is answered by 504", arguments: [true, false])
         func timeout(isFirst: Bool) async throws {
             let clock = ManualClock()

@@ -14,6 +14,7 @@
         func hostile() {
             #expect("a\nb\r\tc\u{1B}[31m\u{0}".onOneLine == "a\\nb\\r\\tc\\u{1B}[31m\\u{0}")
             #expect("\u{85}\u{2028}\u{2029}\u{202E}\u{2066}".onOneLine == "\\u{85}\\u{2028}\\u{2029}\\u{202E}\\u{2066}")
+            #expect("\u{200E}\u{200F}\u{61C}".onOneLine == "\\u{200E}\\u{200F}\\u{61C}")
             #expect("<script>\r\n".onOneLine == "<script>\\r\\n")
         }
 

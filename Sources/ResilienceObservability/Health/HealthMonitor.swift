@@ -9,7 +9,7 @@ import ResilienceSync
 ///     breakers
 ///     outbox
 /// }
-/// router.get("/health") { _, _ in await health.report() }
+/// let report = await health.report()
 /// ```
 ///
 /// A monitor does nothing by itself: it reads the statuses when it is asked for a report.

@@ -75,7 +75,9 @@ final class QueueProbe: Sendable {
             return (reading, true)
         }
         guard isNew else { return reading }
-        Task { [self] in
+        // Detached: others join this reading, so it must neither end by the deadline of who began it nor be part of their
+        // trace.
+        Task.detached(executorPreference: timeBase.taskExecutor) { [self] in
             var outcome: Outcome
             do {
                 outcome = .status(try await queue.status)

@@ -96,6 +96,9 @@
         }
 
         /// Reads everything that is watched, now and after each interval, until the task is cancelled.
+        ///
+        /// In a service of `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`: it does not end by itself
+        /// when the services shut down.
         /// - Parameters:
         ///   - interval: The time between two samples; above zero, 10 seconds by default. Scrape or export no more often
         ///     than that.

@@ -82,6 +82,7 @@ import Testing
         let data = try JSONEncoder().encode(report)
         #expect(try JSONDecoder().decode(HealthReport.self, from: data) == report)
         #expect(String(decoding: data, as: UTF8.self).contains(#""timeRemainingSeconds":60"#))
+        #expect(String(decoding: data, as: UTF8.self).contains(#""heldForSeconds":3"#))
     }
 
     @Test(
@@ -148,6 +149,16 @@ import Testing
         other.answer(.totals(QueueTotals()))
         store.finish()
         other.finish()
+    }
+
+    @Test("a store is not read by the deadline of who asks first: others wait for the same reading")
+    func deadlines() throws {
+        let store = TotalsStore()
+        let monitor = HealthMonitor { SyncQueue(idle: "q", store, on: clock) }
+        let report = try clock.run { [clock] in
+            await CallDeadline(after: .seconds(1), on: clock).run { await monitor.report() }
+        }
+        #expect(report.status == .up && store.readings == 1 && !store.hadDeadline)
     }
 
     @Test("a report whose task is cancelled waits for no store")

@@ -14,6 +14,7 @@ final class TotalsStore: MutationStore {
     private struct State {
         var answer = Answer.totals(QueueTotals())
         var readings = 0
+        var hadDeadline = false
         var waiting: [CheckedContinuation<QueueTotals, any Error>] = []
     }
 
@@ -21,6 +22,8 @@ final class TotalsStore: MutationStore {
     private let inner: any MutationStore = MemoryStore()
 
     var readings: Int { state.withLock { $0.readings } }
+    /// Whether a reading was to end by somebody's deadline.
+    var hadDeadline: Bool { state.withLock { $0.hadDeadline } }
 
     func answer(_ answer: Answer) { state.withLock { $0.answer = answer } }
 
@@ -36,6 +39,7 @@ final class TotalsStore: MutationStore {
     func totals() async throws -> QueueTotals {
         let answer = state.withLock { state in
             state.readings += 1
+            if CallDeadline.current != nil { state.hadDeadline = true }
             return state.answer
         }
         switch answer {
