@@ -141,6 +141,7 @@ let package = Package(
                 .product("Hummingbird", of: "hummingbird", if: "Gateway"),
                 .product("Configuration", of: "swift-configuration", if: "Gateway"),
                 .product("Logging", of: "swift-log", if: "Gateway"),
+                .product("NIOCore", of: "swift-nio", if: "Gateway"),
                 .product("NIOHTTP1", of: "swift-nio", if: "Gateway"),
                 .product("UnixSignals", of: "swift-service-lifecycle", if: "Gateway"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Gateway"),

@@ -57,13 +57,19 @@
             /// the errors that it leaves to `Verdict.init(asyncHTTPClientError:for:)`.
             public var verdict: (@Sendable (any Error, RequestSemantics) -> Verdict?)?
 
-            /// Changes the request before each attempt, for example to write down the attempt's deadline in a field;
-            /// nil, the default, for none. What it throws is the error of the attempt.
+            /// The field that tells the server how long the attempt may take. nil, the default, tells it nothing: a
+            /// deadline is of use to your own services only, and others need not know your timeouts.
+            ///
+            /// A shorter time that the request names itself is kept. With less than a millisecond left, the request is
+            /// not sent, and the attempt fails with `HTTPClientError.deadlineExceeded`.
+            public var deadlineField: DeadlineField?
+
+            /// Changes the request before each attempt, for example to renew a credential; nil, the default, for none.
+            /// What it throws is the error of the attempt.
             ///
             /// ```swift
             /// settings.prepare = { request, attempt in
-            ///     let left = attempt.remaining().components.seconds
-            ///     request.headers.replaceOrAdd(name: "X-Seconds-Left", value: "\(left)")
+            ///     request.headers.replaceOrAdd(name: "X-Attempt", value: "\(attempt.number)")
             /// }
             /// ```
             public var prepare: (@Sendable (inout HTTPClientRequest, CallAttempt) throws -> Void)?

@@ -126,6 +126,7 @@
                 try sent.checkRepeat()
                 var request = request
                 if let body { request.body = try body() }
+                try settings.deadlineField?.write(attempt, on: pipeline.timeBase, to: &request)
                 try settings.prepare?(&request, attempt)
                 let response: HTTPClientResponse
                 do {

@@ -34,9 +34,9 @@
         settings.remark = { response, body in
             String(buffer: body).contains(#""error""#) ? .means(.transient) : nil
         }
+        settings.deadlineField = .standard
         settings.prepare = { request, attempt in
-            let left = attempt.remaining().components.seconds
-            request.headers.replaceOrAdd(name: "X-Seconds-Left", value: "\(left)")
+            request.headers.replaceOrAdd(name: "X-Attempt", value: "\(attempt.number)")
         }
     }
 

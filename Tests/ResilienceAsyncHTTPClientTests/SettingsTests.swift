@@ -221,6 +221,35 @@
             }
         }
 
+        @Test("the attempt's deadline is told to the server if asked to, and never later than the caller's own")
+        func deadlineField() async throws {
+            let clock = ManualClock()
+            let name = DeadlineField.standard.name
+            try await withServer(Array(repeating: .status(200), count: 4)) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.deadlineField = .standard
+                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .nanoseconds(1_500_000_999_999)) }
+                let client = http.resilient(pipeline, settings: settings)
+                _ = try await client.execute(get(server.url()))
+                for value in ["70", "7000000"] {
+                    var request = get(server.url())
+                    request.headers.add(name: name, value: value)
+                    _ = try await client.execute(request)
+                }
+                _ = try await http.resilient(Pipeline(timeBase: clock) {}, settings: settings).execute(
+                    get(server.url()))
+                let told = server.requests.map { request in
+                    request.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name) }?.split(separator: " ")
+                        .last
+                }
+                #expect(told == ["1500000", "70", "1500000", nil])
+                let short = http.resilient(
+                    Pipeline(timeBase: clock) { ClientTimeout(limit: .microseconds(900)) }, settings: settings)
+                await #expect(throws: HTTPClientError.deadlineExceeded) { try await short.execute(get(server.url())) }
+                #expect(server.received.value == 4)
+            }
+        }
+
         @Test("each attempt is prepared: its number and what is left of its deadline can be written down")
         func prepare() async throws {
             let clock = ManualClock()
