@@ -16,9 +16,16 @@ struct API: Sendable {
     func create(_ notes: [Mutation]) async throws -> [SyncHandler.ItemResult] { notes.map { _ in .success(()) } }
     func rename(_ rename: Rename, key: String) async throws {}
     func send(_ mutation: Mutation) async throws {}
+    func post(_ mutation: Mutation) async throws -> Reply { Reply() }
     func ping() async throws {}
     func everything() async throws -> SyncPage<[Note]> { SyncPage([], cursor: 7) }
     func changes(since cursor: Int64) async throws -> SyncPage<[Note]> { SyncPage([], cursor: cursor + 1) }
+}
+
+struct Reply: Sendable {
+    let headers: [String: String] = [:]
+
+    func check() throws {}
 }
 
 struct Note: Sendable {

@@ -9,7 +9,7 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// for all its events.
     var kind: String { get }
     /// How much the event matters to whoever watches the service: a logger's level, unless that knows the event better.
-    /// By default ``PolicyEventSeverity/debug``.
+    /// By default ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
 }
 
