@@ -54,7 +54,8 @@
         func severities() {
             for severity in PolicyEventSeverity.allCases {
                 let event = PolicyEvent(
-                    policy: "own", pipeline: nil, time: MonotonicInstant(nanoseconds: 0), detail: Own(severity: severity))
+                    policy: "own", pipeline: nil, time: MonotonicInstant(nanoseconds: 0),
+                    detail: Own(severity: severity))
                 #expect("\(PolicyLogger.standardLevel(of: event))" == "\(severity)")
             }
         }
