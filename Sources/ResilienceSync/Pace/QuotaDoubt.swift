@@ -43,8 +43,10 @@ struct QuotaDoubt: Sendable, Hashable {
     }
 
     /// Called when a request goes out.
-    mutating func sent(at now: MonotonicInstant) {
-        if test != .none { test = .sent(at: now) }
+    /// - Parameter inSilence: Whether nothing is left, as the server says. After the reset a test proves nothing: the
+    ///   next silence is put to it.
+    mutating func sent(at now: MonotonicInstant, inSilence: Bool) {
+        if test != .none { test = inSilence ? .sent(at: now) : .none }
     }
 
     /// - Returns: Whether that proves the quotas wrong.

@@ -45,6 +45,8 @@ struct QuotaFacts: Sendable, Hashable {
     private var forgotten = 0
     /// The end of the silence; nil if there is none, or if a request has been sent since its end.
     private(set) var silence: MonotonicInstant?
+    /// One may go at once, though few are left.
+    private var isByHand = false
 
     /// - Parameters:
     ///   - maxInFlight: The most requests in flight.
@@ -108,19 +110,22 @@ struct QuotaFacts: Sendable, Hashable {
     func answer(at now: MonotonicInstant, lastSentAt: MonotonicInstant, inFlight: Int) -> SendPace.Answer {
         if doubt.isTesting { return inFlight > 0 ? .afterAnEnd : .now }
         let silence = silentUntil(at: now)
-        var gap = 0.0
+        var next = silence ?? .distantPast
         for limit in limits.values {
-            guard let left = limit.words.first?.remaining else { continue }
+            guard let word = limit.words.first else { continue }
+            let left = word.remaining
             // If nothing is left, the silence is over, or has no end that is known: one may try.
             if silence == nil, inFlight >= max(1, left) { return .afterAnEnd }
             guard let reserve = limit.reserve, left <= min(maxInFlight, reserve),
                 let rate = limit.rate(in: limit.window ?? limit.longestReset)
             else { continue }
+            guard !isByHand else { continue }
             // A bucket that was empty needs two, or the next request empties it again.
-            gap = max(gap, (left > 0 ? 1 : 2) / (Self.margin * rate))
+            let gap = (left > 0 ? 1 : 2) / (Self.margin * rate)
+            let spread = lastSentAt + min(maxPause, .nanoseconds(Int64(saturating: gap * 1e9)))
+            // After the reset others are there. It may have been rounded, by up to a second.
+            next = max(next, min(spread, word.until + .seconds(1)))
         }
-        let spread = lastSentAt + min(maxPause, .nanoseconds(Int64(saturating: gap * 1e9)))
-        let next = max(silence ?? .distantPast, gap > 0 ? spread : .distantPast)
         return next > now ? .notBefore(next) : .now
     }
 
@@ -129,8 +134,8 @@ struct QuotaFacts: Sendable, Hashable {
     /// Called when a request goes out.
     mutating func sent(at now: MonotonicInstant) {
         if silence != nil { doubt.probeSent() }
-        silence = nil
-        doubt.sent(at: now)
+        (silence, isByHand) = (nil, false)
+        doubt.sent(at: now, inSilence: limits.values.contains { $0.words.contains { $0.isEmpty && $0.until > now } })
     }
 
     mutating func acknowledged(sentAt: MonotonicInstant) {
@@ -151,7 +156,7 @@ struct QuotaFacts: Sendable, Hashable {
     /// Ends the silence by hand.
     mutating func resumed() {
         for name in limits.keys { limits[name]?.words.removeAll(where: \.isEmpty) }
-        silence = nil
+        (silence, isByHand) = (nil, true)
     }
 
     /// Forgets all, and what requests up to this one will say.
@@ -194,9 +199,10 @@ extension QuotaFacts.Limit {
     }
 
     fileprivate mutating func add(_ word: QuotaFacts.Word, atMost most: Int) {
-        // They hold no longer than this one, and say no less.
-        while let last = words.last, last.remaining >= word.remaining { words.removeLast() }
-        if words.count < most { words.append(word) }
+        // Of the same reset or an earlier one, and they say no less.
+        words.removeAll { $0.remaining >= word.remaining && $0.until < word.until + .seconds(1) }
+        words.insert(word, at: words.firstIndex { $0.remaining >= word.remaining } ?? words.endIndex)
+        if words.count > most { words.removeLast() }
     }
 
     fileprivate mutating func useOne(at now: MonotonicInstant) {

@@ -26,7 +26,10 @@ extension SyncQueue {
         switch state.machine.triggered(at: now) {
         case .start:
             disarm(&state)
-            let flight = Task(executorPreference: pipeline.timeBase.taskExecutor) { try await self.fly() }
+            // Detached: whoever triggers it may be a request with a deadline of its own, or the handler of another queue.
+            let flight = Task.detached(
+                executorPreference: pipeline.timeBase.taskExecutor, priority: Task.currentPriority
+            ) { try await self.fly() }
             state.flight = flight
             return .flight(flight, isJoined: false)
         case .join:

@@ -93,7 +93,7 @@ extension SyncStateMachine {
     private mutating func end(_ ended: EndedRequest) {
         guard let request = requests.removeValue(forKey: ended.id) else { return }
         lanes.ended(request.mutations)
-        if !request.hasTold { pace.endedUntold(at: ended.endedAt) }
+        if !request.hasTold, ended.outcome.mayHaveArrived { pace.endedUntold(at: ended.endedAt) }
         func note(_ failure: Failure, _ mutations: [LaneHead]) -> Note {
             Note(
                 failure: failure, mutations: mutations, sentAt: request.sentAt, endedAt: ended.endedAt,
@@ -288,4 +288,11 @@ extension SyncStateMachine.Failure {
 
     /// Whether the mutation would fail again: the other side's own word wins.
     fileprivate var isFinal: Bool { verdict.shouldRetry.map { !$0 } ?? (verdict.kind == .permanent) }
+}
+
+extension SyncStateMachine.Outcome {
+    /// Whether the other side may have counted the request.
+    fileprivate var mayHaveArrived: Bool {
+        if case .failed(let failure) = self { !failure.isOffline && failure.verdict.kind != .rejected } else { true }
+    }
 }

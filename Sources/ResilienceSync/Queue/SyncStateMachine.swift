@@ -227,7 +227,7 @@ struct SyncStateMachine: Sendable, Equatable {
     /// - Returns: Whether the flight must look again.
     mutating func noted(_ quota: ServerQuota, from request: Int?, at now: MonotonicInstant) -> Bool {
         let before = pace.silentUntil(at: now)
-        if let request { requests[request]?.hasTold = true }
+        if let request, quota.remaining != nil { requests[request]?.hasTold = true }
         pace.note(quota, from: request, of: lastRequest, at: now)
         return pace.silentUntil(at: now) != before
     }

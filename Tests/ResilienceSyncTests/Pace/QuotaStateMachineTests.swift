@@ -232,6 +232,43 @@ private func wide() -> Talk {
         #expect(few.answer == .now)
     }
 
+    @Test("the spread of a few in a long window ends with the window", arguments: [0, 1])
+    func spreadEndsWithTheWindow(left: Int) {
+        var talk = wide()
+        let request = talk.send()
+        talk.note(left, in: .seconds(5), of: 8, window: .seconds(3600), from: request)
+        talk.acknowledge(request)
+        guard case .notBefore(let instant) = talk.answer else {
+            Issue.record("\(talk.answer)")
+            return
+        }
+        #expect(talk.now.duration(to: instant) <= .seconds(6))
+        talk.now = instant
+        if case .notBefore(let later) = talk.answer { talk.now = later }
+        #expect(talk.answer == .now && talk.now <= at(6_500))
+    }
+
+    @Test("of two limits without a name, the silence until the later reset counts")
+    func twoWithoutAName() {
+        var talk = wide()
+        let request = talk.send()
+        talk.note(0, in: .seconds(60), from: request)
+        talk.note(0, in: .seconds(1), from: request)
+        #expect(talk.silence.map { talk.now.duration(to: $0) >= .seconds(59) } == true)
+    }
+
+    @Test("a test that is due and is sent only after the reset proves nothing")
+    func lateTest() {
+        var talk = Talk()
+        for _ in 0..<30 {
+            talk.pass(left: 0, in: .seconds(60))
+            talk.now = talk.now + .seconds(300)
+        }
+        // Quotas are still believed.
+        talk.note(3, in: .seconds(60), of: 60, window: .seconds(60))
+        #expect(talk.pace.rate == 1)
+    }
+
     @Test("limit and window are the rate, the lowest if there are several, until 429s have shown another")
     func rate() {
         var talk = wide()
