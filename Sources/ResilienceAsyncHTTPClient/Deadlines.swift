@@ -17,10 +17,9 @@
         func write(_ attempt: CallAttempt, on timeBase: any TimeBase, to request: inout HTTPClientRequest) throws {
             guard attempt.deadline != .distantFuture else { return }
             let left = attempt.remaining(on: timeBase)
-            guard let value = value(for: left) else { return }
+            guard let value = value(for: left, over: request.headers.first(name: name)) else { return }
             if value == "0" { throw HTTPClientError.deadlineExceeded }
-            let named = request.headers.first(name: name).flatMap(remaining)
-            if named.map({ $0 > left }) ?? true { request.headers.replaceOrAdd(name: name, value: value) }
+            request.headers.replaceOrAdd(name: name, value: value)
         }
     }
 

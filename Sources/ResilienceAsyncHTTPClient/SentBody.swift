@@ -59,8 +59,7 @@
 
         /// The verdict, with the advice not to repeat if the body is gone.
         func advise(_ verdict: Verdict) -> Verdict {
-            guard verdict.kind != .success, isGone else { return verdict }
-            return Verdict(verdict.kind, retryAfter: verdict.retryAfter, shouldRetry: false)
+            isGone ? verdict.withoutRetry : verdict
         }
     }
 

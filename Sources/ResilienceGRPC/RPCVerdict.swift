@@ -38,9 +38,6 @@
             let pushback = RetryPushback(metadata)
             self.init(Kind(code), retryAfter: pushback?.wait, shouldRetry: pushback == .stop ? false : nil)
         }
-
-        /// The same verdict of an RPC that can't be repeated any more.
-        var final: Verdict { kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false) }
     }
 
     extension Verdict.Kind {

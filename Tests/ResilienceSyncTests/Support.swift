@@ -315,3 +315,16 @@ final class TemporaryFolder: Sendable {
             uniqueKeysWithValues: names.map { ($0, FileManager.default.contents(atPath: path($0)) ?? Data()) })
     }
 }
+
+extension ManualClock {
+    /// How long each of the next waits is that begin one after the other.
+    nonisolated(nonsending) func passWaits(_ count: Int) async -> [Duration] {
+        var waits: [Duration] = []
+        for _ in 0..<count {
+            await waitForSleepers(1)
+            waits.append(now.duration(to: sleepers[0]))
+            advanceToNextSleeper()
+        }
+        return waits
+    }
+}

@@ -122,6 +122,13 @@
     }
 }
 
+extension Verdict {
+    /// The same, of an attempt that can't be repeated.
+    package var withoutRetry: Verdict {
+        kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false)
+    }
+}
+
 /// A set of kinds of ``Verdict``, such as those that a policy acts on.
 ///
 /// A kind has no details: ``throttled`` contains every throttled verdict, whatever wait it names.

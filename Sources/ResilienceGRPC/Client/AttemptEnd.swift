@@ -18,7 +18,7 @@
             let verdict = verdict
             if verdict.kind == .success { return verdict }
             if requestFailed { return .cancelled }
-            return canRepeat ? verdict : verdict.final
+            return canRepeat ? verdict : verdict.withoutRetry
         }
 
         private var verdict: Verdict {

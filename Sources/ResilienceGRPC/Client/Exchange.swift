@@ -103,7 +103,7 @@
             if error is TimedOut, isSent, verdict.kind == .transient {
                 verdict = Verdict(.uncertain, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
             }
-            return requests.isReplayable && !isRepeatedByGRPC ? verdict : verdict.final
+            return requests.isReplayable && !isRepeatedByGRPC ? verdict : verdict.withoutRetry
         }
 
         /// Hands a part of the response to the caller, and so commits the RPC to this attempt. nil: the caller has not read

@@ -76,6 +76,14 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Returns the value to write into a request for a time that is left; nil for none: if there is no deadline, or if
+    /// the request names no longer time itself. Of less than a millisecond it is `0` in any case.
+    package func value(for remaining: Duration, over named: String?) -> String? {
+        let value = value(for: remaining)
+        guard value != "0", let named = named.flatMap(self.remaining) else { return value }
+        return named > remaining ? value : nil
+    }
+
     /// Reads a value of the field.
     ///
     /// A number too large for its type is the largest there is. A sign, a fraction, a blank value, a list, and anything

@@ -188,13 +188,13 @@
             let remaining = attempt.remaining(on: pipeline.timeBase)
             var request = request
             request.limitSilence(to: remaining, session.configuration.timeoutIntervalForRequest)
-            guard let deadlineField, let value = deadlineField.value(for: remaining) else { return request }
             // Whoever made the request may have named a shorter time.
-            let named = request.value(forHTTPHeaderField: deadlineField.name).flatMap(deadlineField.remaining)
+            guard let deadlineField,
+                let value = deadlineField.value(
+                    for: remaining, over: request.value(forHTTPHeaderField: deadlineField.name))
+            else { return request }
             if value == "0" { throw URLError(.timedOut) }
-            if named.map({ $0 > remaining }) ?? true {
-                request.setValue(value, forHTTPHeaderField: deadlineField.name)
-            }
+            request.setValue(value, forHTTPHeaderField: deadlineField.name)
             return request
         }
 
@@ -247,12 +247,6 @@
         fileprivate mutating func limitSilence(to time: Duration, _ ofSession: TimeInterval) {
             let seconds = TimeInterval(time.wholeSecondsRoundedUp)
             if seconds < timeoutInterval, seconds < ofSession { timeoutInterval = seconds }
-        }
-    }
-
-    extension Verdict {
-        fileprivate var withoutRetry: Verdict {
-            kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false)
         }
     }
 #endif

@@ -135,6 +135,7 @@ struct QuotaFacts: Sendable, Hashable {
     mutating func sent(at now: MonotonicInstant) {
         if silence != nil { doubt.probeSent() }
         (silence, isByHand) = (nil, false)
+        guard doubt.isTesting else { return }
         doubt.sent(at: now, inSilence: limits.values.contains { $0.words.contains { $0.isEmpty && $0.until > now } })
     }
 

@@ -171,10 +171,7 @@ struct SyncStateMachine: Sendable, Equatable {
 
     /// The end of the pause, or of the silence for a quota if that is later; nil if there is neither.
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
-        guard let pause = pace.pausedUntil(at: now), let silence = pace.silentUntil(at: now) else {
-            return pace.pausedUntil(at: now) ?? pace.silentUntil(at: now)
-        }
-        return max(pause, silence)
+        [pace.pausedUntil(at: now), pace.silentUntil(at: now)].compactMap(\.self).max()
     }
 
     /// When the queue continues by itself; nil if it waits for a trigger.

@@ -107,12 +107,7 @@ import Testing
         for _ in 0..<4 { fixture.server.enqueue(.refused(.throttled)) }
         try await queue.enqueue(Mutation("a1"))
         queue.trigger()
-        var waits: [Duration] = []
-        for _ in 0..<4 {
-            await fixture.clock.waitForSleepers(1)
-            waits.append(fixture.clock.now.duration(to: fixture.clock.sleepers[0]))
-            fixture.clock.advanceToNextSleeper()
-        }
+        let waits = await fixture.clock.passWaits(4)
         #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
     }
 
