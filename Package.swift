@@ -277,7 +277,9 @@ let package = Package(
             dependencies: ["RetryStormInput", "ResilienceSync", "ResilienceTesting", "FuzzOracles", "TestSupport"]),
         .testTarget(
             name: "RetryStormTests",
-            dependencies: ["RetryStorm", "RetryStormInput", "Resilience", "ResilienceSync", "ResilienceTesting"]),
+            dependencies: [
+                "RetryStorm", "RetryStormInput", "Resilience", "ResilienceSync", "ResilienceTesting", "TestSupport",
+            ]),
         // What must hold of everything that reads outside data: for the tests, and for the fuzzers below.
         .target(
             name: "FuzzOracles",

@@ -4,6 +4,7 @@
     import ResilienceSync
     import ResilienceTesting
     import RetryStormInput
+    import TestSupport
     import Testing
 
     @testable import RetryStorm
@@ -13,7 +14,7 @@
     #endif
 
     /// Over real connections on loopback, in small.
-    @Suite struct StormTests {
+    @Suite(.responsive) struct StormTests {
         @Test("the toolkit delivers everything once with few requests too many")
         func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {
             try await StormServer.serve(TokenBucket(rate: 200, burst: 30)) { server in

@@ -19,6 +19,13 @@ extension Bulkhead {
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .queued, .rejected: .debug
+            case .limitChanged, .queueChanged: .notice
+            }
+        }
+
         public var description: String {
             switch self {
             case .queued: "full, call queued"

@@ -64,6 +64,17 @@ extension CircuitBreaker {
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .allowed(.halfOpen): .debug
+            case .allowed: .trace
+            case .failure, .rejected, .waiting, .late: .debug
+            case .halfOpened: .info
+            case .recovered, .breakEnded, .reset, .modeChanged: .notice
+            case .opened, .reopened, .tripped, .wouldOpen: .warning
+            }
+        }
+
         public var description: String {
             switch self {
             case .allowed(.halfOpen): "half-open, allowing a probe"

@@ -8,8 +8,8 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.
     var kind: String { get }
-    /// How much the event matters to whoever watches the service: a logger's level, unless that knows the event better.
-    /// By default ``/Resilience/PolicyEventSeverity/debug``.
+    /// How much the event matters to whoever watches the service: the level at which it is logged. By default
+    /// ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
 }
 
@@ -18,8 +18,10 @@ extension PolicyEventDetail {
     public var severity: PolicyEventSeverity { .debug }
 }
 
-/// How much an event of a type of your own matters.
+/// How much an event matters.
 public enum PolicyEventSeverity: Sendable, Hashable, CaseIterable {
+    /// It happens in every call, even when all is well.
+    case trace
     /// It is about one call.
     case debug
     /// One call failed.

@@ -12,6 +12,13 @@ public enum FallbackEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var severity: PolicyEventSeverity {
+        switch self {
+        case .fellBack: .info
+        case .failed: .warning
+        }
+    }
+
     public var description: String {
         switch self {
         case .fellBack(let verdict): "\(verdict), handing back a substitute"

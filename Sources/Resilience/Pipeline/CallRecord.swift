@@ -106,6 +106,14 @@ extension Pipeline {
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .attemptSucceeded: .trace
+            case .attemptFailed, .succeeded, .rejected, .cancelled: .debug
+            case .failed: .info
+            }
+        }
+
         public var description: String {
             switch self {
             case .attemptSucceeded(let number, let length): "attempt \(number) succeeded after \(length.text)"

@@ -14,6 +14,13 @@ extension Retry {
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .retrying: .debug
+            case .gaveUp: .warning
+            }
+        }
+
         public var description: String {
             switch self {
             case .retrying(let attempt, let limit, let wait, let verdict):

@@ -13,6 +13,13 @@ extension Throttle {
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .rejected: .debug
+            case .held: .notice
+            }
+        }
+
         public var description: String {
             switch self {
             case .rejected(let retryAfter?): "rejecting call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"

@@ -13,6 +13,13 @@ extension Timeout {
             }
         }
 
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .timedOut: .info
+            case .endedLate: .notice
+            }
+        }
+
         public var description: String {
             switch self {
             case .timedOut(let limit): "timed out after \(limit.text)"

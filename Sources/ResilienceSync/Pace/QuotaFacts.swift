@@ -63,9 +63,13 @@ struct QuotaFacts: Sendable, Hashable {
     ///   - requests: The number of the latest request that was sent.
     mutating func note(_ quota: ServerQuota, from request: Int?, of requests: Int, at now: MonotonicInstant) {
         guard request ?? .max > forgotten, doubt.believes else { return }
-        if limits.count >= Self.mostLimits, limits[quota.name] == nil { limits = [:] }
         // Until the next answer, those of the last window still count: they are as good a guess as any.
         for name in limits.keys { limits[name]?.words.removeAll { $0.until <= now } }
+        if limits.count >= Self.mostLimits, limits[quota.name] == nil,
+            let first = limits.min(by: { ($0.value.end, $0.key ?? "") < ($1.value.end, $1.key ?? "") })
+        {
+            limits.removeValue(forKey: first.key)
+        }
         var limit = limits[quota.name] ?? Limit()
         limit.learn(quota)
         if let remaining = quota.remaining {
@@ -114,8 +118,10 @@ struct QuotaFacts: Sendable, Hashable {
         for limit in limits.values {
             guard let word = limit.words.first else { continue }
             let left = word.remaining
+            // Where nothing was left, the server has counted all that are still in flight: one may go after the reset.
+            let holding = limit.words.first { !$0.isEmpty || $0.until > now || $0.until <= lastSentAt }
             // If nothing is left, the silence is over, or has no end that is known: one may try.
-            if silence == nil, inFlight >= max(1, left) { return .afterAnEnd }
+            if silence == nil, let holding, inFlight >= max(1, holding.remaining) { return .afterAnEnd }
             guard let reserve = limit.reserve, left <= min(maxInFlight, reserve),
                 let rate = limit.rate(in: limit.window ?? limit.longestReset)
             else { continue }
@@ -211,6 +217,9 @@ extension QuotaFacts.Limit {
         // After a reset, and when they are used up and no reset is known, they say nothing.
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
     }
+
+    /// When nothing that was told of it holds any more.
+    fileprivate var end: MonotonicInstant { words.map(\.until).max() ?? .distantPast }
 
     /// When no more than these are left, and no more than may be in flight, requests are spread. nil if there are too
     /// few to spread.

@@ -82,7 +82,10 @@ struct SendPace: Sendable, Hashable {
 
     /// The rate that it believes the server admits, in requests per second: as measured, or as borne since, or else as
     /// the server says; nil while unknown.
-    var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
+    var rate: Double? { foundRate ?? quotas.rate.map { min($0, maxRate) } }
+
+    /// The rate as measured, or as borne since; nil while the server's 429s have not shown it.
+    var foundRate: Double? { search.map { max($0.limit, $0.pace) } }
 
     enum Answer: Sendable, Equatable {
         case now

@@ -53,6 +53,17 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var severity: PolicyEventSeverity {
+        switch self {
+        case .attempted: .trace
+        case .enqueued, .coalesced, .delivered, .drained: .debug
+        case .failed, .lockedOut: .info
+        case .paused, .offline, .cleared, .revived, .discarded: .notice
+        case .dropped: .warning
+        case .died, .storeFailed: .error
+        }
+    }
+
     public var description: String {
         switch self {
         case .enqueued(let count): "\(count) enqueued"

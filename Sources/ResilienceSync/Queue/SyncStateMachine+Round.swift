@@ -39,7 +39,7 @@ extension SyncStateMachine {
         if !unsettled.isEmpty { return apply() }
         if let pausedUntil {
             return storedPause == .isThere
-                ? end(with: .paused(until: pausedUntil)) : .keepPause(now.duration(to: pausedUntil))
+                ? end(with: .paused(until: pausedUntil), at: now) : .keepPause(now.duration(to: pausedUntil))
         }
         switch storedPause {
         case .unknown:
@@ -62,22 +62,23 @@ extension SyncStateMachine {
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
-        if let end { return requests.isEmpty ? self.end(with: end) : .wait(until: .distantFuture) }
+        if let end { return requests.isEmpty ? self.end(with: end, at: now) : .wait(until: .distantFuture) }
         switch step {
         case .look(let position): return .look(after: position)
         case .wait(let instant):
             guard requests.isEmpty, let silence = pace.silentUntil(at: now) else { return .wait(until: instant) }
             // It is not stored: after a restart the first answers say so again.
             events.append(.paused(for: now.duration(to: silence)))
-            return self.end(with: .paused(until: silence))
-        case .stalled(let instant): return self.end(with: .stalled(retryAt: instant))
-        case .done, .send, .park, nil: return settings.laneRule == .block ? .countPending : self.end(with: .drained)
+            return self.end(with: .paused(until: silence), at: now)
+        case .stalled(let instant): return self.end(with: .stalled(retryAt: instant), at: now)
+        case .done, .send, .park, nil:
+            return settings.laneRule == .block ? .countPending : self.end(with: .drained, at: now)
         }
     }
 
-    private mutating func end(with end: FlushReport.End) -> Action {
+    private mutating func end(with end: FlushReport.End, at now: MonotonicInstant) -> Action {
         phase = .ending(end)
-        return hasLock ? .unlock : .end(end)
+        return hasLock ? .unlock : .end(latest(end, at: now))
     }
 
     /// The pause may have been prolonged, or ended by hand, since the round was to end with it.

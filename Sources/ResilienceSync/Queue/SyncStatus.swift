@@ -102,9 +102,12 @@ extension SyncQueue {
         let progress = machine.progress
         let elapsed = machine.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
         let delivered = Double(progress.delivered)
+        let measured = elapsed > 0 ? delivered / elapsed : 0
         // The rate counts requests, and a batch is one.
-        let allowed = machine.pace.rate.map { $0 * max(1, delivered / Double(max(1, progress.requests))) }
-        guard let speed = allowed ?? (elapsed > 0 ? delivered / elapsed : nil), speed > 0 else { return nil }
+        let size = max(1, delivered / Double(max(1, progress.requests)))
+        // What is left of a quota may go at once, so its rate is the least.
+        let speed = machine.pace.foundRate.map { $0 * size } ?? max(measured, (machine.pace.rate ?? 0) * size)
+        guard speed > 0 else { return nil }
         let pause = pausedUntil.map { now.duration(to: $0) } ?? .zero
         return max(pause, .zero) + .seconds(min(Double(pending) / speed, 1e9))
     }

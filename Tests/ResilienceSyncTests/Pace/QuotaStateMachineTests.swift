@@ -135,6 +135,37 @@ private func wide() -> Talk {
         #expect(other.sendAll().count == 8)
     }
 
+    @Test("after the reset a probe goes, however slow those are that the server counted before it")
+    func slowOnes() {
+        var talk = wide()
+        talk.send()
+        talk.send()
+        let last = talk.send()
+        talk.note(0, in: .seconds(30), from: last)
+        talk.acknowledge(last)
+        talk.now = at(30_000)
+        #expect(talk.answer == .now)
+        let probe = talk.send()
+        #expect(talk.answer == .afterAnEnd)
+        talk.note(4, in: .seconds(30), from: probe)
+        talk.acknowledge(probe)
+        for number in 9...10 { talk.acknowledge(number) }
+        #expect(talk.sendAll().count == 2)
+        // The server may not have counted them yet, so they may be the first of the next window.
+        var other = wide()
+        other.note(1, in: .seconds(30), from: other.send())
+        other.now = at(30_000)
+        #expect(other.answer == .afterAnEnd)
+    }
+
+    @Test("names that change with each answer take the place of those that hold the least long")
+    func manyNames() {
+        var talk = wide()
+        talk.note(0, in: .seconds(60), name: "real")
+        for number in 0..<100 { talk.note(5, in: .seconds(1), name: "\(number)") }
+        #expect(talk.silence == at(60_000))
+    }
+
     @Test("of several quotas the one with the least left counts, and the longest silence")
     func several() {
         var talk = wide()
@@ -430,7 +461,7 @@ private func wide() -> Talk {
         for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }
         for left in 0..<10_000 { talk.note(left + 5, in: .seconds(30), name: "\(left)") }
         for left in 0..<10_000 { talk.note(left + 2, in: .seconds(30), name: "9999") }
-        #expect(talk.sendAll().count == 2)
+        #expect(talk.sendAll().count == 1)
         let size = "\(talk.pace)".count
         #expect(size < 20_000, "\(size)")
     }

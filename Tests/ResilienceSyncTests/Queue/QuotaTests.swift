@@ -91,6 +91,28 @@ import Testing
         await fixture.server.waitForCalls(2)
     }
 
+    @Test("the estimated time left is by what is delivered, if a quota's window lets more go at once")
+    func timeLeft() async throws {
+        let clock = fixture.clock
+        let seen = Locked<SyncStatus?>(nil)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 1)
+        ) { mutation in
+            guard let queue = SyncQueue.current else { return }
+            if mutation.id == "4" {
+                let status = try await queue.status
+                seen.withLock { $0 = status }
+            }
+            clock.advance(by: .milliseconds(10))
+            queue.note(ServerQuota(limit: 60, remaining: 50, resetsAfter: .seconds(60), window: .seconds(60)))
+        }
+        try await queue.enqueue(Mutation.many(10))
+        try await queue.flush()
+        let status = try #require(seen.withLock { $0 })
+        #expect(status.rate == 1 && status.estimatedTimeLeft == .milliseconds(60))
+    }
+
     @Test("resuming by hand ends it, and the queue sends at once")
     func resumed() async throws {
         let queue = queue(saying: 0)
