@@ -22,7 +22,7 @@ extension Mutants {
             try write(try support(sites), to: copy.appending(path: "Sources/Resilience/Mutants.swift"))
             say("building with \(sites.reduce(0) { $0 + $1.to.count }) changes")
             let (status, output) = try swift(
-                "build", "--build-tests", "--enable-all-traits", "-Xswiftc", "-continue-building-after-errors")
+                ["build", "--build-tests"] + traits(of: sources) + ["-Xswiftc", "-continue-building-after-errors"])
             if status == 0 { return (sites, found.filter { !$0.isTwin && refused.contains($0.key) }) }
 
             let before = refused.count
@@ -48,11 +48,18 @@ extension Mutants {
             }
             if refused.count == before {
                 stop(
-                    Set(output.matches(of: #/(?m)^\S.*: error: .*$/#).map { $0.output }).sorted().joined(
+                    Set(output.matches(of: #/(?m)^(?:\S.*: )?error: .*$/#).map { $0.output }).sorted().joined(
                         separator: "\n"))
             }
             try write(refused.sorted().joined(separator: "\n"), to: memory)
         }
+    }
+
+    /// Without the adapters' large dependencies, unless the sources are adapters'.
+    static func traits(of sources: [Source]) -> [String] {
+        let ours = ["ResilienceTests", "ResilienceHTTPTests", "ResilienceSyncTests", "ResilienceTestingTests"]
+        let isOurs = sources.allSatisfy { ours.contains($0.testTarget) }
+        return isOurs ? ["--traits", "SQLite,ServiceLifecycle,StubServer"] : ["--enable-all-traits"]
     }
 
     /// The same in every build: tests that are not compiled anew hold those of the default arguments that they use.
@@ -87,7 +94,7 @@ extension Mutants {
                 let without = """
 
                     package.targets.removeAll { $0.type == .executable || $0.type == .test && ![\(tests)].contains($0.name) }
-                    package.products.removeAll { $0.name == "retry-storm" }
+                    package.products.removeAll { $0 is Product.Executable }
                     """
                 data += Data(without.utf8)
             }
@@ -103,7 +110,7 @@ extension Mutants {
         try data.write(to: file, options: .atomic)
     }
 
-    static func swift(_ arguments: String...) throws -> (status: Int32, output: String) {
+    static func swift(_ arguments: [String]) throws -> (status: Int32, output: String) {
         let process = Process()
         let output = Pipe()
         process.executableURL = URL(filePath: "/usr/bin/env")

@@ -23,7 +23,7 @@ import Foundation
         guard !chosen.isEmpty else { stop("no source's path contains \(only.joined(separator: " or "))") }
 
         let (sites, skipped) = try build(chosen)
-        let folder = try swift("build", "--show-bin-path").output.trimmingCharacters(in: .whitespacesAndNewlines)
+        let folder = try swift(["build", "--show-bin-path"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
         let runner = Runner(tests: URL(filePath: folder).appending(path: "swift-resiliencePackageTests.xctest"))
         let answered = try readAnswers().filter { key in
             chosen.contains { key.hasPrefix("\($0.path) |") }
