@@ -24,9 +24,11 @@
     /// observes the call holds it until the call is over.
     @usableFromInline unowned(unsafe) var waits: WaitRecord?
 
-    @inlinable init(_ core: PipelineCore, _ options: RunOptions = RunOptions()) {
-        self.init(core, options, attempt: options.firstAttempt, deadline: options.deadline)
-        if CallDeadline.isInUse { narrow() }
+    // Borrowed: an initializer would retain the core otherwise.
+    @inlinable init(_ core: borrowing PipelineCore, _ options: RunOptions = RunOptions()) {
+        self.init(
+            copy core, options, attempt: options.firstAttempt,
+            deadline: CallDeadline.isInUse ? Self.narrowed(options.deadline, core) : options.deadline)
     }
 
     @inlinable init(_ core: PipelineCore, _ options: RunOptions, attempt: Int, deadline: MonotonicInstant) {
@@ -36,10 +38,12 @@
         self.deadline = deadline
     }
 
-    /// Takes over the deadline that travels with the task, if it is earlier.
-    @usableFromInline mutating func narrow() {
-        guard let travelling = CallDeadline.current else { return }
-        deadline = min(deadline, travelling.instant(on: core.timeBase))
+    /// Returns the deadline that travels with the task, if it is earlier than this one.
+    @usableFromInline static func narrowed(
+        _ deadline: MonotonicInstant, _ core: borrowing PipelineCore
+    ) -> MonotonicInstant {
+        guard let travelling = CallDeadline.current else { return deadline }
+        return min(deadline, travelling.instant(on: core.timeBase))
     }
 
     /// The pipeline's name; nil if the policy is used without a pipeline.
