@@ -12,8 +12,8 @@ struct QuotaDoubt: Sendable, Hashable {
         case none
         /// → sent
         case due
-        /// → none, due
-        case sent(at: MonotonicInstant)
+        /// The one request in flight is the test. If it ends in no answer, the next one is. → none
+        case sent
     }
 
     private static let leastPatience = 8
@@ -42,34 +42,24 @@ struct QuotaDoubt: Sendable, Hashable {
         acknowledgements = 0
     }
 
-    /// Called when a request goes out.
+    /// Called when a request goes out while it tests, alone.
     /// - Parameter inSilence: Whether nothing is left, as the server says. After the reset a test proves nothing: the
     ///   next silence is put to it.
-    mutating func sent(at now: MonotonicInstant, inSilence: Bool) {
-        if test != .none { test = inSilence ? .sent(at: now) : .none }
-    }
+    mutating func sent(inSilence: Bool) { test = inSilence ? .sent : .none }
 
     /// - Returns: Whether that proves the quotas wrong.
-    mutating func acknowledged(sentAt: MonotonicInstant) -> Bool {
+    mutating func acknowledged() -> Bool {
         acknowledgements += 1
         disbelief = max(0, disbelief - 1)
-        guard case .sent(let instant) = test, sentAt >= instant else { return false }
+        guard test == .sent else { return false }
         self = QuotaDoubt()
         disbelief = Self.longestDisbelief
         return true
     }
 
     /// Called at a 429: the quotas are right.
-    /// - Returns: Whether that ended a test.
-    mutating func refuted() -> Bool {
+    mutating func refuted() {
         fruitless = 0
-        guard test != .none else { return false }
-        (test, patience) = (.none, min(2 * patience, Self.mostPatience))
-        return true
-    }
-
-    /// Called when a request ended in any other way.
-    mutating func endedOtherwise() {
-        if test != .none { test = .due }
+        if test != .none { (test, patience) = (.none, min(2 * patience, Self.mostPatience)) }
     }
 }

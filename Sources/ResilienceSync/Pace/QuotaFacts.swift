@@ -65,11 +65,7 @@ struct QuotaFacts: Sendable, Hashable {
         guard request ?? .max > forgotten, doubt.believes else { return }
         // Until the next answer, those of the last window still count: they are as good a guess as any.
         for name in limits.keys { limits[name]?.words.removeAll { $0.until <= now } }
-        if limits.count >= Self.mostLimits, limits[quota.name] == nil,
-            let first = limits.min(by: { ($0.value.end, $0.key ?? "") < ($1.value.end, $1.key ?? "") })
-        {
-            limits.removeValue(forKey: first.key)
-        }
+        if limits.count >= Self.mostLimits, limits[quota.name] == nil { forgetTheLeast() }
         var limit = limits[quota.name] ?? Limit()
         limit.learn(quota)
         if let remaining = quota.remaining {
@@ -84,6 +80,15 @@ struct QuotaFacts: Sendable, Hashable {
         }
         limits[quota.name] = limit
         listen(at: now)
+    }
+
+    /// One of which nothing is left is the last to be forgotten.
+    private mutating func forgetTheLeast() {
+        let least = limits.min { one, other in
+            let (weight, otherWeight) = (one.value.weight, other.value.weight)
+            return weight == otherWeight ? (one.key ?? "") < (other.key ?? "") : weight < otherWeight
+        }
+        if let least { limits.removeValue(forKey: least.key) }
     }
 
     /// Called when a request ended whose answer said nothing of a quota. The server may have counted it.
@@ -107,21 +112,30 @@ struct QuotaFacts: Sendable, Hashable {
 
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { silence.flatMap { now < $0 ? $0 : nil } }
 
+    /// How many may go at once, until others are there: the least that is left of any quota; nil if none is known.
+    func left(at now: MonotonicInstant) -> Int? {
+        limits.values.compactMap { $0.words.first { $0.until > now }?.remaining }.min()
+    }
+
     /// The rate that a limit and its window come to, in requests per second; the lowest, if there are several.
     var rate: Double? { limits.values.compactMap { $0.window.flatMap($0.rate(in:)) }.min() }
 
     /// Whether to send the next request, as far as the quotas go.
-    func answer(at now: MonotonicInstant, lastSentAt: MonotonicInstant, inFlight: Int) -> SendPace.Answer {
+    /// - Parameter isProbe: Whether it is the first after a silence or a pause.
+    func answer(
+        at now: MonotonicInstant, lastSentAt: MonotonicInstant, inFlight: Int, isProbe: Bool
+    ) -> SendPace.Answer {
         if doubt.isTesting { return inFlight > 0 ? .afterAnEnd : .now }
         let silence = silentUntil(at: now)
         var next = silence ?? .distantPast
         for limit in limits.values {
             guard let word = limit.words.first else { continue }
             let left = word.remaining
-            // Where nothing was left, the server has counted all that are still in flight: one may go after the reset.
-            let holding = limit.words.first { !$0.isEmpty || $0.until > now || $0.until <= lastSentAt }
-            // If nothing is left, the silence is over, or has no end that is known: one may try.
-            if silence == nil, let holding, inFlight >= max(1, holding.remaining) { return .afterAnEnd }
+            // If nothing is left, the silence is over, or has no end that is known: one may try. Where nothing was left,
+            // the server has counted those that are still in flight, so one may go beside them, if it could count all
+            // of them again.
+            let most = isProbe && word.isEmpty ? limit.size ?? .max : max(1, left)
+            if silence == nil, inFlight >= most { return .afterAnEnd }
             guard let reserve = limit.reserve, left <= min(maxInFlight, reserve),
                 let rate = limit.rate(in: limit.window ?? limit.longestReset)
             else { continue }
@@ -142,23 +156,20 @@ struct QuotaFacts: Sendable, Hashable {
         if silence != nil { doubt.probeSent() }
         (silence, isByHand) = (nil, false)
         guard doubt.isTesting else { return }
-        doubt.sent(at: now, inSilence: limits.values.contains { $0.words.contains { $0.isEmpty && $0.until > now } })
+        doubt.sent(inSilence: limits.values.contains { $0.words.contains { $0.isEmpty && $0.until > now } })
     }
 
-    mutating func acknowledged(sentAt: MonotonicInstant) {
+    mutating func acknowledged() {
         // Nobody notes anything: nothing changes.
         guard !limits.isEmpty || !doubt.believes else { return }
-        if doubt.acknowledged(sentAt: sentAt) { (limits, silence) = ([:], nil) }
+        if doubt.acknowledged() { (limits, silence) = ([:], nil) }
     }
 
     /// Called at a 429.
     mutating func throttled(at now: MonotonicInstant) {
-        guard doubt.refuted() else { return }
+        doubt.refuted()
         listen(at: now)
     }
-
-    /// Called when a request ended in any other way.
-    mutating func endedOtherwise() { doubt.endedOtherwise() }
 
     /// Ends the silence by hand.
     mutating func resumed() {
@@ -218,8 +229,10 @@ extension QuotaFacts.Limit {
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
     }
 
-    /// When nothing that was told of it holds any more.
-    fileprivate var end: MonotonicInstant { words.map(\.until).max() ?? .distantPast }
+    /// Whether nothing is left, and when nothing that was told of it holds any more.
+    fileprivate var weight: (Int, MonotonicInstant) {
+        (words.contains(where: \.isEmpty) ? 1 : 0, words.map(\.until).max() ?? .distantPast)
+    }
 
     /// When no more than these are left, and no more than may be in flight, requests are spread. nil if there are too
     /// few to spread.

@@ -84,6 +84,9 @@ struct SendPace: Sendable, Hashable {
     /// the server says; nil while unknown.
     var rate: Double? { foundRate ?? quotas.rate.map { min($0, maxRate) } }
 
+    /// How many may go at once, as the server says; nil if it doesn't.
+    func left(at now: MonotonicInstant) -> Int? { quotas.left(at: now) }
+
     /// The rate as measured, or as borne since; nil while the server's 429s have not shown it.
     var foundRate: Double? { search.map { max($0.limit, $0.pace) } }
 
@@ -98,8 +101,10 @@ struct SendPace: Sendable, Hashable {
     func answer(at now: MonotonicInstant, inFlight: Int) -> Answer {
         guard inFlight < maxInFlight else { return .afterAnEnd }
         return found(at: now, inFlight: inFlight).and(
-            quotas.answer(at: now, lastSentAt: lastSentAt, inFlight: inFlight))
+            quotas.answer(at: now, lastSentAt: lastSentAt, inFlight: inFlight, isProbe: isPaused))
     }
+
+    private var isPaused: Bool { if case .paused = standing { true } else { false } }
 
     /// A silence for a quota is followed by a probe, as a pause is.
     private var standing: Phase {
@@ -154,7 +159,7 @@ struct SendPace: Sendable, Hashable {
     }
 
     mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
-        quotas.acknowledged(sentAt: sentAt)
+        quotas.acknowledged()
         switch phase {
         case .paused:
             ended?.admitted += 1
@@ -238,7 +243,6 @@ struct SendPace: Sendable, Hashable {
 
     /// Called when a request ended in any other way, which says nothing about the limit.
     mutating func endedOtherwise(sentAt: MonotonicInstant, at now: MonotonicInstant) {
-        quotas.endedOtherwise()
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
     }
 

@@ -74,7 +74,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .delivered(let id): "\(id) delivered"
         case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"
         case .died(let id, let error): "\(id) is dead: \(error)"
-        case .paused(let length): "paused for \(length)"
+        case .paused(let length): "paused for \(length.text)"
         case .offline(let error): "offline: \(error)"
         case .lockedOut: "another queue sends what is in this store"
         case .drained: "drained"

@@ -223,10 +223,11 @@ struct SyncStateMachine: Sendable, Equatable {
     /// - Parameter request: The request that it answered; nil if that is not known.
     /// - Returns: Whether the flight must look again.
     mutating func noted(_ quota: ServerQuota, from request: Int?, at now: MonotonicInstant) -> Bool {
-        let before = pace.silentUntil(at: now)
+        func answer() -> SendPace.Answer { pace.answer(at: now, inFlight: requests.count + claiming.count) }
+        let before = (pace.silentUntil(at: now), answer())
         if let request, quota.remaining != nil { requests[request]?.hasTold = true }
         pace.note(quota, from: request, of: lastRequest, at: now)
-        return pace.silentUntil(at: now) != before
+        return (pace.silentUntil(at: now), answer()) != before
     }
 
     /// Ends the pause, and the waits of what failed, by hand. The store holds no pause any more.

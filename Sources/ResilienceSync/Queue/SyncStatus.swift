@@ -31,7 +31,7 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     /// How long the first pending mutation has been in the queue; nil if none is pending.
     public let oldestAge: Duration?
     /// The estimated time until nothing is pending, by the rate, or else by what this flush has delivered so far; nil
-    /// if neither is known.
+    /// if neither is known. What is left of a quota counts as sent as fast as before.
     public let estimatedTimeLeft: Duration?
 
     /// Creates a status, for tests and previews.
@@ -102,14 +102,17 @@ extension SyncQueue {
         let progress = machine.progress
         let elapsed = machine.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
         let delivered = Double(progress.delivered)
-        let measured = elapsed > 0 ? delivered / elapsed : 0
+        let measured = elapsed > 0 ? delivered / elapsed : nil
         // The rate counts requests, and a batch is one.
         let size = max(1, delivered / Double(max(1, progress.requests)))
-        // What is left of a quota may go at once, so its rate is the least.
-        let speed = machine.pace.foundRate.map { $0 * size } ?? max(measured, (machine.pace.rate ?? 0) * size)
-        guard speed > 0 else { return nil }
+        let rate = machine.pace.rate.map { $0 * size }
+        guard let speed = rate ?? measured, speed > 0 else { return nil }
+        // What is left of a quota may go at once.
+        let atOnce = machine.pace.foundRate == nil ? min(machine.pace.left(at: now) ?? 0, pending) : 0
+        let fast = max(speed, measured ?? 0)
+        let seconds = Double(atOnce) / fast + Double(pending - atOnce) / speed
         let pause = pausedUntil.map { now.duration(to: $0) } ?? .zero
-        return max(pause, .zero) + .seconds(min(Double(pending) / speed, 1e9))
+        return max(pause, .zero) + .seconds(min(seconds, 1e9))
     }
 
     /// Returns a stream of the queue's state: now, and after each change.

@@ -139,30 +139,51 @@ private func wide() -> Talk {
     func slowOnes() {
         var talk = wide()
         talk.send()
-        talk.send()
+        let late = talk.send()
         let last = talk.send()
-        talk.note(0, in: .seconds(30), from: last)
+        talk.note(0, in: .seconds(30), of: 3, from: last)
         talk.acknowledge(last)
+        // The answer to an earlier request overtakes it, and says that more is left for longer.
+        talk.now = at(100)
+        talk.note(1, in: .seconds(30), of: 3, from: late)
         talk.now = at(30_000)
         #expect(talk.answer == .now)
+        // A probe that did not go out does not count.
+        var other = talk
+        other.send()
+        other.pace.endedOtherwise(sentAt: other.now, at: other.now)
+        #expect(other.pace.answer(at: other.now + .milliseconds(1), inFlight: 2) == .now)
         let probe = talk.send()
         #expect(talk.answer == .afterAnEnd)
-        talk.note(4, in: .seconds(30), from: probe)
+        talk.note(2, in: .seconds(30), from: probe)
         talk.acknowledge(probe)
-        for number in 9...10 { talk.acknowledge(number) }
-        #expect(talk.sendAll().count == 2)
-        // The server may not have counted them yet, so they may be the first of the next window.
+        #expect(talk.answer == .afterAnEnd)
+    }
+
+    @Test("beside as many as the limit no probe goes: they may be counted again; nor beside those not counted yet")
+    func slowOnesInTheWay() {
+        var talk = wide()
+        talk.send()
+        let last = talk.send()
+        talk.note(0, in: .seconds(30), of: 2, from: last)
+        talk.now = at(30_000)
+        #expect(talk.answer == .afterAnEnd)
+        talk.acknowledge(last)
+        #expect(talk.answer == .now)
         var other = wide()
-        other.note(1, in: .seconds(30), from: other.send())
+        other.note(1, in: .seconds(30), of: 8, from: other.send())
         other.now = at(30_000)
         #expect(other.answer == .afterAnEnd)
     }
 
-    @Test("names that change with each answer take the place of those that hold the least long")
+    @Test("of many names those are forgotten first of which something is left, then those that hold the least long")
     func manyNames() {
         var talk = wide()
         talk.note(0, in: .seconds(60), name: "real")
-        for number in 0..<100 { talk.note(5, in: .seconds(1), name: "\(number)") }
+        for number in 0..<100 { talk.note(5, in: .seconds(3_600), name: "\(number)") }
+        #expect(talk.silence == at(60_000))
+        talk.note(0, in: .seconds(10), name: "short")
+        for number in 0..<16 { talk.note(0, in: .seconds(50), name: "empty \(number)") }
         #expect(talk.silence == at(60_000))
     }
 
@@ -406,13 +427,15 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
         talk.note(0, in: .seconds(60), from: test)
         talk.acknowledge(test)
-        #expect(talk.silence == nil && talk.answer == .now)
-        for _ in 0..<999 { talk.pass(left: 0, in: .seconds(60)) }
         #expect(talk.silence == nil)
+        var free = talk
+        #expect(free.sendAll().count > 1)
+        let silences = (0..<1_001).map { _ in
+            talk.pass(left: 0, in: .seconds(60))
+            return talk.silence != nil
+        }
         // Then they count again.
-        talk.pass(left: 0, in: .seconds(60))
-        talk.pass(left: 0, in: .seconds(60))
-        #expect(talk.silence != nil)
+        #expect(silences.firstIndex(of: true) == 1_000)
     }
 
     @Test("if the test gets a 429 the server meant it, and the next test comes after twice as many silences")
@@ -420,7 +443,7 @@ private func wide() -> Talk {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
         var counts: [Int] = []
-        for _ in 0..<3 {
+        for _ in 0..<7 {
             counts.append(silencesUntilATest(&talk))
             let test = talk.send()
             talk.note(0, in: .seconds(60), from: test)
@@ -428,7 +451,33 @@ private func wide() -> Talk {
             talk.pace.endedUntold(at: talk.now)
             talk = Talk(pace: talk.pace, now: talk.now, sent: talk.sent)
         }
-        #expect(counts[0] == 8 && counts[1] >= 16 && counts[2] >= 32, "\(counts)")
+        #expect(counts == [8, 16, 32, 64, 128, 128, 128], "\(counts)")
+    }
+
+    @Test("a 429 without a test is no answer to one, and begins the count anew")
+    func throttledWithoutATest() {
+        var talk = Talk()
+        talk.pass(left: 0, in: .seconds(60))
+        for _ in 0..<7 {
+            talk.now = talk.now + .seconds(60)
+            talk.pass(left: 0, in: .seconds(60))
+        }
+        _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(60), backoff: nil, at: talk.now)
+        #expect(silencesUntilATest(&talk) == 8)
+    }
+
+    @Test("a silence that let more through begins the count anew")
+    func usefulOnce() {
+        var talk = Talk()
+        talk.pass(left: 0, in: .seconds(60))
+        for _ in 0..<6 {
+            talk.now = talk.now + .seconds(60)
+            talk.pass(left: 0, in: .seconds(60))
+        }
+        talk.now = talk.now + .seconds(60)
+        talk.pass(left: 5, in: .seconds(60))
+        talk.pass(left: 0, in: .seconds(60))
+        #expect(silencesUntilATest(&talk) == 9)
     }
 
     @Test("a test that ends in no answer is made again")
@@ -461,6 +510,7 @@ private func wide() -> Talk {
         for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }
         for left in 0..<10_000 { talk.note(left + 5, in: .seconds(30), name: "\(left)") }
         for left in 0..<10_000 { talk.note(left + 2, in: .seconds(30), name: "9999") }
+        // The first name was the last of its length.
         #expect(talk.sendAll().count == 1)
         let size = "\(talk.pace)".count
         #expect(size < 20_000, "\(size)")

@@ -91,8 +91,10 @@ import Testing
         await fixture.server.waitForCalls(2)
     }
 
-    @Test("the estimated time left is by what is delivered, if a quota's window lets more go at once")
-    func timeLeft() async throws {
+    @Test(
+        "the estimated time left: what is left of a quota goes as fast as before, the rest as fast as the window allows",
+        arguments: [(left: 50, milliseconds: 60), (left: 2, milliseconds: 4_020)])
+    func timeLeft(left: Int, milliseconds: Int) async throws {
         let clock = fixture.clock
         let seen = Locked<SyncStatus?>(nil)
         let queue = SyncQueue(
@@ -105,12 +107,28 @@ import Testing
                 seen.withLock { $0 = status }
             }
             clock.advance(by: .milliseconds(10))
-            queue.note(ServerQuota(limit: 60, remaining: 50, resetsAfter: .seconds(60), window: .seconds(60)))
+            let remaining = mutation.id == "3" ? left : 60
+            queue.note(ServerQuota(limit: 60, remaining: remaining, resetsAfter: .seconds(60), window: .seconds(60)))
         }
         try await queue.enqueue(Mutation.many(10))
         try await queue.flush()
         let status = try #require(seen.withLock { $0 })
-        #expect(status.rate == 1 && status.estimatedTimeLeft == .milliseconds(60))
+        let left = try #require(status.estimatedTimeLeft)
+        #expect(status.rate == 1 && abs(left / .milliseconds(1) - Double(milliseconds)) < 0.001)
+    }
+
+    @Test("a note that lets more go is seen at once, though nothing ends")
+    func seenAtOnce() async throws {
+        let queue = queue(saying: 1, maxInFlight: 2)
+        fixture.server.hold()
+        try await queue.enqueue(Mutation.many(2))
+        queue.trigger()
+        await fixture.server.waitForCalls(1)
+        fixture.clock.advance(by: .seconds(61))
+        queue.note(ServerQuota(remaining: 9, resetsAfter: .seconds(60)))
+        await fixture.server.waitForCalls(2)
+        fixture.server.release()
+        #expect(try await queue.flush().end == .drained)
     }
 
     @Test("resuming by hand ends it, and the queue sends at once")
