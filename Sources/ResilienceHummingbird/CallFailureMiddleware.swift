@@ -14,8 +14,8 @@
     /// ```
     ///
     /// Without it, Hummingbird answers 500 to all of them. It translates the errors of pipelines and policies, an
-    /// `HTTPStatusError`, and any error that is `VerdictConvertible`, as ``/ResilienceHTTP/FailureResponse/init(upstream:)``
-    /// says. It leaves alone what has a response of its own, such as `HTTPError`, and what it does not know: your own bug
+    /// `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
+    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says. With ResilienceAsyncHTTPClient, so are the errors of its client. It leaves alone what has a response of its own, such as `HTTPError`, and what it does not know: your own bug
     /// stays a 500.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
@@ -24,7 +24,7 @@
         /// Creates the middleware.
         /// - Parameters:
         ///   - context: The type of the requests' context. You can leave it out.
-        ///   - isUpstream: Whether another error, such as your client's own, is that of a call to another service: then it
+        ///   - isUpstream: Whether an error that it does not know is that of a call to another service: then it
         ///     becomes a 502. By default none is.
         ///   - response: Changes the response. By default it stays as it is.
         public init(
@@ -59,7 +59,7 @@
             case is any HTTPResponseError: false
             // One that the handler makes up in a request that goes on is its own bug.
             case is CancellationError: Task.isCancelled
-            case is any PolicyError, is any VerdictConvertible: true
+            case is any PolicyError, is any VerdictConvertible, is any UpstreamError: true
             default: isUpstream(error)
             }
         }

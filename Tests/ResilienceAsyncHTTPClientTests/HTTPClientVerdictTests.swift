@@ -36,6 +36,13 @@
             #expect(RequestFailure.byShortDescription.count == cases.count - 1)
         }
 
+        @Test("a server answers an error of the client as that of a call to another service, and its timeouts by 504")
+        func upstream() {
+            func status(_ error: any UpstreamError) -> Int { FailureResponse(upstream: CallFailure(error)).status }
+            #expect(status(HTTPClientError.readTimeout) == 504 && status(HTTPClientError.deadlineExceeded) == 504)
+            #expect(status(HTTPClientError.remoteConnectionClosed) == 502 && status(NIOSSLError.uncleanShutdown) == 502)
+        }
+
         @Test("an error of the client means by its table what it does to a GET, and to a POST")
         func clientErrors() {
             let expected: [(HTTPClientError, get: Verdict, post: Verdict)] = [

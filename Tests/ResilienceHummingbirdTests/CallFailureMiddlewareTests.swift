@@ -1,4 +1,5 @@
 #if Hummingbird
+    import Foundation
     import HTTPTypes
     import Hummingbird
     import Resilience
@@ -25,6 +26,8 @@
             (HTTPStatusError(status: 404, verdict: .permanent), 502, nil),
             (Refused(verdict: .uncertain), 502, nil),
             (Secret(), 502, nil),
+            (URLError(.cannotConnectToHost), 502, nil),
+            (URLError(.timedOut), 504, nil),
         ]
 
         private func router(throwing error: any Error) -> Router<BasicRequestContext> {

@@ -94,7 +94,7 @@ public struct FailureResponse: Sendable, Hashable {
     /// | a policy rejected the call: an open circuit, a throttle, a full bulkhead | 503 |
     /// | a 429 of the other service, or another answer that means throttled | 503 |
     /// | a 503 of the other service | 503 |
-    /// | `DeadlinePassed`, `TimedOut`, a 504 of the other service | 504 |
+    /// | `DeadlinePassed`, `TimedOut`, a timeout of the client, a 504 of the other service | 504 |
     /// | any other answer of the other service, and any other error | 502 |
     /// | cancelled | 499 |
     ///
@@ -124,6 +124,7 @@ public struct FailureResponse: Sendable, Hashable {
         case .rejected: (503, .upstreamUnavailable)
         case .ended(let error): error.underlying.map { upstream(CallFailure($0)) } ?? (502, .upstreamFailed)
         case .cancelled: (499, .cancelled)
+        case .operation(let error as any UpstreamError) where error.isTimeout: (504, .timedOut)
         case .operation(let error):
             switch ((error as? HTTPStatusError)?.status, (error as? any VerdictConvertible)?.verdict.kind) {
             case (504, _): (504, .timedOut)

@@ -58,7 +58,7 @@
             let script = Script(fail(.unknown), answer("hello, world"))
             _ = try await serve(script) { http2 in
                 let transport = PipelineClientTransport(http2, through: pipeline) { method in
-                    RunOptions(isIdempotent: method.method.hasPrefix("Get") ? true : nil)
+                    RunOptions(isIdempotent: method.method.hasPrefix("Get"))
                 }
                 try await withGRPCClient(transport: transport) { client in
                     #expect(await client.failure(to: method)?.code == .unknown)

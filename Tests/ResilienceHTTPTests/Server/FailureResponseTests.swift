@@ -10,6 +10,10 @@ import Testing
         var description: String { "shed" }
     }
 
+    private struct Unreachable: UpstreamError {
+        let isTimeout: Bool
+    }
+
     private struct Own: PolicyError {
         let underlying: (any Error)?
         var reachedService: Bool? { nil }
@@ -84,6 +88,10 @@ import Testing
         (CancelledWhileWaiting(lastError: Secret(), lastVerdict: .transient), 499, .cancelled, nil),
         (CancellationError(), 499, .cancelled, nil),
         (Secret(), 502, .upstreamFailed, nil),
+        (Unreachable(isTimeout: false), 502, .upstreamFailed, nil),
+        (Unreachable(isTimeout: true), 504, .timedOut, nil),
+        (URLError(.timedOut), 504, .timedOut, nil),
+        (URLError(.cannotFindHost), 502, .upstreamFailed, nil),
     ]
 
     @Test("an upstream's failure has a status that does not blame the client", arguments: failures.indices)
