@@ -84,10 +84,11 @@ struct QuotaFacts: Sendable, Hashable {
 
     /// One of which nothing is left is the last to be forgotten.
     private mutating func forgetTheLeast() {
-        let least = limits.min { one, other in
-            let (weight, otherWeight) = (one.value.weight, other.value.weight)
-            return weight == otherWeight ? (one.key ?? "") < (other.key ?? "") : weight < otherWeight
+        func weight(_ name: String?, _ limit: Limit) -> (Int, MonotonicInstant, String) {
+            let end = limit.words.map(\.until).max() ?? .distantPast
+            return (limit.words.contains(where: \.isEmpty) ? 1 : 0, end, name ?? "")
         }
+        let least = limits.min { weight($0.key, $0.value) < weight($1.key, $1.value) }
         if let least { limits.removeValue(forKey: least.key) }
     }
 
@@ -99,13 +100,18 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     private mutating func listen(at now: MonotonicInstant) {
-        let empty = limits.values.lazy.flatMap(\.words).filter { $0.isEmpty && $0.until > now }.map(\.until).max()
+        let empty = emptyUntil(at: now)
         if empty != nil, silence == nil { doubt.silenceBegins() }
         if let empty, !doubt.isTesting {
             silence = empty
         } else if silence ?? .distantPast > now {
             silence = nil
         }
+    }
+
+    /// The end of the last word by which nothing is left; nil if there is none.
+    private func emptyUntil(at now: MonotonicInstant) -> MonotonicInstant? {
+        limits.values.lazy.flatMap(\.words).filter { $0.isEmpty && $0.until > now }.map(\.until).max()
     }
 
     // MARK: What follows
@@ -156,7 +162,7 @@ struct QuotaFacts: Sendable, Hashable {
         if silence != nil { doubt.probeSent() }
         (silence, isByHand) = (nil, false)
         guard doubt.isTesting else { return }
-        doubt.sent(inSilence: limits.values.contains { $0.words.contains { $0.isEmpty && $0.until > now } })
+        doubt.sent(inSilence: emptyUntil(at: now) != nil)
     }
 
     mutating func acknowledged() {
@@ -227,11 +233,6 @@ extension QuotaFacts.Limit {
         for index in words.indices { words[index].remaining = max(0, words[index].remaining - 1) }
         // After a reset, and when they are used up and no reset is known, they say nothing.
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
-    }
-
-    /// Whether nothing is left, and when nothing that was told of it holds any more.
-    fileprivate var weight: (Int, MonotonicInstant) {
-        (words.contains(where: \.isEmpty) ? 1 : 0, words.map(\.until).max() ?? .distantPast)
     }
 
     /// When no more than these are left, and no more than may be in flight, requests are spread. nil if there are too

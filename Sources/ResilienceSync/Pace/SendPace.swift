@@ -82,13 +82,10 @@ struct SendPace: Sendable, Hashable {
 
     /// The rate that it believes the server admits, in requests per second: as measured, or as borne since, or else as
     /// the server says; nil while unknown.
-    var rate: Double? { foundRate ?? quotas.rate.map { min($0, maxRate) } }
+    var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
 
-    /// How many may go at once, as the server says; nil if it doesn't.
-    func left(at now: MonotonicInstant) -> Int? { quotas.left(at: now) }
-
-    /// The rate as measured, or as borne since; nil while the server's 429s have not shown it.
-    var foundRate: Double? { search.map { max($0.limit, $0.pace) } }
+    /// How many may go at once before ``rate`` holds: none if it was measured, else as many as the server says.
+    func left(at now: MonotonicInstant) -> Int { search == nil ? quotas.left(at: now) ?? 0 : 0 }
 
     enum Answer: Sendable, Equatable {
         case now

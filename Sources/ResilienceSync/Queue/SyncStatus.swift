@@ -105,12 +105,9 @@ extension SyncQueue {
         let measured = elapsed > 0 ? delivered / elapsed : nil
         // The rate counts requests, and a batch is one.
         let size = max(1, delivered / Double(max(1, progress.requests)))
-        let rate = machine.pace.rate.map { $0 * size }
-        guard let speed = rate ?? measured, speed > 0 else { return nil }
-        // What is left of a quota may go at once.
-        let atOnce = machine.pace.foundRate == nil ? min(machine.pace.left(at: now) ?? 0, pending) : 0
-        let fast = max(speed, measured ?? 0)
-        let seconds = Double(atOnce) / fast + Double(pending - atOnce) / speed
+        guard let speed = machine.pace.rate.map({ $0 * size }) ?? measured, speed > 0 else { return nil }
+        let atOnce = min(machine.pace.left(at: now), pending)
+        let seconds = Double(atOnce) / max(speed, measured ?? 0) + Double(pending - atOnce) / speed
         let pause = pausedUntil.map { now.duration(to: $0) } ?? .zero
         return max(pause, .zero) + .seconds(min(seconds, 1e9))
     }

@@ -406,6 +406,14 @@ private func wide() -> Talk {
 
     // MARK: Doubt
 
+    /// Silences of a minute, each of which lets only a probe through.
+    private func waste(_ silences: Int, of talk: inout Talk) {
+        for _ in 0..<silences {
+            talk.now = talk.now + .seconds(60)
+            talk.pass(left: 0, in: .seconds(60))
+        }
+    }
+
     /// Silences of a minute, each with one request that is acknowledged and says that nothing is left.
     /// - Returns: The number of silences before a request may go in one.
     private func silencesUntilATest(_ talk: inout Talk) -> Int {
@@ -458,10 +466,7 @@ private func wide() -> Talk {
     func throttledWithoutATest() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
-        for _ in 0..<7 {
-            talk.now = talk.now + .seconds(60)
-            talk.pass(left: 0, in: .seconds(60))
-        }
+        waste(7, of: &talk)
         _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(60), backoff: nil, at: talk.now)
         #expect(silencesUntilATest(&talk) == 8)
     }
@@ -470,10 +475,7 @@ private func wide() -> Talk {
     func usefulOnce() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
-        for _ in 0..<6 {
-            talk.now = talk.now + .seconds(60)
-            talk.pass(left: 0, in: .seconds(60))
-        }
+        waste(6, of: &talk)
         talk.now = talk.now + .seconds(60)
         talk.pass(left: 5, in: .seconds(60))
         talk.pass(left: 0, in: .seconds(60))
@@ -510,7 +512,7 @@ private func wide() -> Talk {
         for left in 0..<10_000 { talk.note(10_000 - left, in: .seconds(30), name: "a") }
         for left in 0..<10_000 { talk.note(left + 5, in: .seconds(30), name: "\(left)") }
         for left in 0..<10_000 { talk.note(left + 2, in: .seconds(30), name: "9999") }
-        // The first name was the last of its length.
+        // What the first name said last: it is remembered, since of names that hold equally long the first in order go.
         #expect(talk.sendAll().count == 1)
         let size = "\(talk.pace)".count
         #expect(size < 20_000, "\(size)")
