@@ -112,6 +112,8 @@ struct SendPace: Sendable, Hashable {
         switch standing {
         case .paused(let until):
             if now < until { return .notBefore(until) }
+            // Slow requests may take all that the server has.
+            guard inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
             // If two were sent at the same instant, it could not be told which of them ends.
             return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
         case .probing:
@@ -205,7 +207,7 @@ struct SendPace: Sendable, Hashable {
         case .paused(let earlier):
             until = max(until, earlier)
         case .probing(let probe):
-            if sentAt >= probe { widthSearch.refuted() }
+            if sentAt >= probe { widthSearch.probeRejected() }
             quiet = wait
         case .flowing:
             // It was sent in an earlier run: the server is as empty as it was.
@@ -254,7 +256,7 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    /// Ends the silence by hand: one request may go at once. Then it continues from there, or begins anew.
+    /// Ends the silence by hand: one request may go at once, unless as many as the server takes are in flight. Then it continues from there, or begins anew.
     /// - Parameters:
     ///   - keepingRate: Whether to keep what is known of the server.
     ///   - request: The number of the latest request that was sent. What it and those before it will say of a quota

@@ -65,10 +65,11 @@ struct WidthSearch: Sendable, Hashable {
         return isTooWide
     }
 
-    /// Whether the run ended at a width that is being tried, or beyond: by requests that
-    /// were sent by hand, or by a probe beside slow ones.
+    /// Whether the run ended at a width that is being tried, or beyond it: by requests that were sent by hand.
     private func isTold(at limit: Int) -> Bool { widest > limit - max(1, tried) }
 
-    /// Called when a request that was alone in flight was rejected: the width is not to blame.
-    mutating func refuted() { (limit, suspect, patience, tried) = (nil, 0, Self.leastPatience, 0) }
+    /// Called when the probe that a run began with was rejected. If it was alone in flight, the width is not to blame.
+    mutating func probeRejected() {
+        if widest == 1 { (limit, suspect, patience, tried) = (nil, 0, Self.leastPatience, 0) }
+    }
 }

@@ -222,14 +222,20 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(until == at(9000))
     }
 
-    @Test("two runs that end as the third goes out at once: two may be in flight then, until a probe is refused")
-    func width() {
+    /// Two runs that ended as the third went out at once: two may be in flight. The second's pause ends at 4000 ms.
+    private static func takesTwo() -> SendPace {
         var pace = SendPace(maxInFlight: 8)
         for start in [Int64(0), 2000] {
             pace.admit(at: start)
             for inFlight in 0...2 { pace.sent(at: at(start + 1), beside: inFlight) }
             pace.pauseForASecond(at: start + 1)
         }
+        return pace
+    }
+
+    @Test("two runs that end as the third goes out at once: two may be in flight then, until a lone probe is rejected")
+    func width() {
+        var pace = Self.takesTwo()
         for _ in 0..<20 { pace.admit(at: 4000) }
         #expect(pace.room(at: 4000) == 2 && pace.rate == nil)
         pace.pauseForASecond(at: 4000)
@@ -237,6 +243,16 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         pace.pauseForASecond(at: 5000)
         for _ in 0..<40 { pace.admit(at: 6000) }
         #expect(pace.room(at: 6000) > 2)
+    }
+
+    @Test("a probe, too, waits for a slow request if two may be in flight, and its 429 beside one forgets nothing")
+    func widthOfAProbe() {
+        var pace = Self.takesTwo()
+        #expect(pace.room(at: 4000) == 2)
+        pace.sent(at: at(4000), beside: 1)
+        pace.pauseForASecond(at: 4000)
+        for _ in 0..<40 { pace.admit(at: 6000) }
+        #expect(pace.room(at: 6000) == 2)
     }
 
     @Test("of several 429s the one that ends last counts")

@@ -181,8 +181,18 @@ extension WidthSearch {
         _ = search.run(upTo: 2)
         #expect(search.limit == nil)
         search = .limited(to: 3)
-        search.refuted()
+        search.runBegan()
+        search.sent(inFlight: 1)
+        search.probeRejected()
         _ = search.run(upTo: 4)
         #expect(search.limit == nil, "nor does the run before count any more")
+    }
+    @Test("a probe that is rejected beside slow requests says nothing of it")
+    func rejectedBesideOthers() {
+        var search = WidthSearch.limited(to: 3)
+        search.runBegan()
+        search.sent(inFlight: 2)
+        search.probeRejected()
+        #expect(search.limit == 3)
     }
 }
