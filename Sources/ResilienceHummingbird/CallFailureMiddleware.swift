@@ -15,8 +15,9 @@
     ///
     /// Without it, Hummingbird answers 500 to all of them. It translates the errors of pipelines and policies, an
     /// `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
-    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says. With ResilienceAsyncHTTPClient, so are the errors of its client. It leaves alone what has a response of its own, such as `HTTPError`, and what it does not know: your own bug
-    /// stays a 500.
+    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, those of its client too. If the
+    /// task is cancelled, any error is a 499. It leaves alone what has a response of its own, such as `HTTPError`, and what it
+    /// does not know: your own bug stays a 500.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
         private let change: FailureResponseChange
@@ -48,19 +49,22 @@
             do {
                 return try await next(request, context)
             } catch {
-                guard isOfCall(error) else { throw error }
-                let failure = CallFailure(error)
+                guard let failure = failure(error) else { throw error }
                 throw FailedRequest(failure, answer: change(failure, FailureResponse(upstream: failure)))
             }
         }
 
-        private func isOfCall(_ error: any Error) -> Bool {
+        /// Returns what the error says of a call; nil if it is not that of a call.
+        private func failure(_ error: any Error) -> CallFailure? {
             switch error {
-            case is any HTTPResponseError: false
-            // One that the handler makes up in a request that goes on is its own bug.
-            case is CancellationError: Task.isCancelled
-            case is any PolicyError, is any VerdictConvertible, is any UpstreamError: true
-            default: isUpstream(error)
+            case is any HTTPResponseError: nil
+            // Whatever the error: each client has one of its own for this.
+            case _ where Task.isCancelled: .cancelled(error)
+            // Made up by the handler.
+            case is CancellationError: nil
+            case let error as any UpstreamError where error.isUpstream: CallFailure(error)
+            case is any PolicyError, is any VerdictConvertible: CallFailure(error)
+            default: isUpstream(error) ? CallFailure(error) : nil
             }
         }
     }

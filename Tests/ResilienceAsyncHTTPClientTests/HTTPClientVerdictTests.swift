@@ -36,11 +36,32 @@
             #expect(RequestFailure.byShortDescription.count == cases.count - 1)
         }
 
-        @Test("a server answers an error of the client as that of a call to another service, and its timeouts by 504")
+        @Test(
+            "a server answers an error of the client as that of a call to another service, its timeouts by 504, and leaves what is its own bug"
+        )
         func upstream() {
-            func status(_ error: any UpstreamError) -> Int { FailureResponse(upstream: CallFailure(error)).status }
+            func status(_ error: any UpstreamError) -> Int? {
+                error.isUpstream ? FailureResponse(upstream: CallFailure(error)).status : nil
+            }
             #expect(status(HTTPClientError.readTimeout) == 504 && status(HTTPClientError.deadlineExceeded) == 504)
-            #expect(status(HTTPClientError.remoteConnectionClosed) == 502 && status(NIOSSLError.uncleanShutdown) == 502)
+            #expect(status(IOError(errnoCode: ETIMEDOUT, reason: "")) == 504)
+            #expect(status(ChannelError.connectTimeout(.seconds(1))) == 504)
+            let failed: [any UpstreamError] = [
+                HTTPClientError.remoteConnectionClosed, HTTPClientError.redirectLimitReached,
+                HTTPClientError.redirectCycleDetected, HTTPClientError.proxyAuthenticationRequired,
+                HTTPClientError.serverOfferedUnsupportedApplicationProtocol("h9"),
+                IOError(errnoCode: ECONNRESET, reason: ""), IOError(errnoCode: ECONNREFUSED, reason: ""),
+                ChannelError.ioOnClosedChannel,
+                HTTPParserError.invalidConstant, NIOSSLError.uncleanShutdown, NIOSSLExtraError.failedToValidateHostname,
+                BoringSSLError.zeroReturn,
+            ]
+            for error in failed { #expect(status(error) == 502, "\(error)") }
+            let own: [any UpstreamError] = [
+                HTTPClientError.invalidURL, HTTPClientError.alreadyShutdown, HTTPClientError.bodyLengthMismatch,
+                IOError(errnoCode: ENOENT, reason: ""), IOError(errnoCode: EMFILE, reason: ""),
+                NIOSSLError.failedToLoadCertificate,
+            ]
+            for error in own { #expect(status(error) == nil, "\(error)") }
         }
 
         @Test("an error of the client means by its table what it does to a GET, and to a POST")

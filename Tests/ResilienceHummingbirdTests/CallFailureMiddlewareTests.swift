@@ -56,13 +56,42 @@
             let kept = try await router(throwing: own).live { try await send("/", to: $0) }
             #expect(kept.status == .conflict && kept.body.contains("twice"))
 
-            for bug in [CancellationError(), Bug()] as [any Error] {
+            for bug in [CancellationError(), Bug(), URLError(.badURL), URLError(.unsupportedURL)] as [any Error] {
                 let response = try await router(throwing: bug).live { try await send("/", to: $0) }
                 #expect(response.status == .internalServerError)
             }
         }
 
         private struct Bug: Error {}
+
+        @Test("in a cancelled task any failure is a 499, but what has a response of its own keeps it")
+        func cancelled() async throws {
+            let errors: [any Error] = [
+                URLError(.cancelled), CancellationError(), TimedOut(policy: "t", limit: .seconds(1), underlying: nil),
+                Bug(),
+                HTTPStatusError(status: 503, verdict: .transient), HTTPError(.conflict),
+            ]
+            let router = Router()
+            router.get("/") { request, context in
+                let tries = Task {
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    var statuses: [String] = []
+                    for error in errors {
+                        do {
+                            _ = try await CallFailureMiddleware().handle(request, context: context) { _, _ in
+                                throw error
+                            }
+                        } catch let error as any HTTPResponseError {
+                            statuses.append("\(error.status.code)")
+                        }
+                    }
+                    return statuses.joined(separator: " ")
+                }
+                return try await tries.value
+            }
+            let response = try await router.live { try await send("/", to: $0) }
+            #expect(response.body == "499 499 499 499 499 409")
+        }
 
         @Test("the response to HEAD has the fields of the body, and no body")
         func head() async throws {

@@ -4,11 +4,16 @@
 /// is one, and ResilienceAsyncHTTPClient makes the errors of async-http-client some. Conform the errors of a client of your own,
 /// unless they are `VerdictConvertible`.
 public protocol UpstreamError: Error {
+    /// Whether the other service, or the way to it, failed. True by default; false for errors of the same type that are the
+    /// caller's own, such as an invalid URL.
+    var isUpstream: Bool { get }
+
     /// Whether the time ran out: then the answer is a 504. False by default.
     var isTimeout: Bool { get }
 }
 
 extension UpstreamError {
+    public var isUpstream: Bool { true }
     public var isTimeout: Bool { false }
 }
 
@@ -16,6 +21,9 @@ extension UpstreamError {
     public import Foundation
 
     extension URLError: UpstreamError {
+        /// False for `badURL`, `unsupportedURL` and `requestBodyStreamExhausted`.
+        public var isUpstream: Bool { ![.badURL, .unsupportedURL, .requestBodyStreamExhausted].contains(code) }
+
         public var isTimeout: Bool { code == .timedOut }
     }
 #endif
