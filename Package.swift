@@ -98,7 +98,7 @@ let package = Package(
         .target(
             name: "ResilienceGRPC",
             dependencies: [
-                "Resilience",
+                "Resilience", "ResilienceHTTP",
                 .product("GRPCCore", of: "grpc-swift-2", if: "GRPC"),
             ]),
         .target(
@@ -107,6 +107,7 @@ let package = Package(
                 "Resilience", "ResilienceHTTP",
                 .product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
                 .product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
+                .product("Logging", of: "swift-log", if: "Hummingbird"),
                 .product("NIOCore", of: "swift-nio", if: "Hummingbird"),
             ]),
         .target(
@@ -143,6 +144,7 @@ let package = Package(
                 .product("Logging", of: "swift-log", if: "Gateway"),
                 .product("NIOCore", of: "swift-nio", if: "Gateway"),
                 .product("NIOHTTP1", of: "swift-nio", if: "Gateway"),
+                .product("HTTPTypes", of: "swift-http-types", if: "Gateway"),
                 .product("UnixSignals", of: "swift-service-lifecycle", if: "Gateway"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Gateway"),
             ],
@@ -212,17 +214,20 @@ let package = Package(
         .testTarget(
             name: "ResilienceGRPCTests",
             dependencies: [
-                "Resilience", "ResilienceGRPC", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceHTTP", "ResilienceGRPC", "ResilienceTesting", "TestSupport",
                 .product("GRPCCore", of: "grpc-swift-2", if: "GRPC"),
                 .product("GRPCInProcessTransport", of: "grpc-swift-2", if: "GRPC"),
             ]),
         .testTarget(
             name: "ResilienceHummingbirdTests",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceHummingbird", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceHTTP", "ResilienceHummingbird", "ResilienceAsyncHTTPClient",
+                "ResilienceTesting", "TestSupport",
+                .product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
                 .product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
                 .product("HummingbirdTesting", of: "hummingbird", if: "Hummingbird"),
                 .product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
+                .product("Logging", of: "swift-log", if: "Hummingbird"),
                 .product("NIOCore", of: "swift-nio", if: "Hummingbird"),
                 .product("NIOPosix", of: "swift-nio", if: "Hummingbird"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Hummingbird"),

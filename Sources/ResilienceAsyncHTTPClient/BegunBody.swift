@@ -20,9 +20,10 @@
 
         /// Returns the next part; nil after the end, and after an error.
         @concurrent func next() async throws -> ByteBuffer? {
-            guard var moved = state.withLock({ $0.take() }), let part = try await moved.iterator.next() else {
-                return nil
-            }
+            guard var moved = state.withLock({ $0.take() }) else { return nil }
+            let next: ByteBuffer?
+            do { next = try await moved.iterator.next() } catch { throw ExchangeFailed.naming(error) }
+            guard let part = next else { return nil }
             state.withLock { [moved] in $0 = moved }
             return part
         }

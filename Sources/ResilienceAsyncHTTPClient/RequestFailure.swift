@@ -55,7 +55,10 @@
         init?(_ error: any Error) {
             switch error {
             case let error as HTTPClientError: self = Self(error)
-            case is NIOConnectionError: self = .notSent
+            case let error as ExchangeFailed:
+                guard let failure = Self(error.underlying) else { return nil }
+                self = failure
+            case is NIOConnectionError, is SocketAddressError.UnknownHost: self = .notSent
             case let error as ChannelError: self = Self(error)
             case let error as IOError: self = Self(errno: error.errnoCode)
             case let error as SocketAddressError: self = Self(error)

@@ -109,7 +109,8 @@
         ///   - logger: The logger of the request.
         /// - Returns: The response of the last attempt. Read its body, or let go of it: the connection and the call's
         ///   place in the policies are kept until then.
-        /// - Throws: What the client threw in the last attempt; an error of a policy or of the pipeline, such as
+        /// - Throws: What the client threw in the last attempt, as an ``ExchangeFailed`` if the error is not the client's own;
+        ///   an error of a policy or of the pipeline, such as
         ///   `CircuitOpen` or `TimedOut`; `DeadlinePassed` if the deadline comes before the first attempt;
         ///   `CancellationError` if the task is cancelled.
         public nonisolated(nonsending) func execute(
@@ -134,7 +135,7 @@
                         request, deadline: NIODeadline(attempt, on: pipeline.timeBase), logger: logger)
                 } catch {
                     sent.note(error)
-                    throw error
+                    throw request.body.canBeReadAgain ? ExchangeFailed.naming(error) : error
                 }
                 sent.noteResponse()
                 var exchange = try await judge.exchange(response, attempt, reading)

@@ -1,6 +1,7 @@
 #if GRPC
     public import GRPCCore
     public import Resilience
+    public import ResilienceHTTP
 
     extension Verdict {
         /// The meaning of a failed RPC.
@@ -27,7 +28,7 @@
         /// - Parameter error: The error.
         public init(_ error: RPCError) {
             switch error.cause {
-            case is any Rejection: self = .rejected
+            case let rejection as any Rejection: self = Verdict(.rejected, retryAfter: rejection.retryAfter)
             case is CancellationError, is CancelledWhileWaiting: self = .cancelled
             default: self.init(error.code, error.metadata)
             }
@@ -61,5 +62,11 @@
     extension RPCError: VerdictConvertible {
         /// What the failure means, as ``/Resilience/Verdict/init(_:)`` says.
         public var verdict: Verdict { Verdict(self) }
+    }
+
+    /// For a server that makes the RPC to answer a request of its own: see ``/ResilienceHTTP/FailureResponse``.
+    extension RPCError: UpstreamError {
+        /// Whether the time ran out, as this process or the server says.
+        public var isTimeout: Bool { code == .deadlineExceeded }
     }
 #endif

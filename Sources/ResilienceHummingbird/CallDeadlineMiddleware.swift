@@ -73,16 +73,13 @@
                 return try await deadline.run { try await next(request, context) }
             } catch {
                 guard !(error is any HTTPResponseError), deadline.remaining == .zero else { throw error }
-                switch CallFailure(error) {
-                case .rejected(is DeadlinePassed), .ended(is TimedOut): throw failed(error)
-                case .rejected, .ended, .cancelled, .operation: throw error
-                }
+                throw error is DeadlinePassed || error.isTimeout ? failed(error) : error
             }
         }
 
         private func failed(_ error: any Error) -> FailedRequest {
             let failure = CallFailure(error)
-            return FailedRequest(failure, answer: change(failure, FailureResponse(rejecting: failure)))
+            return FailedRequest(failure, answer: change(failure, FailureResponse(status: 504, reason: .timedOut)))
         }
     }
 

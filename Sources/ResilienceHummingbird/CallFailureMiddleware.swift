@@ -1,5 +1,7 @@
 #if Hummingbird
     public import Hummingbird
+    import Logging
+    import NIOCore
     public import Resilience
     public import ResilienceHTTP
 
@@ -15,9 +17,17 @@
     ///
     /// Without it, Hummingbird answers 500 to all of them. It translates the errors of pipelines and policies, an
     /// `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
-    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, those of its client too. If the
-    /// task is cancelled, any error is a 499. It leaves alone what has a response of its own, such as `HTTPError`, and what it
-    /// does not know: your own bug stays a 500.
+    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, those of its client too. A
+    /// `CancellationError`, and any error in a cancelled task, is a 499. It leaves alone what has a response of its own, such as
+    /// `HTTPError`, and what it does not know: your own bug stays a 500.
+    ///
+    /// For a `RetriesExhausted` the error of its last attempt counts.
+    ///
+    /// If a `GET` or a `HEAD` fails with `NIOTooManyBytesError`, the body of another service was too large: that is a 502. For
+    /// other methods it may be the client's body, and Hummingbird answers 413.
+    ///
+    /// The error is logged by the request's logger, at `warning` if another service failed, at `debug` if a policy rejected the
+    /// call or the client has gone: observers tell of those.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
         private let change: FailureResponseChange
@@ -49,22 +59,42 @@
             do {
                 return try await next(request, context)
             } catch {
-                guard let failure = failure(error) else { throw error }
-                throw FailedRequest(failure, answer: change(failure, FailureResponse(upstream: failure)))
+                let inner = (error as? RetriesExhausted)?.lastCause ?? error
+                guard translates(inner, of: request) else { throw inner is any HTTPResponseError ? inner : error }
+                let failure = Task.isCancelled ? CallFailure.cancelled(error) : CallFailure(error)
+                let answer = change(failure, FailureResponse(upstream: failure))
+                context.logger.log(
+                    level: failure.isQuiet ? .debug : .warning, "answering \(answer.status): \(failure)")
+                throw FailedRequest(failure, answer: answer)
             }
         }
 
-        /// Returns what the error says of a call; nil if it is not that of a call.
-        private func failure(_ error: any Error) -> CallFailure? {
+        /// Whether the error is that of a call, or of a request whose client has gone.
+        private func translates(_ error: any Error, of request: Request) -> Bool {
             switch error {
-            case is any HTTPResponseError: nil
+            case is NIOTooManyBytesError where request.method == .get || request.method == .head: true
+            case is any HTTPResponseError: false
             // Whatever the error: each client has one of its own for this.
-            case _ where Task.isCancelled: .cancelled(error)
-            // Made up by the handler.
-            case is CancellationError: nil
-            case let error as any UpstreamError where error.isUpstream: CallFailure(error)
-            case is any PolicyError, is any VerdictConvertible: CallFailure(error)
-            default: isUpstream(error) ? CallFailure(error) : nil
+            case _ where Task.isCancelled: true
+            // Also without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
+            case is CancellationError, is any PolicyError: true
+            default:
+                CallFailure.upstreamError(error)?.isUpstream ?? (error is any VerdictConvertible || isUpstream(error))
+            }
+        }
+    }
+
+    extension RetriesExhausted {
+        /// The error of the last attempt, also of a retry within the retry.
+        fileprivate var lastCause: any Error { (lastError as? RetriesExhausted)?.lastCause ?? lastError }
+    }
+
+    extension CallFailure {
+        /// Whether others tell of it.
+        fileprivate var isQuiet: Bool {
+            switch self {
+            case .rejected, .cancelled: true
+            case .ended, .operation: false
             }
         }
     }

@@ -88,6 +88,7 @@
             // Fields change nothing about what an error means.
             let error = (error as? ErrorWithFields)?.origin ?? error
             if isDeadline(error) { return .cancelled }
+            if case .cancelled = (error as? FailedRequest)?.failure ?? CallFailure(error) { return .cancelled }
             if error is any VerdictConvertible { return pipeline.verdict(for: error) }
             guard let answer = error as? any HTTPResponseError else { return pipeline.verdict(for: error) }
             return answer.status.code < 500 ? .success : .transient
@@ -97,7 +98,12 @@
         /// chosen that, and must not be able to open a circuit with it.
         static func isDeadline(_ error: any Error) -> Bool {
             guard CallDeadline.current?.remaining == .zero else { return false }
-            return ((error as? FailedRequest)?.failure.error ?? error) is TimedOut
+            return ((error as? FailedRequest)?.failure.error ?? error).isTimeout
         }
+    }
+
+    extension Error {
+        /// Whether a pipeline's or a client's time for a call ran out.
+        var isTimeout: Bool { self is TimedOut || CallFailure.upstreamError(self)?.isTimeout == true }
     }
 #endif

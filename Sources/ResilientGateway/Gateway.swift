@@ -1,6 +1,7 @@
 #if Gateway
     import AsyncHTTPClient
     import Configuration
+    import HTTPTypes
     import Hummingbird
     import Logging
     import NIOCore
@@ -47,8 +48,12 @@
                 guard let upstream = upstreams[name] else { throw HTTPError(.notFound) }
                 let answer = try await HTTPClient.shared.resilient(calls[name]).execute(
                     HTTPClientRequest(url: upstream))
+                var fields = HTTPFields()
+                fields[.contentType] = answer.headers.first(name: "Content-Type")
+                fields[.retryAfter] = answer.headers.first(name: "Retry-After")
                 return Response(
-                    status: .init(code: Int(answer.status.code)), body: ResponseBody(asyncSequence: answer.body))
+                    status: .init(code: Int(answer.status.code)), headers: fields,
+                    body: ResponseBody(asyncSequence: answer.body))
             }
 
             // What people and machines see of it.

@@ -36,32 +36,43 @@
             #expect(RequestFailure.byShortDescription.count == cases.count - 1)
         }
 
+        private static let statuses: [(error: any Error, status: Int)] = [
+            (HTTPClientError.readTimeout, 504), (HTTPClientError.deadlineExceeded, 504),
+            (IOError(errnoCode: ETIMEDOUT, reason: ""), 504), (ChannelError.connectTimeout(.seconds(1)), 504),
+            (HTTPClientError.remoteConnectionClosed, 502), (HTTPClientError.redirectLimitReached, 502),
+            (HTTPClientError.redirectCycleDetected, 502), (HTTPClientError.proxyAuthenticationRequired, 502),
+            (HTTPClientError.serverOfferedUnsupportedApplicationProtocol("h9"), 502),
+            (IOError(errnoCode: ECONNRESET, reason: ""), 502), (IOError(errnoCode: ECONNREFUSED, reason: ""), 502),
+            (ChannelError.ioOnClosedChannel, 502), (HTTPParserError.invalidConstant, 502),
+            (NIOSSLError.uncleanShutdown, 502), (NIOSSLExtraError.failedToValidateHostname, 502),
+            (BoringSSLError.zeroReturn, 502),
+            // No server listens at a socket in the file system.
+            (IOError(errnoCode: ENOENT, reason: ""), 502),
+            (HTTPClientError.invalidURL, 500), (HTTPClientError.alreadyShutdown, 500),
+            (HTTPClientError.bodyLengthMismatch, 500),
+        ]
+
         @Test(
-            "a server answers an error of the client as that of a call to another service, its timeouts by 504, and leaves what is its own bug"
-        )
-        func upstream() {
-            func status(_ error: any UpstreamError) -> Int? {
-                error.isUpstream ? FailureResponse(upstream: CallFailure(error)).status : nil
-            }
-            #expect(status(HTTPClientError.readTimeout) == 504 && status(HTTPClientError.deadlineExceeded) == 504)
-            #expect(status(IOError(errnoCode: ETIMEDOUT, reason: "")) == 504)
-            #expect(status(ChannelError.connectTimeout(.seconds(1))) == 504)
-            let failed: [any UpstreamError] = [
-                HTTPClientError.remoteConnectionClosed, HTTPClientError.redirectLimitReached,
-                HTTPClientError.redirectCycleDetected, HTTPClientError.proxyAuthenticationRequired,
-                HTTPClientError.serverOfferedUnsupportedApplicationProtocol("h9"),
-                IOError(errnoCode: ECONNRESET, reason: ""), IOError(errnoCode: ECONNREFUSED, reason: ""),
-                ChannelError.ioOnClosedChannel,
-                HTTPParserError.invalidConstant, NIOSSLError.uncleanShutdown, NIOSSLExtraError.failedToValidateHostname,
-                BoringSSLError.zeroReturn,
+            "a server answers an error of the exchange as that of a call to another service, and its timeouts by 504",
+            arguments: statuses.indices)
+        func upstream(index: Int) {
+            let (error, status) = Self.statuses[index]
+            let named = ExchangeFailed.naming(error)
+            #expect(FailureResponse(upstream: CallFailure(named)).status == status)
+            #expect(named is HTTPClientError || (named as? ExchangeFailed) != nil)
+            #expect(verdict(named) == verdict(error))
+            // Once is enough.
+            #expect("\(ExchangeFailed.naming(named))" == "\(named)")
+        }
+
+        @Test("what is the caller's own, or no error of the exchange, keeps its type")
+        func own() {
+            let errors: [any Error] = [
+                IOError(errnoCode: EMFILE, reason: ""), EventLoopError.shutdown, NIOSSLError.failedToLoadCertificate,
+                SocketAddressError.unsupported, CancellationError(), DeadlinePassed(),
+                HTTPStatusError(status: 500, verdict: .transient),
             ]
-            for error in failed { #expect(status(error) == 502, "\(error)") }
-            let own: [any UpstreamError] = [
-                HTTPClientError.invalidURL, HTTPClientError.alreadyShutdown, HTTPClientError.bodyLengthMismatch,
-                IOError(errnoCode: ENOENT, reason: ""), IOError(errnoCode: EMFILE, reason: ""),
-                NIOSSLError.failedToLoadCertificate,
-            ]
-            for error in own { #expect(status(error) == nil, "\(error)") }
+            for error in errors { #expect(type(of: ExchangeFailed.naming(error)) == type(of: error)) }
         }
 
         @Test("an error of the client means by its table what it does to a GET, and to a POST")

@@ -145,7 +145,7 @@
                 let error = await #expect(throws: (any Error).self) {
                     try await client.execute(post(WireServer.nowhere))
                 }
-                #expect(error is NIOConnectionError || error is IOError)
+                #expect(error is NIOConnectionError || (error as? ExchangeFailed)?.underlying is IOError)
                 #expect(recorder.count(Pipeline.Event.self) { $0.kind == "attemptFailed" } == 3)
                 #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 3)
             }

@@ -1,6 +1,7 @@
 #if GRPC
     import GRPCCore
     import Resilience
+    import ResilienceHTTP
     @testable import ResilienceGRPC
     import Testing
 
@@ -58,10 +59,31 @@
 
         @Test("an error that a policy of this process caused tells nothing of the server")
         func causes() {
-            let open = CircuitOpen(policy: "breaker", retryAfter: nil)
-            #expect(RPCError(code: .unknown, message: "", cause: open).verdict == .rejected)
+            let open = CircuitOpen(policy: "breaker", retryAfter: .seconds(3))
+            let rejected = RPCError(code: .unknown, message: "", cause: open).verdict
+            #expect(rejected == Verdict(.rejected, retryAfter: .seconds(3)))
             #expect(RPCError(code: .unavailable, message: "", cause: DeadlinePassed()).verdict == .rejected)
             #expect(RPCError(code: .unknown, message: "", cause: CancellationError()).verdict == .cancelled)
+        }
+
+        @Test(
+            "a server whose RPC failed answers what its cause asks for",
+            arguments: [
+                (RPCError(code: .deadlineExceeded, message: ""), 504, nil),
+                (RPCError(code: .deadlineExceeded, message: "", cause: DeadlinePassed()), 504, nil),
+                (RPCError(code: .unavailable, message: ""), 502, nil),
+                (RPCError(code: .cancelled, message: ""), 502, nil),
+                (RPCError(code: .notFound, message: ""), 502, nil),
+                (RPCError(code: .resourceExhausted, message: ""), 503, nil),
+                (
+                    RPCError(
+                        code: .unavailable, message: "", cause: CircuitOpen(policy: "b", retryAfter: .seconds(3))), 503,
+                    .seconds(3)
+                ),
+            ] as [(RPCError, Int, Duration?)])
+        func answered(_ error: RPCError, _ status: Int, _ wait: Duration?) {
+            let response = FailureResponse(upstream: CallFailure(error))
+            #expect(response.status == status && response.retryAfter == wait)
         }
 
         @Test("a pipeline around a call knows RPCError without a classifier")

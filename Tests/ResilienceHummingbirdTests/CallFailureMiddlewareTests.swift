@@ -2,6 +2,8 @@
     import Foundation
     import HTTPTypes
     import Hummingbird
+    import Logging
+    import NIOCore
     import Resilience
     import ResilienceHTTP
     import ResilienceHummingbird
@@ -28,7 +30,19 @@
             (Secret(), 502, nil),
             (URLError(.cannotConnectToHost), 502, nil),
             (URLError(.timedOut), 504, nil),
+            (CancellationError(), 499, nil),
+            (Refused(verdict: .cancelled), 502, nil),
+            (NIOTooManyBytesError(maxBytes: 3), 502, nil),
+            (exhausted(CircuitOpen(policy: "catalog", retryAfter: .seconds(9))), 503, "9"),
+            (exhausted(exhausted(URLError(.timedOut))), 504, nil),
+            (exhausted(Secret()), 502, nil),
         ]
+
+        private static func exhausted(_ error: any Error) -> RetriesExhausted {
+            RetriesExhausted(
+                reason: .attemptsExhausted, lastError: error, verdict: Classifier.standard.verdict(for: error),
+                history: RetryHistory())
+        }
 
         private func router(throwing error: any Error) -> Router<BasicRequestContext> {
             let router = Router()
@@ -56,13 +70,26 @@
             let kept = try await router(throwing: own).live { try await send("/", to: $0) }
             #expect(kept.status == .conflict && kept.body.contains("twice"))
 
-            for bug in [CancellationError(), Bug(), URLError(.badURL), URLError(.unsupportedURL)] as [any Error] {
+            let wrapped = Self.exhausted(Self.exhausted(own))
+            let unwrapped = try await router(throwing: wrapped).live { try await send("/", to: $0) }
+            #expect(unwrapped.status == .conflict && unwrapped.body.contains("twice"))
+
+            let bugs: [any Error] = [
+                Bug(), URLError(.badURL), URLError(.unsupportedURL), Self.exhausted(Bug()), Own(),
+            ]
+            for bug in bugs {
                 let response = try await router(throwing: bug).live { try await send("/", to: $0) }
-                #expect(response.status == .internalServerError)
+                #expect(response.status == .internalServerError, "\(bug)")
             }
         }
 
         private struct Bug: Error {}
+
+        /// Says of itself that no other service was the cause, whatever its verdict.
+        private struct Own: UpstreamError, VerdictConvertible {
+            var isUpstream: Bool { false }
+            var verdict: Verdict { .transient }
+        }
 
         @Test("in a cancelled task any failure is a 499, but what has a response of its own keeps it")
         func cancelled() async throws {
@@ -93,12 +120,44 @@
             #expect(response.body == "499 499 499 499 499 409")
         }
 
+        @Test("what another service did is logged as a warning, and what observers tell of is not")
+        func logged() async throws {
+            let handler = LevelHandler()
+            for error in [Secret(), CircuitOpen(policy: "catalog", retryAfter: nil), CancellationError()] as [any Error]
+            {
+                let logger = Logger(label: "test") { _ in handler }
+                _ = try await router(throwing: error).live(logger) { try await send("/", to: $0) }
+            }
+            #expect(handler.levels.values.withLock { $0 } == [.warning, .debug, .debug])
+        }
+
+        private final class Levels: Sendable {
+            let values = Locked<[Logger.Level]>([])
+        }
+
+        private struct LevelHandler: LogHandler {
+            let levels = Levels()
+            var metadata: Logger.Metadata = [:]
+            var logLevel = Logger.Level.trace
+
+            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+                get { metadata[key] }
+                set { metadata[key] = newValue }
+            }
+
+            func log(event: LogEvent) {
+                guard "\(event.message)".hasPrefix("answering") else { return }
+                levels.values.withLock { $0.append(event.level) }
+            }
+        }
+
         @Test("the response to HEAD has the fields of the body, and no body")
         func head() async throws {
             let error = CircuitOpen(policy: "catalog", retryAfter: .seconds(9))
             let response = try await router(throwing: error).live { try await send("/", to: $0, method: .head) }
             #expect(response.status.code == 503 && response.headers[text: "retry-after"] == "9")
-            #expect(response.body == "" && response.headers[.contentLength] != "0")
+            let length = response.headers[.contentLength].flatMap { Int($0) }
+            #expect(response.body == "" && (length ?? 0) > 0)
         }
 
         @Test("a change of the response is what the client gets, even a status that there is not")

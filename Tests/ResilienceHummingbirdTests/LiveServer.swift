@@ -1,6 +1,7 @@
 #if Hummingbird
     import HTTPTypes
     import Hummingbird
+    import Logging
     import NIOCore
     import NIOPosix
     import Resilience
@@ -8,9 +9,12 @@
 
     extension Router {
         /// Runs a server on loopback.
-        /// - Parameter body: What runs meanwhile, given the server's port. When it has returned, the server shuts down
-        ///   gracefully, and is waited for.
-        func live<R: Sendable>(_ body: @escaping @Sendable (Int) async throws -> R) async throws -> R
+        /// - Parameters:
+        ///   - logger: The server's logger.
+        ///   - body: What runs meanwhile, given the server's port. When it has returned, the server shuts down gracefully, and is
+        ///     waited for.
+        func live<R: Sendable>(_ logger: Logger? = nil, _ body: @escaping @Sendable (Int) async throws -> R)
+            async throws -> R
         where Context.Source == ApplicationRequestContextSource {
             let (ports, running) = AsyncStream<Int>.makeStream()
             let application = Application(
@@ -18,7 +22,8 @@
                 onServerRunning: { channel in
                     running.yield(channel.localAddress?.port ?? 0)
                     running.finish()
-                })
+                },
+                logger: logger)
             let services = ServiceGroup(
                 configuration: ServiceGroupConfiguration(services: [application], logger: application.logger))
             return try await withThrowingTaskGroup(of: Void.self) { group in

@@ -91,10 +91,12 @@ public struct FailureResponse: Sendable, Hashable {
     ///
     /// | failure | status |
     /// |---|---|
+    /// | any, and the current task is cancelled | 499 |
     /// | a policy rejected the call: an open circuit, a throttle, a full bulkhead | 503 |
     /// | a 429 of the other service, or another answer that means throttled | 503 |
     /// | a 503 of the other service | 503 |
     /// | `DeadlinePassed`, `TimedOut`, a timeout of the client, a 504 of the other service | 504 |
+    /// | an ``UpstreamError`` whose `isUpstream` is false | 500 |
     /// | any other answer of the other service, and any other error | 502 |
     /// | cancelled | 499 |
     ///
@@ -120,17 +122,23 @@ public struct FailureResponse: Sendable, Hashable {
 
     private static func upstream(_ failure: CallFailure) -> (Int, Reason) {
         switch failure {
-        case .rejected(is DeadlinePassed), .ended(is TimedOut): (504, .timedOut)
-        case .rejected: (503, .upstreamUnavailable)
-        case .ended(let error): error.underlying.map { upstream(CallFailure($0)) } ?? (502, .upstreamFailed)
-        case .cancelled: (499, .cancelled)
-        case .operation(let error as any UpstreamError) where error.isTimeout: (504, .timedOut)
+        case _ where Task.isCancelled: return (499, .cancelled)
+        case .rejected(is DeadlinePassed), .ended(is TimedOut): return (504, .timedOut)
+        case .rejected: return (503, .upstreamUnavailable)
+        case .ended(let error): return error.underlying.map { upstream(CallFailure($0)) } ?? (502, .upstreamFailed)
+        case .cancelled: return (499, .cancelled)
         case .operation(let error):
+            if let error = CallFailure.upstreamError(error) {
+                guard error.isUpstream else { return (500, .failed) }
+                if error.isTimeout { return (504, .timedOut) }
+            }
             switch ((error as? HTTPStatusError)?.status, (error as? any VerdictConvertible)?.verdict.kind) {
-            case (504, _): (504, .timedOut)
-            case (503, _), (_, .throttled), (_, .rejected): (503, .upstreamUnavailable)
-            case (_, .cancelled): (499, .cancelled)
-            case (_, .success), (_, .transient), (_, .uncertain), (_, .permanent), (_, nil): (502, .upstreamFailed)
+            case (504, _): return (504, .timedOut)
+            case (503, _), (_, .throttled), (_, .rejected): return (503, .upstreamUnavailable)
+            // Cancelled by the other service, since this task is not.
+            case (_, .cancelled): return (502, .upstreamFailed)
+            case (_, .success), (_, .transient), (_, .uncertain), (_, .permanent), (_, nil):
+                return (502, .upstreamFailed)
             }
         }
     }

@@ -1,3 +1,5 @@
+package import Resilience
+
 /// An error of a client, which says that a call to another service failed.
 ///
 /// A server answers it with a 502 or a 504, as ``FailureResponse/init(upstream:)`` says, and not with the 500 of a bug. `URLError`
@@ -17,12 +19,32 @@ extension UpstreamError {
     public var isTimeout: Bool { false }
 }
 
+extension CallFailure {
+    /// The error as that of a client.
+    package static func upstreamError(_ error: any Error) -> (any UpstreamError)? {
+        #if canImport(Foundation)
+            // On Apple's systems URLSession throws an NSError, which can be cast to a URLError, and not to a protocol of it.
+            if let error = error as? URLError { return error }
+        #endif
+        return error as? any UpstreamError
+    }
+}
+
 #if canImport(Foundation)
     public import Foundation
 
     extension URLError: UpstreamError {
-        /// False for `badURL`, `unsupportedURL` and `requestBodyStreamExhausted`.
-        public var isUpstream: Bool { ![.badURL, .unsupportedURL, .requestBodyStreamExhausted].contains(code) }
+        /// False for a request that can't be sent (`badURL`, `unsupportedURL`, `requestBodyStreamExhausted`,
+        /// `appTransportSecurityRequiresSecureConnection`), and for files.
+        public var isUpstream: Bool {
+            switch code {
+            case .badURL, .unsupportedURL, .requestBodyStreamExhausted, .appTransportSecurityRequiresSecureConnection,
+                .fileDoesNotExist, .fileIsDirectory, .noPermissionsToReadFile, .cannotCreateFile, .cannotOpenFile,
+                .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile:
+                false
+            default: true
+            }
+        }
 
         public var isTimeout: Bool { code == .timedOut }
     }

@@ -312,7 +312,7 @@
                     let error = await client.failure()
                     #expect(error?.code == .unavailable && error?.cause is CircuitOpen)
                     #expect(error?.metadata == ["grpc-retry-pushback-ms": "9000"])
-                    #expect(error?.verdict == .rejected)
+                    #expect(error?.verdict == Verdict(.rejected, retryAfter: .seconds(9)))
                 }
                 let held = try await full.acquire()
                 try await withService(script.handle, through: full) { client in

@@ -81,7 +81,7 @@ import Testing
         (HTTPStatusError(status: -1, verdict: .uncertain), 502, .upstreamFailed, nil),
         (Judged(verdict: .throttled(retryAfter: wait)), 503, .upstreamUnavailable, wait),
         (Judged(verdict: .rejected), 503, .upstreamUnavailable, nil),
-        (Judged(verdict: .cancelled), 499, .cancelled, nil),
+        (Judged(verdict: .cancelled), 502, .upstreamFailed, nil),
         (Judged(verdict: .success), 502, .upstreamFailed, nil),
         (Own(underlying: CircuitOpen(policy: "p", retryAfter: wait)), 503, .upstreamUnavailable, nil),
         (Own(underlying: nil), 502, .upstreamFailed, nil),
@@ -92,6 +92,8 @@ import Testing
         (Unreachable(isTimeout: true), 504, .timedOut, nil),
         (URLError(.timedOut), 504, .timedOut, nil),
         (URLError(.cannotFindHost), 502, .upstreamFailed, nil),
+        (URLError(.badURL), 500, .failed, nil),
+        (URLError(.fileDoesNotExist), 500, .failed, nil),
     ]
 
     @Test("an upstream's failure has a status that does not blame the client", arguments: failures.indices)
@@ -99,6 +101,17 @@ import Testing
         let (error, status, reason, retryAfter) = Self.failures[index]
         let response = FailureResponse(upstream: CallFailure(error))
         #expect(response.status == status && response.reason == reason && response.retryAfter == retryAfter)
+    }
+
+    @Test("in a cancelled task nobody waits for the answer, whatever the failure", arguments: failures.indices)
+    func cancelled(index: Int) async {
+        let error = Self.failures[index].error
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return FailureResponse(upstream: CallFailure(error))
+        }
+        let response = await task.value
+        #expect(response.status == 499 && response.reason == .cancelled && response.retryAfter == nil)
     }
 
     @Test("a call that was given up counts as its last attempt, and waits as the policy says that ended it")

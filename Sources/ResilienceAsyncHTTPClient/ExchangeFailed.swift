@@ -1,0 +1,70 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import NIOSSL
+    import Resilience
+    public import ResilienceHTTP
+
+    #if canImport(Darwin)
+        import Darwin
+    #elseif canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// The exchange with a server failed, and `HTTPClient` has no error of its own for that: a reset connection, a certificate
+    /// that is not trusted, an answer that is no HTTP.
+    ///
+    /// ``ResilientHTTPClient`` throws it in place of what SwiftNIO threw. The same errors of SwiftNIO come from the connections
+    /// of a server's clients; this one says that it was the other service.
+    ///
+    /// If the body of the request is streamed, its errors can't be told from those of the exchange, and none is replaced.
+    public struct ExchangeFailed: UpstreamError, CustomStringConvertible {
+        /// What was thrown.
+        public let underlying: any Error
+
+        /// Creates the error.
+        /// - Parameter underlying: What was thrown.
+        public init(underlying: any Error) { self.underlying = underlying }
+
+        /// Whether a time limit of the system or of SwiftNIO has passed.
+        public var isTimeout: Bool {
+            switch underlying {
+            case let error as IOError: error.errnoCode == ETIMEDOUT
+            case ChannelError.connectTimeout: true
+            default: false
+            }
+        }
+
+        public var description: String { "The exchange with the server failed: \(underlying)" }
+
+        /// Returns the error that says so; or the same error, if it already does, or says something else.
+        static func naming(_ error: any Error) -> any Error {
+            switch error {
+            case is any UpstreamError, is any PolicyError, is any VerdictConvertible, is CancellationError: error
+            case _ where isOwn(error): error
+            default: ExchangeFailed(underlying: error)
+            }
+        }
+
+        /// Whether the caller's own settings or limits were the cause.
+        private static func isOwn(_ error: any Error) -> Bool {
+            switch error {
+            case is EventLoopError: true
+            case let error as IOError: error.errnoCode == EMFILE || error.errnoCode == ENFILE
+            case let error as SocketAddressError:
+                switch error {
+                case .unsupported, .unixDomainSocketPathTooLong, .failedToParseIPString: true
+                default: false
+                }
+            case let error as NIOSSLError:
+                switch error {
+                case .failedToLoadCertificate, .failedToLoadPrivateKey, .noSuchFilesystemObject: true
+                default: false
+                }
+            default: false
+            }
+        }
+    }
+#endif

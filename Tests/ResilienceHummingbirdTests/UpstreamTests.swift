@@ -1,0 +1,184 @@
+#if Hummingbird && AsyncHTTPClient
+    import AsyncHTTPClient
+    import HTTPTypes
+    import Hummingbird
+    import NIOCore
+    import NIOPosix
+    import Resilience
+    import ResilienceAsyncHTTPClient
+    import ResilienceHummingbird
+    import TestSupport
+    import Testing
+
+    #if canImport(Darwin)
+        import Darwin
+    #elseif canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// Two connections fail alike: that of a service behind the server, and that of the server's own client.
+    @Suite(.timeLimit(.minutes(5)), .responsive) struct UpstreamTests {
+        private let seen = SeenErrors()
+        private let tally = Tally()
+
+        /// A server in which another service is called with a client that has no policies.
+        private func router(
+            _ handler: @escaping @Sendable (Request, ResilientHTTPClient) async throws -> Response
+        ) -> Router<BasicRequestContext> {
+            let client = HTTPClient.shared.resilient(Pipeline("upstream") {})
+            let router = Router()
+            router.add(middleware: seen)
+            router.add(middleware: CallFailureMiddleware())
+            router.add(middleware: ResilienceMiddleware(Pipeline("serving") { tally }))
+            router.on("/", method: .get) { request, _ in try await handler(request, client) }
+            router.on("/", method: .post) { request, _ in try await handler(request, client) }
+            return router
+        }
+
+        enum Upstream: String, CaseIterable {
+            case noHTTP, reset, closed, half
+        }
+
+        @Test(
+            "however a service behind fails, the request is answered by 502, of a POST too",
+            arguments: Upstream.allCases, [HTTPRequest.Method.get, .post])
+        func failing(upstream: Upstream, method: HTTPRequest.Method) async throws {
+            let text =
+                switch upstream {
+                case .noHTTP: "220 mail.example ESMTP\r\n\r\n"
+                case .half: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+                case .reset, .closed: ""
+                }
+            let answer = try await withRawServer(text, resets: upstream == .reset) { behind in
+                try await router { _, client in
+                    let response = try await client.execute(HTTPClientRequest(url: "http://127.0.0.1:\(behind)/"))
+                    return Response(
+                        status: .ok, body: ResponseBody(byteBuffer: try await response.body.collect(upTo: 100)))
+                }
+                .live { try await send("/", to: $0, method: method) }
+            }
+            #expect(answer.status.code == 502, "\(seen.errors)")
+        }
+
+        @Test("a body of another service that is too large is a 502, and one of the client a 413")
+        func tooLarge() async throws {
+            let statuses = try await withRawServer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nnine char") { behind in
+                try await router { request, client in
+                    if request.method == .post {
+                        return Response(
+                            status: .ok, body: ResponseBody(byteBuffer: try await request.body.collect(upTo: 3)))
+                    }
+                    let response = try await client.execute(HTTPClientRequest(url: "http://127.0.0.1:\(behind)/"))
+                    return Response(
+                        status: .ok, body: ResponseBody(byteBuffer: try await response.body.collect(upTo: 3)))
+                }
+                .live { port in
+                    let get = try await send("/", to: port)
+                    let post = try await upload("content-length: 9\r\n\r\nnine char", to: port)
+                    return [get.status.code, post.status.code]
+                }
+            }
+            #expect(statuses == [502, 413])
+        }
+
+        @Test("what breaks in the client's own upload is no failure of a service behind")
+        func brokenUpload() async throws {
+            try await router { request, _ in
+                Response(status: .ok, body: ResponseBody(byteBuffer: try await request.body.collect(upTo: 100)))
+            }
+            .live { port in
+                try await withConnection(to: port) { inbound, outbound in
+                    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+                    try await outbound.write(ByteBuffer(string: head + "no length\r\n"))
+                    _ = try await inbound.countToEnd()
+                }
+            }
+            #expect(seen.errors.count == 1 && !(seen.errors.first is FailedRequest), "\(seen.errors)")
+        }
+
+        @Test("a client that goes away is a 499 and counts as cancelled, also where no task was cancelled")
+        func gone() async throws {
+            try await router { request, _ in
+                try await request.body.consumeWithCancellationOnInboundClose { _ in
+                    try await Gate().pass()
+                    return Response(status: .ok)
+                }
+            }
+            .live { [tally] port in
+                try await withConnection(to: port) { _, outbound in
+                    try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                    await tally.wait(entered: 1)
+                }
+                await tally.wait(left: 1)
+            }
+            #expect(tally.verdicts == [.cancelled])
+            #expect(seen.errors.count == 1 && (seen.errors.first as? FailedRequest)?.status.code == 499)
+        }
+
+        /// Sends a POST whose head ends with a text.
+        private func upload(_ text: String, to port: Int) async throws -> Answer {
+            try await withConnection(to: port) { inbound, outbound in
+                try await outbound.write(ByteBuffer(string: "POST / HTTP/1.1\r\nhost: localhost\r\n\(text)"))
+                return try await inbound.answer(to: .post)
+            }
+        }
+    }
+
+    /// The errors that come out of the middleware further in.
+    private final class SeenErrors: RouterMiddleware {
+        private let list = Locked<[any Error]>([])
+
+        var errors: [any Error] { list.withLock { $0 } }
+
+        @concurrent func handle(
+            _ request: Request, context: BasicRequestContext,
+            next: @concurrent (Request, BasicRequestContext) async throws -> Response
+        ) async throws -> Response {
+            do { return try await next(request, context) } catch {
+                list.withLock { $0.append(error) }
+                throw error
+            }
+        }
+    }
+
+    /// Runs a server on loopback that answers the first bytes of each connection by a text, and ends the connection.
+    private func withRawServer<R>(
+        _ text: String, resets: Bool = false, _ body: (Int) async throws -> R
+    ) async throws -> R {
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if resets {
+                        // Closed with bytes to be sent lost: the other end sees a reset.
+                        _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(RawAnswer(text: text))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        do {
+            let result = try await body(listener.localAddress?.port ?? 0)
+            try await listener.close()
+            return result
+        } catch {
+            try await listener.close()
+            throw error
+        }
+    }
+
+    private final class RawAnswer: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        private let text: String
+
+        init(text: String) { self.text = text }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+            context.close(promise: nil)
+        }
+    }
+#endif
