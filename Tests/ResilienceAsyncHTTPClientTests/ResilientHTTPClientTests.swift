@@ -32,7 +32,7 @@
             try await withServer([
                 .status(429, ["Retry-After: 0"]), .close(after: ""), .status(503), .status(200, body: "done"),
             ]) { server, http in
-                let response = try await http.resilient(pipeline()).execute(get(server.url()), timeout: .seconds(60))
+                let response = try await http.resilient(pipeline()).execute(get(server.url()), timeout: .hours(1))
                 #expect(response.status == .ok && bulkhead.inUse == 1)
                 #expect(try await response.text() == "done")
                 #expect(bulkhead.inUse == 0 && breaker.status.failureCount == 0)
@@ -77,7 +77,7 @@
             let clock = ManualClock()
             let head = "HTTP/1.1 500 X\r\nContent-Length: 10\r\n\r\nabc"
             try await withServer([.send(head)]) { server, http in
-                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(60)) }
+                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(6000)) }
                 let call = Task { try await http.resilient(pipeline).execute(get(server.url())) }
                 try await clock.waitForSleeper(dueIn: .seconds(1))
                 clock.advance(by: .seconds(1))

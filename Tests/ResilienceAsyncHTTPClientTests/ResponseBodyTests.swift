@@ -167,13 +167,13 @@
                 bulkhead
             }
             try await withServer([.send(Self.head)]) { server, http in
-                let response = try await http.resilient(pipeline).execute(get(server.url()), timeout: .seconds(10))
-                clock.advance(by: .seconds(4))
+                let response = try await http.resilient(pipeline).execute(get(server.url()), timeout: .seconds(10_000))
+                clock.advance(by: .seconds(4000))
                 let reading = Task { try await response.text() }
-                // NIO's clock has moved, too, so the deadline is a little earlier or later than in ten seconds.
+                // NIO's clock has moved, too, so the deadline is a little earlier or later than in 10 000 seconds.
                 await clock.waitForSleepers(1)
                 // The first part has come, or has not: the deadline is the same for both.
-                clock.advance(by: .seconds(7))
+                clock.advance(by: .seconds(7000))
                 let error = await #expect(throws: TimedOut.self) { try await reading.value }
                 #expect(error?.policy == "body")
                 await server.open.wait(for: 0)
@@ -185,9 +185,9 @@
         func deadlineOver() async throws {
             let clock = ManualClock()
             try await withServer([.send(Self.head)]) { server, http in
-                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(5)) }
+                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(5000)) }
                 let response = try await http.resilient(pipeline).execute(get(server.url()))
-                clock.advance(by: .seconds(5))
+                clock.advance(by: .seconds(5000))
                 await #expect(throws: TimedOut.self) { try await response.text() }
                 await server.open.wait(for: 0)
             }
@@ -199,10 +199,10 @@
             var settings = ResilientHTTPClient.Settings()
             settings.endsBodyAtDeadline = false
             try await withServer([.send(Self.head)]) { server, http in
-                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(5)) }
+                let pipeline = Pipeline(timeBase: clock) { ClientTimeout(limit: .seconds(5000)) }
                 let client = http.resilient(pipeline, settings: settings)
-                let response = try await client.execute(get(server.url()), timeout: .seconds(9))
-                clock.advance(by: .seconds(60))
+                let response = try await client.execute(get(server.url()), timeout: .seconds(9000))
+                clock.advance(by: .seconds(60_000))
                 try await server.send("defghij")
                 #expect(try await response.text() == "abcdefghij")
                 #expect(clock.sleepers.isEmpty)

@@ -262,12 +262,12 @@
                 }
                 let pipeline = Pipeline(timeBase: clock) {
                     Retry(maxRetries: 1, backoff: .none)
-                    ClientTimeout(limit: .seconds(7))
+                    ClientTimeout(limit: .seconds(7000))
                 }
                 _ = try await http.resilient(pipeline, settings: settings).execute(get(server.url()))
                 #expect(server.requests.map { $0.contains("X-Attempt: 1") } == [true, false])
                 #expect(server.requests.map { $0.contains("X-Attempt: 2") } == [false, true])
-                #expect(server.requests.allSatisfy { $0.contains("X-Seconds-Left: 7") })
+                #expect(server.requests.allSatisfy { $0.contains("X-Seconds-Left: 7000") })
             }
         }
 

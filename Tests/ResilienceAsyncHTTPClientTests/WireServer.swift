@@ -213,6 +213,7 @@
         var configuration = HTTPClient.Configuration()
         configuration.httpVersion = .http1Only
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = .hours(1)
         configure(&configuration)
         let client = HTTPClient(eventLoopGroup: MultiThreadedEventLoopGroup.singleton, configuration: configuration)
         do {
