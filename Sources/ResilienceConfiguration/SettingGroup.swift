@@ -3,7 +3,7 @@
     ///
     /// The names are those of the core's configurations. Tests compare the two, and the schema's page.
     enum SettingGroup: String, CaseIterable, Sendable {
-        case pipeline, timeout, retry, circuitBreaker, throttle, bulkhead
+        case pipeline, timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead
         case backoff, rule, window, probes, breakLength, throttleLimit
 
         var fields: [SettingField] {
@@ -11,6 +11,7 @@
             case .pipeline:
                 [
                     .init("timeout", .group(.timeout)), .init("retry", .group(.retry)),
+                    .init("adaptiveThrottle", .group(.adaptiveThrottle)),
                     .init("circuitBreaker", .group(.circuitBreaker)), .init("throttle", .group(.throttle)),
                     .init("bulkhead", .group(.bulkhead)), .init("attemptTimeout", .group(.timeout)),
                     .init("policies", .names),
@@ -30,6 +31,14 @@
                     .init("verdicts", .names, .verdicts, .value("transient + throttled")),
                     .init("retryAfterCeilingSeconds", .seconds, .atLeast(0), .value("120")),
                     .init("wrapsLastError", .flag, .any, .value("false")),
+                ]
+            case .adaptiveThrottle:
+                [
+                    .init("multiplier", .number, .within(1, 100), .value("2")),
+                    .init("windowSeconds", .seconds, .above(0), .value("120")),
+                    .init("minimumCalls", .whole, .atLeast(1), .value("10")),
+                    .init("maxRejection", .number, .within(0, 1), .value("0.9")),
+                    .init("failing", .names, .verdicts, .value("transient + throttled + uncertain")),
                 ]
             case .circuitBreaker:
                 [

@@ -180,7 +180,7 @@
               return {
                 node: card,
                 update(row) {
-                  const { bulkhead, throttle } = row;
+                  const { bulkhead, throttle, adaptiveThrottle } = row;
                   gauge.hidden = !bulkhead;
                   if (bulkhead) {
                     const share = Math.min(1, bulkhead.inUse / Math.max(1, bulkhead.limit));
@@ -195,6 +195,11 @@
                       + (bulkhead.waitLimit ? ', ' + count(bulkhead.waiting) + ' of ' + count(bulkhead.waitLimit) + ' waiting' : ''));
                     look(badge, 'badge ' + (rejects ? 'down' : isFull ? 'degraded' : 'up'));
                     say(badge, rejects ? 'full, rejecting' : isFull ? 'full' : 'free');
+                  } else if (adaptiveThrottle) {
+                    const { calls, accepted, rejectedPercent } = adaptiveThrottle;
+                    look(badge, 'badge ' + (rejectedPercent > 50 ? 'down' : rejectedPercent ? 'degraded' : 'up'));
+                    say(badge, rejectedPercent ? 'rejecting ' + rejectedPercent + ' %' : 'rejecting none');
+                    say(line, count(accepted) + ' of ' + count(calls) + ' calls accepted');
                   } else if (!throttle) {
                     look(badge, 'badge ' + (row.isAllowed ? 'up' : 'degraded'));
                     say(badge, row.isAllowed ? 'allows calls' : 'allows no call');

@@ -75,6 +75,13 @@
             var heldUntil: Int?
         }
 
+        struct AdaptiveThrottle: Sendable, Equatable, Encodable {
+            let calls: Int
+            let accepted: Int
+            /// In whole hundredths.
+            let rejectedPercent: Int
+        }
+
         struct Bulkhead: Sendable, Equatable, Encodable {
             let limit: Int
             let inUse: Int
@@ -108,6 +115,7 @@
         let status: HealthStatus
         var circuit: Circuit?
         var throttle: Throttle?
+        var adaptiveThrottle: AdaptiveThrottle?
         var bulkhead: Bulkhead?
         var queue: Queue?
         let problem: String?
@@ -151,6 +159,11 @@
                     available: throttle.available == .max ? nil : throttle.available, waiting: throttle.queued,
                     isProbing: throttle.isProbing,
                     heldUntil: health.heldFor.flatMap { $0 > .zero ? now.adding($0) : nil })
+            }
+            adaptiveThrottle = health.adaptiveThrottle.map { throttle in
+                AdaptiveThrottle(
+                    calls: throttle.calls, accepted: throttle.accepted,
+                    rejectedPercent: Int((throttle.rejection * 100).rounded(.up)))
             }
             bulkhead = health.bulkhead.map { bulkhead in
                 Bulkhead(

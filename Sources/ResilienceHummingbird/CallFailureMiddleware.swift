@@ -26,8 +26,8 @@
     /// If a `GET` or a `HEAD` fails with `NIOTooManyBytesError`, the body of another service was too large: that is a 502. For
     /// other methods it may be the client's body, and Hummingbird answers 413.
     ///
-    /// The error is logged by the request's logger, at `warning` if another service failed, at `debug` if a policy rejected the
-    /// call or the client has gone: observers tell of those.
+    /// The error is logged by the request's logger, with its text: at `info` if another service failed, at `debug` if a policy
+    /// rejected the call or the client has gone.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
         private let change: FailureResponseChange
@@ -64,7 +64,7 @@
                 let failure = Task.isCancelled ? CallFailure.cancelled(error) : CallFailure(error)
                 let answer = change(failure, FailureResponse(upstream: failure))
                 context.logger.log(
-                    level: failure.isQuiet ? .debug : .warning, "answering \(answer.status): \(failure)")
+                    level: failure.isQuiet ? .debug : .info, "answering \(answer.status): \(failure)")
                 throw FailedRequest(failure, answer: answer)
             }
         }
@@ -90,7 +90,7 @@
     }
 
     extension CallFailure {
-        /// Whether others tell of it.
+        /// Whether there is no error of another service to tell of.
         fileprivate var isQuiet: Bool {
             switch self {
             case .rejected, .cancelled: true

@@ -42,6 +42,7 @@
             switch detail {
             case let event as Pipeline.Event: fields(of: event)
             case let event as CircuitBreaker.Event: fields(of: event)
+            case let event as AdaptiveThrottle.Event: fields(of: event)
             case let event as Retry.Event: fields(of: event)
             case let event as Throttle.Event: fields(of: event)
             case let event as Bulkhead.Event: fields(of: event)
@@ -93,6 +94,14 @@
 
         private static func counted(_ count: Int, _ limit: Int?) -> [EventField] {
             [EventField("failures", count), EventField("failure_limit", ifAny: limit)].compactMap { $0 }
+        }
+
+        private static func fields(of event: AdaptiveThrottle.Event) -> [EventField] {
+            switch event {
+            case .began(let share), .rejected(let share):
+                [EventField("rejection_percent", Int((share * 100).rounded()))]
+            case .ended: []
+            }
         }
 
         private static func fields(of event: Retry.Event) -> [EventField] {

@@ -19,6 +19,9 @@
                     },
                     "throttledBackoff": {"kind": "sequence", "sequenceSeconds": [1, 5.5, 30], "atEnd": "stop"}
                 },
+                "adaptiveThrottle": {
+                    "multiplier": 1.5, "windowSeconds": 30, "minimumCalls": 5, "maxRejection": 0.8, "failing": ["throttled"]
+                },
                 "circuitBreaker": {
                     "tripping": {
                         "kind": "failureRatio", "ratio": 0.5, "window": {"calls": 100}, "minimumCalls": 10,

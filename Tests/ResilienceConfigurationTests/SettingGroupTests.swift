@@ -21,7 +21,9 @@
             var companions: [String: SettingTree] {
                 switch (group, field.name) {
                 case (.circuitBreaker, "probes"): ["closing": .group(["successes": .whole(9)])]
-                case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.circuitBreaker, _), (.pipeline, _): [:]
+                case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.adaptiveThrottle, _), (.circuitBreaker, _),
+                    (.pipeline, _):
+                    [:]
                 case (.bulkhead, _): ["limit": .whole(1)]
                 case (.throttle, "limit"): [:]
                 case (.throttle, _): ["limit": .group(["kind": .text("unlimited")])]
@@ -188,6 +190,7 @@
             case .pipeline: try coded(PipelineConfiguration.self)
             case .timeout: try coded(TimeoutConfiguration.self)
             case .retry: try coded(RetryConfiguration.self)
+            case .adaptiveThrottle: try coded(AdaptiveThrottleConfiguration.self)
             case .circuitBreaker: try coded(CircuitBreakerConfiguration.self)
             case .throttle: try coded(ThrottleConfiguration.self)
             case .bulkhead: try coded(BulkheadConfiguration.self)
@@ -205,6 +208,7 @@
             case .pipeline: "Pipeline"
             case .timeout: "Timeout"
             case .retry: "Retry"
+            case .adaptiveThrottle: "Adaptive throttle"
             case .circuitBreaker: "Circuit breaker"
             case .throttle: "Throttle"
             case .bulkhead: "Bulkhead"

@@ -120,7 +120,7 @@
             #expect(response.body == "499 499 499 499 499 409")
         }
 
-        @Test("what another service did is logged as a warning, and what observers tell of is not")
+        @Test("what another service did is logged, and at another level what policies rejected")
         func logged() async throws {
             let handler = LevelHandler()
             for error in [Secret(), CircuitOpen(policy: "catalog", retryAfter: nil), CancellationError()] as [any Error]
@@ -128,7 +128,7 @@
                 let logger = Logger(label: "test") { _ in handler }
                 _ = try await router(throwing: error).live(logger) { try await send("/", to: $0) }
             }
-            #expect(handler.levels.values.withLock { $0 } == [.warning, .debug, .debug])
+            #expect(handler.levels.values.withLock { $0 } == [.info, .debug, .debug])
         }
 
         private final class Levels: Sendable {

@@ -50,6 +50,7 @@ extension Calls {
             Calls(
                 "throttle, fixed window",
                 through: Pipeline { Throttle(limit: .fixedWindow(.max, per: .seconds(100_000))) }),
+            Calls("adaptive throttle", through: Pipeline { AdaptiveThrottle() }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("fallback, not needed", through: Pipeline { breaker }.withFallback(to: 0)),
             Calls(

@@ -14,13 +14,13 @@
 /// let pipeline = Pipeline("search", configuration: configuration)
 /// ```
 ///
-/// The order is fixed, outermost first: the timeout of the whole call, retry, circuit breaker, throttle, bulkhead, the
-/// timeout of each attempt. The pipeline has each policy that has settings.
+/// The order is fixed, outermost first: the timeout of the whole call, retry, adaptive throttle, circuit breaker, throttle,
+/// bulkhead, the timeout of each attempt. The pipeline has each policy that has settings.
 ///
-/// Codable, with these names: `timeout`, `retry`, `circuitBreaker`, `throttle`, `bulkhead`, `attemptTimeout`, and
-/// `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the policies that it
-/// lists: one that has settings and is not listed is left out, and a retry or a breaker that is listed and has no
-/// settings has its defaults. One of the names must be given, so that a misspelt one does not leave calls unguarded; for
+/// Codable, with these names: `timeout`, `retry`, `adaptiveThrottle`, `circuitBreaker`, `throttle`, `bulkhead`,
+/// `attemptTimeout`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the policies that it
+/// lists: one that has settings and is not listed is left out, and a retry, an adaptive throttle or a breaker that is listed
+/// and has no settings has its defaults. One of the names must be given, so that a misspelt one does not leave calls unguarded; for
 /// a pipeline without policies, give an empty list.
 ///
 /// See <doc:ConfigurationGuide> for the settings of each policy.
@@ -29,6 +29,8 @@ public struct PipelineConfiguration: Sendable, Hashable {
     public let timeout: TimeoutConfiguration?
     /// The settings of the retry; nil for none.
     public let retry: RetryConfiguration?
+    /// The settings of the adaptive throttle; nil for none.
+    public let adaptiveThrottle: AdaptiveThrottleConfiguration?
     /// The settings of the circuit breaker; nil for none.
     public let circuitBreaker: CircuitBreakerConfiguration?
     /// The settings of the throttle; nil for none.
@@ -42,17 +44,20 @@ public struct PipelineConfiguration: Sendable, Hashable {
     /// - Parameters:
     ///   - timeout: The limit of the whole call.
     ///   - retry: The settings of the retry.
+    ///   - adaptiveThrottle: The settings of the adaptive throttle.
     ///   - circuitBreaker: The settings of the circuit breaker.
     ///   - throttle: The settings of the throttle.
     ///   - bulkhead: The settings of the bulkhead.
     ///   - attemptTimeout: The limit of each attempt.
     public init(
         timeout: TimeoutConfiguration? = nil, retry: RetryConfiguration? = nil,
+        adaptiveThrottle: AdaptiveThrottleConfiguration? = nil,
         circuitBreaker: CircuitBreakerConfiguration? = nil, throttle: ThrottleConfiguration? = nil,
         bulkhead: BulkheadConfiguration? = nil, attemptTimeout: TimeoutConfiguration? = nil
     ) {
         self.timeout = timeout
         self.retry = retry
+        self.adaptiveThrottle = adaptiveThrottle
         self.circuitBreaker = circuitBreaker
         self.throttle = throttle
         self.bulkhead = bulkhead
@@ -67,6 +72,7 @@ public struct PipelineConfiguration: Sendable, Hashable {
             switch part {
             case .timeout: timeout != nil
             case .retry: retry != nil
+            case .adaptiveThrottle: adaptiveThrottle != nil
             case .circuitBreaker: circuitBreaker != nil
             case .throttle: throttle != nil
             case .bulkhead: bulkhead != nil
@@ -77,13 +83,13 @@ public struct PipelineConfiguration: Sendable, Hashable {
 
     /// In the order of the pipeline.
     fileprivate enum Part: String, CaseIterable {
-        case timeout, retry, circuitBreaker, throttle, bulkhead, attemptTimeout
+        case timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout
     }
 }
 
 extension PipelineConfiguration: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case timeout, retry, circuitBreaker, throttle, bulkhead, attemptTimeout, policies
+        case timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies
     }
 
     public init(from decoder: any Decoder) throws {
@@ -92,6 +98,7 @@ extension PipelineConfiguration: Codable {
             func has(_ part: Part) -> Bool { listed?.contains(part) ?? true }
             let given = PipelineConfiguration(
                 timeout: reader.value(.timeout), retry: reader.value(.retry),
+                adaptiveThrottle: reader.value(.adaptiveThrottle),
                 circuitBreaker: reader.value(.circuitBreaker), throttle: reader.value(.throttle),
                 bulkhead: reader.value(.bulkhead), attemptTimeout: reader.value(.attemptTimeout))
             let readable = CodingKeys.allCases.allSatisfy { !reader.isUnreadable($0) }
@@ -108,11 +115,15 @@ extension PipelineConfiguration: Codable {
                 }
             }
             let retry = listed?.contains(.retry) == true ? try given.retry ?? RetryConfiguration() : given.retry
+            let adaptive =
+                listed?.contains(.adaptiveThrottle) == true
+                ? try given.adaptiveThrottle ?? AdaptiveThrottleConfiguration() : given.adaptiveThrottle
             let breaker =
                 listed?.contains(.circuitBreaker) == true
                 ? try given.circuitBreaker ?? CircuitBreakerConfiguration() : given.circuitBreaker
             return PipelineConfiguration(
                 timeout: has(.timeout) ? given.timeout : nil, retry: has(.retry) ? retry : nil,
+                adaptiveThrottle: has(.adaptiveThrottle) ? adaptive : nil,
                 circuitBreaker: has(.circuitBreaker) ? breaker : nil, throttle: has(.throttle) ? given.throttle : nil,
                 bulkhead: has(.bulkhead) ? given.bulkhead : nil,
                 attemptTimeout: has(.attemptTimeout) ? given.attemptTimeout : nil)
@@ -124,6 +135,7 @@ extension PipelineConfiguration: Codable {
         try container.encode(policies, forKey: .policies)
         try container.encodeIfPresent(timeout, forKey: .timeout)
         try container.encodeIfPresent(retry, forKey: .retry)
+        try container.encodeIfPresent(adaptiveThrottle, forKey: .adaptiveThrottle)
         try container.encodeIfPresent(circuitBreaker, forKey: .circuitBreaker)
         try container.encodeIfPresent(throttle, forKey: .throttle)
         try container.encodeIfPresent(bulkhead, forKey: .bulkhead)
@@ -167,6 +179,9 @@ extension Pipeline {
         self.init(name, timeBase: timeBase, classifier: classifier, observers: observers) {
             if let timeout = configuration.timeout { Timeout(named(.timeout), configuration: timeout) }
             if let retry = configuration.retry { Retry(named(.retry), configuration: retry) }
+            if let throttle = configuration.adaptiveThrottle {
+                AdaptiveThrottle(named(.adaptiveThrottle), configuration: throttle, timeBase: timeBase)
+            }
             if let breaker = configuration.circuitBreaker {
                 CircuitBreaker(named(.circuitBreaker), configuration: breaker, timeBase: timeBase)
             }

@@ -50,6 +50,7 @@ extension PrometheusText {
         declare("resilience_throttle_available", .gauge, "Calls that a throttle would let through now.")
         declare("resilience_throttle_wait_seconds", .gauge, "How long until a new call could go.")
         declare("resilience_throttle_held_seconds", .gauge, "How much longer a throttle holds all calls.")
+        declare("resilience_adaptive_throttle_rejection", .gauge, "The share of calls that is rejected, 0 to 1.")
         declare("resilience_sync_up", .gauge, "Whether the store of a sync queue answers.")
         declare("resilience_sync_pending", .gauge, "Mutations that are not acknowledged.")
         declare("resilience_sync_bytes", .gauge, "Bytes of the payloads of those mutations.")
@@ -94,6 +95,9 @@ extension PrometheusText {
             add("resilience_permits_in_use", labels, Double(bulkhead.inUse))
             add("resilience_permits_limit", labels, Double(bulkhead.limit))
             add("resilience_queue_length", labels, Double(bulkhead.queued))
+        }
+        if let throttle = policy.adaptiveThrottle {
+            add("resilience_adaptive_throttle_rejection", labels, throttle.rejection)
         }
         if let throttle = policy.throttle {
             add("resilience_queue_length", labels, Double(throttle.queued))

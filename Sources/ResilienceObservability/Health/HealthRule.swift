@@ -10,6 +10,7 @@ import Resilience
 /// | is a queue whose store fails or does not answer | degraded | down |
 /// | has a circuit that is half-open | degraded | degraded |
 /// | has a throttle that holds all calls | degraded | degraded |
+/// | has an adaptive throttle that rejects a share of the calls | degraded | degraded |
 /// | has a bulkhead that is full, and its queue is full too | degraded | degraded |
 /// | has a policy of your own that lets no call through | degraded | degraded |
 /// | is a queue that is paused | degraded | degraded |
@@ -56,6 +57,7 @@ extension PolicyHealth {
             return circuit.state != .closed && (circuit.mode == .automatic || circuit.mode == .isolated)
         }
         if throttle != nil { return heldFor.map { $0 > .zero } ?? false }
+        if let adaptiveThrottle { return adaptiveThrottle.rejection > 0 }
         if let bulkhead { return bulkhead.inUse >= bulkhead.limit && bulkhead.queued >= bulkhead.queueLimit }
         return !isAllowed
     }

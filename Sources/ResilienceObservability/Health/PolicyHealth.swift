@@ -2,7 +2,7 @@ public import Resilience
 
 /// What one policy of a component told about itself, as a part of a ``HealthReport``.
 ///
-/// A policy of another type than the three below has no details here. Only its ``kind`` and ``isAllowed`` are
+/// A policy of another type than the four below has no details here. Only its ``kind`` and ``isAllowed`` are
 /// reported, so a report can always be written, whatever your own types contain.
 public struct PolicyHealth: Sendable, Hashable, Codable {
     /// The policy's name.
@@ -19,6 +19,8 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
     public let throttle: ThrottleStatus?
     /// How much longer a throttle holds all calls, at most; nil for other kinds, and if it holds none.
     public let heldFor: Duration?
+    /// The state of an adaptive throttle; nil for other kinds.
+    public let adaptiveThrottle: AdaptiveThrottleStatus?
     /// The state of a bulkhead; nil for other kinds.
     public let bulkhead: BulkheadStatus?
 
@@ -32,13 +34,14 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
         isAllowed = status.isAllowed
         circuit = status.detail as? CircuitBreakerStatus
         throttle = status.detail as? ThrottleStatus
+        adaptiveThrottle = status.detail as? AdaptiveThrottleStatus
         bulkhead = status.detail as? BulkheadStatus
         inStateFor = circuit?.since.map { max(.zero, $0.duration(to: now)) }
         heldFor = throttle?.heldUntil.map { max(.zero, now.duration(to: $0)) }
     }
 
     private enum CodingKeys: String, CodingKey {
-        case policy, kind, isAllowed, circuit, throttle, bulkhead
+        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, bulkhead
         case inStateFor = "inStateForSeconds"
         case heldFor = "heldForSeconds"
     }

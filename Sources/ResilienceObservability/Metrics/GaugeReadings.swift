@@ -51,6 +51,8 @@
                 if throttle.available != .max { add(.throttleAvailable, names, Double(throttle.available)) }
                 add(.throttleWait, names, throttle.timeUntilNext.inSeconds)
                 add(.queueLength, names, Double(throttle.queued))
+            case let throttle as AdaptiveThrottleStatus:
+                add(.adaptiveRejection, names, throttle.rejection)
             default: break
             }
         }

@@ -18,6 +18,7 @@
         case queueLength = "resilience_queue_length"
         case throttleAvailable = "resilience_throttle_available"
         case throttleWait = "resilience_throttle_wait_seconds"
+        case adaptiveRejection = "resilience_adaptive_throttle_rejection"
         case retriesLeft = "resilience_retries_left"
         case syncPending = "resilience_sync_pending"
         case syncInFlight = "resilience_sync_in_flight"
@@ -30,7 +31,7 @@
             switch self {
             case .calls, .callDuration, .callAttempts, .attempts, .attemptDuration: ["pipeline", "outcome"]
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .throttleAvailable,
-                .throttleWait, .retriesLeft:
+                .throttleWait, .adaptiveRejection, .retriesLeft:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

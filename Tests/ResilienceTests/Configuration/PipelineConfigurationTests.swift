@@ -24,10 +24,12 @@ import Testing
             {
                 "attemptTimeout": {"limitSeconds": 5}, "bulkhead": {"limit": 3},
                 "throttle": {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1}},
-                "circuitBreaker": {"probes": 1}, "retry": {"maxRetries": 2}, "timeout": {"limitSeconds": 30}
+                "circuitBreaker": {"probes": 1}, "adaptiveThrottle": {"multiplier": 3}, "retry": {"maxRetries": 2}, "timeout": {"limitSeconds": 30}
             }
             """)
-        let names = ["timeout", "retry", "circuitBreaker", "throttle", "bulkhead", "attemptTimeout"]
+        let names = [
+            "timeout", "retry", "adaptiveThrottle", "circuitBreaker", "throttle", "bulkhead", "attemptTimeout",
+        ]
         #expect(configuration.policies == names)
         let clock = ManualClock()
         let pipeline = Pipeline("search", configuration: configuration, timeBase: clock)
@@ -51,8 +53,12 @@ import Testing
     @Test("a list of policies says exactly which there are, with their defaults if they have some")
     func listed() throws {
         let configuration = try decode(
-            #"{"policies": ["circuitBreaker", "retry"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#)
-        #expect(try configuration == PipelineConfiguration(retry: .init(maxRetries: 7), circuitBreaker: .init()))
+            #"{"policies": ["circuitBreaker", "retry", "adaptiveThrottle"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
+        )
+        #expect(
+            try configuration
+                == PipelineConfiguration(
+                    retry: .init(maxRetries: 7), adaptiveThrottle: .init(), circuitBreaker: .init()))
         #expect(try decode(#"{"policies": []}"#).policies == [])
     }
 
@@ -62,7 +68,7 @@ import Testing
             ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
             (
                 #"{"bulkhed": {"limit": 1}, "policies": []}"#,
-                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, circuitBreaker, throttle, bulkhead, attemptTimeout, policies"
+                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies"
             ),
             (
                 #"{"policies": ["throttle"]}"#,

@@ -102,6 +102,17 @@ import Testing
         }
     }
 
+    @Test("an adaptive throttle keeps the contract, whatever it rejects")
+    func adaptiveThrottle() async {
+        await expect(PolicyContract { AdaptiveThrottle(timeBase: $0) }, calls: 10_000)
+        await expect(
+            PolicyContract {
+                AdaptiveThrottle(
+                    multiplier: 1, over: .milliseconds(50), minimumCalls: 1, maxRejection: 1,
+                    generator: SplitMix64(seed: 3), timeBase: $0)
+            }, calls: 10_000)
+    }
+
     @Test("a timeout that the client enforces keeps the contract")
     func clientTimeout() async {
         await expect(PolicyContract { _ in ClientTimeout(limit: .milliseconds(20)) }, calls: 10_000)

@@ -37,6 +37,13 @@ import Testing
             [(Throttle.Event.rejected(retryAfter: nil), "rejected"), (Throttle.Event.held(for: .zero), "held")]
         ),
         (
+            "AdaptiveThrottle",
+            [
+                (AdaptiveThrottle.Event.began(0.5), "began"), (AdaptiveThrottle.Event.rejected(0.5), "rejected"),
+                (AdaptiveThrottle.Event.ended, "ended"),
+            ]
+        ),
+        (
             "Bulkhead",
             [
                 (Bulkhead.Event.queued, "queued"), (Bulkhead.Event.rejected(.full), "rejected"),

@@ -1,0 +1,14 @@
+extension AdaptiveThrottle: NodeProviding {
+    func makeNode() -> Node { AdaptiveThrottleNode(self) }
+}
+
+/// Unchecked because ``Node`` is; it adds no state.
+private final class AdaptiveThrottleNode: PolicyNode<AdaptiveThrottle>, @unchecked Sendable {
+    override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        policy.enter(&call, &slot)
+    }
+
+    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        policy.exit(&call, &slot, outcome)
+    }
+}

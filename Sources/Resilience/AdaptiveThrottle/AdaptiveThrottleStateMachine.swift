@@ -1,0 +1,75 @@
+/// Decides which calls to let through to a service that accepts too few of them.
+///
+/// Source: Google's *Site Reliability Engineering*, "Handling Overload", client-side throttling.
+struct AdaptiveThrottleStateMachine: Sendable, Hashable {
+    struct Settings: Sendable, Hashable {
+        var multiplier: Double
+        /// In nanoseconds.
+        var window: Int64
+        var minimumCalls: Int
+        var maxRejection: Double
+    }
+
+    /// Whether the machine has just begun or ceased to reject calls.
+    enum Change: Sendable, Hashable {
+        case began, ended
+    }
+
+    static let buckets = 10
+
+    private(set) var settings: Settings
+    private var counted: LatestTime
+    /// Whether calls were rejected when a call came or ended the last time.
+    private(set) var isRejecting = false
+
+    init(_ settings: Settings) {
+        self.settings = settings
+        counted = LatestTime(settings.window, buckets: Self.buckets)
+    }
+
+    /// The calls of the window: those that ended, and those that were rejected here, which count as failed.
+    func counts(at now: MonotonicInstant) -> OutcomeCounts { counted.counts(at: now) }
+
+    /// The share of calls that is rejected, 0…1.
+    func rejection(at now: MonotonicInstant) -> Double {
+        let counts = counts(at: now)
+        guard counts.calls >= settings.minimumCalls else { return 0 }
+        let (calls, accepted) = (Double(counts.calls), Double(counts.calls - counts.failures))
+        return min(settings.maxRejection, max(0, (calls - settings.multiplier * accepted) / (calls + 1)))
+    }
+
+    /// A call comes.
+    /// - Returns: Whether it is let through, and what has changed since the last time.
+    mutating func admits(
+        at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
+    ) -> (isAdmitted: Bool, Change?) {
+        let share = rejection(at: now)
+        let change = change(to: share > 0)
+        guard share > 0, Double.random(in: 0..<1, using: &generator) < share else { return (true, change) }
+        counted.add(OutcomeCounts(failures: 1, calls: 1), at: now)
+        return (false, change)
+    }
+
+    /// A call that was let through has ended. Calls in flight count as nothing, so that a first volley is not taken for
+    /// calls that nobody accepts.
+    /// - Returns: What has changed since the last time.
+    mutating func ended(isAccepted: Bool, at now: MonotonicInstant) -> Change? {
+        counted.add(OutcomeCounts(failures: isAccepted ? 0 : 1, calls: 1), at: now)
+        return change(to: rejection(at: now) > 0)
+    }
+
+    /// Goes on with other settings. The counts are kept, unless the window has another length.
+    mutating func change(to settings: Settings) {
+        if settings.window != self.settings.window { counted = LatestTime(settings.window, buckets: Self.buckets) }
+        self.settings = settings
+    }
+
+    /// Forgets all calls.
+    mutating func reset() { self = Self(settings) }
+
+    private mutating func change(to rejects: Bool) -> Change? {
+        guard rejects != isRejecting else { return nil }
+        isRejecting = rejects
+        return rejects ? .began : .ended
+    }
+}

@@ -1,0 +1,119 @@
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// An adaptive throttle beside a list of all calls, each with the tenth of a window in which it was counted.
+private struct ListedCalls: ExplorableMachine {
+    enum Input: Hashable {
+        /// A call comes, and this number is drawn.
+        case call(UInt64)
+        case ended(isAccepted: Bool)
+        case wait(Int64)
+        case reset
+        case other
+    }
+
+    private struct Drawn: RandomNumberGenerator {
+        let number: UInt64
+
+        func next() -> UInt64 { number }
+    }
+
+    private typealias Settings = AdaptiveThrottleStateMachine.Settings
+
+    private static let all: [Settings] = [
+        Settings(multiplier: 2, window: 100, minimumCalls: 2, maxRejection: 1),
+        Settings(multiplier: 1, window: 100, minimumCalls: 1, maxRejection: 0.5),
+    ]
+
+    private var machine: AdaptiveThrottleStateMachine
+    private var settings: Settings
+    private var calls: [(tenth: Int64, isAccepted: Bool)] = []
+    private var now: MonotonicInstant
+    private var latest = Int64.min
+    private var isRejecting = false
+
+    init(start: Int64) {
+        settings = Self.all[0]
+        machine = AdaptiveThrottleStateMachine(settings)
+        now = MonotonicInstant(nanoseconds: start)
+    }
+
+    let inputs: [Input] = [
+        .call(0), .call(.max / 2), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .wait(1),
+        .wait(10),
+        .wait(95), .wait(-15), .reset, .other,
+    ]
+
+    mutating func apply(_ input: Input) throws {
+        switch input {
+        case .call(let number):
+            let share = share
+            let rejects = share > 0 && unit(number) < share
+            var drawn = Drawn(number: number)
+            let answer = machine.admits(at: now, using: &drawn)
+            try require(answer.isAdmitted, is: !rejects, "whether it is let through")
+            try require(answer.1, is: change(to: share > 0), "what has changed")
+            if rejects { count(false) }
+        case .ended(let isAccepted):
+            let told = machine.ended(isAccepted: isAccepted, at: now)
+            count(isAccepted)
+            try require(told, is: change(to: share > 0), "what has changed")
+        case .wait(let length):
+            now = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(length))
+        case .reset:
+            machine.reset()
+            (calls, latest, isRejecting) = ([], .min, false)
+        case .other:
+            settings = Self.all[settings == Self.all[0] ? 1 : 0]
+            machine.change(to: settings)
+        }
+        try require(machine.rejection(at: now), is: share, "the share that is rejected")
+        try require(machine.counts(at: now).calls, is: counted.count, "the calls of the window")
+    }
+
+    /// What `Double.random(in: 0..<1)` makes of a number.
+    private func unit(_ number: UInt64) -> Double {
+        var drawn = Drawn(number: number)
+        return Double.random(in: 0..<1, using: &drawn)
+    }
+
+    /// The clock never runs backwards for what is counted.
+    private var tenth: Int64 { max(latest, now.nanoseconds.flooredDivision(by: 10).quotient) }
+
+    private var counted: [(tenth: Int64, isAccepted: Bool)] {
+        let present = tenth
+        return calls.filter { $0.tenth > present - 10 }
+    }
+
+    private var share: Double {
+        let counted = counted
+        guard counted.count >= settings.minimumCalls else { return 0 }
+        let accepted = Double(counted.count { $0.isAccepted })
+        let share = (Double(counted.count) - settings.multiplier * accepted) / Double(counted.count + 1)
+        return min(max(share, 0), settings.maxRejection)
+    }
+
+    private mutating func count(_ isAccepted: Bool) {
+        latest = tenth
+        calls.append((latest, isAccepted))
+    }
+
+    private mutating func change(to rejects: Bool) -> AdaptiveThrottleStateMachine.Change? {
+        defer { isRejecting = rejects }
+        return rejects == isRejecting ? nil : rejects ? .began : .ended
+    }
+}
+
+@Suite(.heavy) struct AdaptiveThrottleExplorationTests {
+    @Test(
+        "as far as the effort goes, an adaptive throttle rejects as a list of all calls says",
+        arguments: [0, -1_005, Int64.max - 300, Int64.min])
+    func listed(start: Int64) throws {
+        let explorer = Explorer(ListedCalls(start: start), code: "adaptive throttle from \(start)")
+        try explorer.exploreAll(depth: 4)
+        try explorer.exploreRandomly(length: 4_000, seed: 15)
+    }
+}

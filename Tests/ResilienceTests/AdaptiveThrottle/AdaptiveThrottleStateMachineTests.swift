@@ -1,0 +1,133 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct AdaptiveThrottleStateMachineTests {
+    /// Draws the same number again and again: `share` of the way from 0 to 1.
+    private struct Fixed: RandomNumberGenerator {
+        let share: Double
+
+        func next() -> UInt64 { UInt64(share * 0x1p63) << 1 }
+    }
+
+    private static func machine(
+        multiplier: Double = 2, window: Int64 = 100, minimumCalls: Int = 1, maxRejection: Double = 1
+    ) -> AdaptiveThrottleStateMachine {
+        AdaptiveThrottleStateMachine(
+            .init(multiplier: multiplier, window: window, minimumCalls: minimumCalls, maxRejection: maxRejection))
+    }
+
+    private let start = MonotonicInstant(nanoseconds: 0)
+
+    @Test(
+        "the share is (calls − multiplier × accepted) ÷ (calls + 1), and never below 0",
+        arguments: [
+            (accepted: 0, refused: 1, multiplier: 2.0, share: 1.0 / 2), (0, 9, 2, 9.0 / 10), (1, 1, 2, 0),
+            (1, 2, 2, 1.0 / 4),
+            (5, 15, 2, 10.0 / 21), (5, 15, 1, 15.0 / 21), (5, 15, 4, 0), (5, 15, 3, 5.0 / 21), (10, 0, 1, 0),
+            (0, 0, 2, 0),
+        ])
+    func formula(accepted: Int, refused: Int, multiplier: Double, share: Double) {
+        var machine = Self.machine(multiplier: multiplier)
+        for _ in 0..<accepted { _ = machine.ended(isAccepted: true, at: start) }
+        for _ in 0..<refused { _ = machine.ended(isAccepted: false, at: start) }
+        #expect(machine.rejection(at: start) == share)
+    }
+
+    @Test("below the minimum of calls none is rejected, and above the largest share no more than that")
+    func bounds() {
+        var machine = Self.machine(minimumCalls: 5, maxRejection: 0.5)
+        for number in 1...20 {
+            _ = machine.ended(isAccepted: false, at: start)
+            #expect(machine.rejection(at: start) == (number < 5 ? 0 : 0.5))
+        }
+        var never = Self.machine(maxRejection: 0)
+        _ = never.ended(isAccepted: false, at: start)
+        var zero = Fixed(share: 0)
+        #expect(never.admits(at: start, using: &zero) == (true, nil))
+    }
+
+    @Test("a call is rejected if the number drawn is below the share")
+    func chance() {
+        var machine = Self.machine()
+        for _ in 0..<3 { _ = machine.ended(isAccepted: false, at: start) }
+        #expect(machine.rejection(at: start) == 0.75)
+        var (below, above) = (Fixed(share: 0.74), Fixed(share: 0.76))
+        var other = machine
+        #expect(machine.admits(at: start, using: &below).isAdmitted == false)
+        #expect(other.admits(at: start, using: &above).isAdmitted == true)
+    }
+
+    @Test("a rejected call counts as one that was not accepted, and one in flight counts as nothing")
+    func counted() {
+        var machine = Self.machine()
+        var zero = Fixed(share: 0)
+        for _ in 0..<1_000 { #expect(machine.admits(at: start, using: &zero) == (true, nil)) }
+        #expect(machine.counts(at: start).calls == 0)
+        #expect(machine.ended(isAccepted: false, at: start) == .began)
+        #expect(machine.admits(at: start, using: &zero) == (false, nil))
+        #expect(machine.counts(at: start) == OutcomeCounts(failures: 2, calls: 2))
+    }
+
+    @Test("it tells once that it begins to reject, and once that it ends, also if the window alone ends it")
+    func changes() {
+        var machine = Self.machine()
+        var zero = Fixed(share: 0)
+        #expect(machine.ended(isAccepted: false, at: start) == .began)
+        #expect(machine.ended(isAccepted: false, at: start) == nil && machine.isRejecting)
+        #expect(machine.ended(isAccepted: true, at: start) == nil)
+        #expect(machine.ended(isAccepted: true, at: start) == .ended)
+        #expect(machine.ended(isAccepted: false, at: start) == .began)
+        #expect(machine.admits(at: start + .nanoseconds(110), using: &zero) == (true, .ended))
+        #expect(!machine.isRejecting)
+    }
+
+    @Test("other settings count from now on; another window begins anew")
+    func otherSettings() {
+        var machine = Self.machine()
+        _ = machine.ended(isAccepted: false, at: start)
+        machine.change(to: .init(multiplier: 2, window: 100, minimumCalls: 1, maxRejection: 0.1))
+        #expect(machine.rejection(at: start) == 0.1 && machine.counts(at: start).calls == 1)
+        machine.change(to: .init(multiplier: 2, window: 200, minimumCalls: 1, maxRejection: 1))
+        #expect(machine.rejection(at: start) == 0 && machine.counts(at: start).calls == 0)
+        _ = machine.ended(isAccepted: false, at: start)
+        machine.reset()
+        #expect(machine == Self.machine(window: 200))
+    }
+
+    /// A service that accepts `capacity` calls a tick, and is offered `load`.
+    private func sent(load: Int, capacity: Int, multiplier: Double) -> (perTick: Double, accepted: Double) {
+        var machine = Self.machine(multiplier: multiplier, window: 100, minimumCalls: 10, maxRejection: 1)
+        let generator = SplitMix64(seed: 15)
+        var (sent, accepted) = (0, 0)
+        for tick in 0..<1_000 {
+            let now = MonotonicInstant(nanoseconds: Int64(tick))
+            var arrived = 0
+            for _ in 0..<load {
+                var generator = generator
+                guard machine.admits(at: now, using: &generator).isAdmitted else { continue }
+                arrived += 1
+                _ = machine.ended(isAccepted: arrived <= capacity, at: now)
+            }
+            // The first window is for learning.
+            if tick >= 200 {
+                sent += arrived
+                accepted += min(arrived, capacity)
+            }
+        }
+        return (Double(sent) / 800, Double(accepted) / 800)
+    }
+
+    @Test(
+        "under overload the service gets `multiplier` times what it accepts, however much is offered",
+        arguments: [20, 100], [1.5, 2, 3])
+    func overload(times: Int, multiplier: Double) {
+        let (sent, accepted) = sent(load: 10 * times / 2, capacity: 10, multiplier: multiplier)
+        #expect(abs(sent - multiplier * 10) < 10 * 0.05 * multiplier && accepted > 9.9)
+    }
+
+    @Test("with load to spare nothing is rejected")
+    func enough() {
+        #expect(sent(load: 10, capacity: 10, multiplier: 1.5) == (10, 10))
+    }
+}

@@ -1,0 +1,34 @@
+import Resilience
+import TestSupport
+import Testing
+
+/// The code of Sources/Resilience/Resilience.docc/AdaptiveThrottleGuide.md, as it stands there.
+@Suite struct AdaptiveThrottleGuideExamples {
+    struct Client {
+        func search() async throws -> String { "page" }
+    }
+
+    let client = Client()
+
+    @Test("the examples run")
+    func usual() async throws {
+        let throttle = AdaptiveThrottle("search")
+        let page = try await throttle.run { try await client.search() }
+        #expect(page == "page")
+        if throttle.status.rejection > 0 { print("\(throttle.status.accepted)") }
+        let pipeline = Pipeline("search") {
+            Retry(maxRetries: 2)
+            AdaptiveThrottle("search", multiplier: 1.5, over: .seconds(30))
+            Timeout(limit: .seconds(5))
+        }
+        #expect(pipeline.warnings.isEmpty && throttle.status.calls == 1)
+    }
+
+    @Test("every event has its log line in the guide")
+    func logLines() throws {
+        let guide = try Guide("AdaptiveThrottleGuide")
+        for event in [AdaptiveThrottle.Event.began(0.25), .rejected(0.25), .ended] {
+            #expect(guide.logs(event), "\(event)")
+        }
+    }
+}

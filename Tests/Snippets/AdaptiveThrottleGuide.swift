@@ -1,0 +1,7 @@
+import Resilience
+
+struct Client: Sendable {
+    func search() async throws -> String { "" }
+}
+
+let client = Client()
