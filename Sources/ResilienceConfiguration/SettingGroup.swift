@@ -38,7 +38,7 @@
                     .init("windowSeconds", .seconds, .above(0), .value("120")),
                     .init("minimumCalls", .whole, .atLeast(1), .value("10")),
                     .init("maxRejection", .number, .within(0, 1), .value("0.9")),
-                    .init("failing", .names, .verdicts, .value("transient + throttled + uncertain")),
+                    .init("failing", .names, .verdicts, .value("transient + uncertain + throttled")),
                 ]
             case .circuitBreaker:
                 [

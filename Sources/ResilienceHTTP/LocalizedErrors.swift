@@ -14,6 +14,10 @@
         public var errorDescription: String? { description }
     }
 
+    extension AdaptiveThrottleExceeded: LocalizedError {
+        public var errorDescription: String? { description }
+    }
+
     extension ThrottleExceeded: LocalizedError {
         public var errorDescription: String? { description }
     }

@@ -1,11 +1,11 @@
-/// Rejects a share of the calls to a service that accepts too few of them: the more it refuses, the fewer it is sent.
+/// Rejects a share of the calls to a service that accepts too few of them: the fewer it accepts, the fewer it is sent.
 ///
 /// ```swift
 /// let throttle = AdaptiveThrottle("search")
 /// let page = try await throttle.run { try await client.search() }
 /// ```
 ///
-/// A service under overload spends its time on refusing calls. So this policy refuses some of them on this side, and lets
+/// A service under overload spends its time on calls that it does not accept. So this policy rejects some of them on this side, and lets
 /// through about `multiplier` times as many as the service accepts. It needs no limit to be set: it follows what the
 /// service can do, up and down.
 ///
@@ -36,7 +36,7 @@ public final class AdaptiveThrottle: StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - multiplier: How many calls are let through for each that the service accepts, 1…100. 2 by default: calls are
-    ///     rejected once the service refuses more than half. A lower one rejects sooner, and finds out later that the service
+    ///     rejected once the service does not accept half of them. A lower one rejects sooner, and finds out later that the service
     ///     is well again.
     ///   - window: The time that is looked back on; above 0. 2 minutes by default. It advances by a tenth at a time.
     ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.

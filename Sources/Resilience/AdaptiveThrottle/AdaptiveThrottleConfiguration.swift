@@ -36,19 +36,19 @@ public struct AdaptiveThrottleConfiguration: Sendable, Hashable {
         failing: VerdictSet? = nil
     ) throws(InvalidSettings) {
         let throttle = try PolicySettings.valid {
-            let (standard, refusals) = AdaptiveThrottle().settings
+            let (standard, verdicts) = AdaptiveThrottle().settings
             return AdaptiveThrottle(
                 multiplier: multiplier ?? standard.multiplier, over: window ?? .nanoseconds(standard.window),
                 minimumCalls: minimumCalls ?? standard.minimumCalls,
                 maxRejection: maxRejection ?? standard.maxRejection,
-                failing: failing ?? refusals)
+                failing: failing ?? verdicts)
         }
-        let (settings, refusals) = throttle.settings
+        let (settings, verdicts) = throttle.settings
         self.multiplier = settings.multiplier
         self.window = .nanoseconds(settings.window)
         self.minimumCalls = settings.minimumCalls
         self.maxRejection = settings.maxRejection
-        self.failing = refusals
+        self.failing = verdicts
     }
 }
 

@@ -149,6 +149,9 @@
                     PolicyStatus(policy: "h", detail: BulkheadStatus(limit: 4, inUse: 3, queueLimit: 9, queued: 2)),
                     in: "x")
                 readings.add(PolicyStatus(policy: "t", detail: ThrottleStatus(available: 3)), in: "x")
+                readings.add(
+                    PolicyStatus(policy: "a", detail: AdaptiveThrottleStatus(calls: 9, accepted: 1, rejection: 0.7)),
+                    in: "x")
                 readings.add(SyncStatus(pending: 3, rate: 2.5), of: "sync")
                 readings.add(Pipeline("x") { Retry(budget: .tokens()) })
             }

@@ -42,7 +42,7 @@ private struct ListedCalls: ExplorableMachine {
     }
 
     let inputs: [Input] = [
-        .call(0), .call(.max / 2), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .wait(1),
+        .call(0), .call(1 << 52), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .wait(1),
         .wait(10),
         .wait(95), .wait(-15), .reset, .other,
     ]

@@ -77,7 +77,7 @@ import Testing
         arguments: [
             (Verdict.success, calls: 1, accepted: 1), (.permanent, 1, 1), (.transient, 1, 0), (.throttled, 1, 0),
             (.uncertain, 1, 0), (.throttled(retryAfter: .seconds(3)), 1, 0), (.cancelled, 0, 0), (.rejected, 0, 0),
-        ])
+        ] as [(Verdict, calls: Int, accepted: Int)])
     func verdicts(_ verdict: Verdict, calls: Int, accepted: Int) async {
         let throttle = throttle()
         await call(throttle, verdict)

@@ -136,6 +136,7 @@ import Testing
         #expect(
             upward == [
                 "Pipeline → Timeout", "Bulkhead → Registry", "CircuitBreaker → Registry", "Throttle → Registry",
+                "AdaptiveThrottle → Registry",
             ])
     }
 }

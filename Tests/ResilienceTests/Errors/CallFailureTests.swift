@@ -45,6 +45,9 @@ import Testing
             ThrottleExceeded(policy: "t", retryAfter: .seconds(1)), "rejected", reached: false, retryAfter: .seconds(1),
             "Too many calls (t). Please try again in 1 second."),
         Sample(
+            AdaptiveThrottleExceeded(policy: "a", rejection: 0.5), "rejected", reached: false,
+            "The service accepts too few calls (a). Please try again later."),
+        Sample(
             BulkheadFull(policy: "b", reason: .full, retryAfter: .seconds(2)), "rejected", reached: false,
             retryAfter: .seconds(2), "Too many calls at the same time (b). Please try again in 2 seconds."),
         Sample(
