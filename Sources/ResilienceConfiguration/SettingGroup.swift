@@ -34,7 +34,7 @@
                 ]
             case .adaptiveThrottle:
                 [
-                    .init("multiplier", .number, .within(1, 100), .value("2")),
+                    .init("multiplier", .number, .within(1.1, 100), .value("2")),
                     .init("windowSeconds", .seconds, .above(0), .value("120")),
                     .init("minimumCalls", .whole, .atLeast(1), .value("10")),
                     .init("maxRejection", .number, .within(0, 1), .value("0.9")),

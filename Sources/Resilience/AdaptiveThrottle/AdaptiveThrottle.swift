@@ -35,9 +35,9 @@ public final class AdaptiveThrottle: StatusReporting {
     /// rejected here count among `calls`. Source: Google's *Site Reliability Engineering*, "Handling Overload".
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - multiplier: How many calls are let through for each that the service accepts, 1…100. 2 by default: calls are
-    ///     rejected once the service does not accept half of them. A lower one rejects sooner, and finds out later that the service
-    ///     is well again.
+    ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100. 2 by default: calls
+    ///     are rejected once the service does not accept half of them. A lower one rejects sooner, and finds out later that the
+    ///     service is well again; with 1, never.
     ///   - window: The time that is looked back on; above 0. 2 minutes by default. It advances by a tenth at a time.
     ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.
     ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others find out whether the
@@ -54,7 +54,7 @@ public final class AdaptiveThrottle: StatusReporting {
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         let settings = AdaptiveThrottleStateMachine.Settings(
-            multiplier: Self.checks.within(1...100, multiplier, "multiplier"),
+            multiplier: Self.checks.within(1.1...100, multiplier, "multiplier"),
             window: Self.checks.aboveZero(window, "window").saturatedNanoseconds,
             minimumCalls: Self.checks.atLeast(1, minimumCalls, "minimumCalls"),
             maxRejection: Self.checks.share(maxRejection, "maxRejection"))

@@ -25,7 +25,7 @@ public struct AdaptiveThrottleConfiguration: Sendable, Hashable {
 
     /// Creates a configuration. For each parameter, nil, the default, is the default of ``AdaptiveThrottle``.
     /// - Parameters:
-    ///   - multiplier: How many calls are let through for each that the service accepts, 1…100.
+    ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100.
     ///   - window: The time that is looked back on; above 0.
     ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more.
     ///   - maxRejection: The largest share of calls that is rejected, 0…1.

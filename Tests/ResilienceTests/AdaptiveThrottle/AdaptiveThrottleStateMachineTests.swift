@@ -141,6 +141,25 @@ import Testing
         #expect(abs(sent - multiplier * 10) < 10 * 0.05 * multiplier && accepted > 9)
     }
 
+    @Test(
+        "after an outage all calls get through again, the sooner the larger the multiplier is",
+        arguments: zip([1.1, 1.5, 2], [12.0, 3, 1.8]))
+    func recovers(multiplier: Double, windows: Double) {
+        var machine = Self.machine(multiplier: multiplier, window: 100, minimumCalls: 10, maxRejection: 0.9)
+        var generator = SplitMix64(seed: 44)
+        var tick = 0
+        while tick < 10_000 {
+            let now = MonotonicInstant(nanoseconds: Int64(tick))
+            let isWell = tick >= 300
+            if isWell, machine.rejection(at: now) == 0 { break }
+            for _ in 0..<100 where machine.admits(at: now, using: &generator).isAdmitted {
+                _ = machine.ended(isAccepted: isWell, at: now)
+            }
+            tick += 1
+        }
+        #expect(abs(Double(tick - 300) / 100 - windows) < windows * 0.15)
+    }
+
     @Test("with load to spare nothing is rejected")
     func enough() {
         #expect(sent(load: 10, capacity: 10, multiplier: 1.5) == (10, 10))

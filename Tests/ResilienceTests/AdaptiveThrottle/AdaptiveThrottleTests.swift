@@ -191,7 +191,7 @@ import Testing
                 return (error as? InvalidSettings)?.problems.map(\.parameter) ?? ["\(error)"]
             }
         }
-        for value in [0, 0.99, -1, 100.5, .infinity, .nan] {
+        for value in [0, 1, 1.09, -1, 100.5, .infinity, .nan] {
             #expect(problems(AdaptiveThrottle(multiplier: value)) == ["multiplier"])
         }
         for value in [Duration.zero, .seconds(-1)] { #expect(problems(AdaptiveThrottle(over: value)) == ["window"]) }

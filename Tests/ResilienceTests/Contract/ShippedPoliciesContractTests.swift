@@ -108,7 +108,7 @@ import Testing
         await expect(
             PolicyContract {
                 AdaptiveThrottle(
-                    multiplier: 1, over: .milliseconds(50), minimumCalls: 1, maxRejection: 1,
+                    multiplier: 1.1, over: .milliseconds(50), minimumCalls: 1, maxRejection: 1,
                     generator: SplitMix64(seed: 3), timeBase: $0)
             }, calls: 10_000)
     }
