@@ -32,7 +32,8 @@ public final class AdaptiveThrottle: StatusReporting {
     ///
     /// Of `calls` in the window, of which the service accepted `accepted`, the share
     /// `max(0, (calls − multiplier × accepted) ÷ (calls + 1))` of the next ones is rejected, by chance. Calls that are
-    /// rejected here count among `calls`. Source: Google's *Site Reliability Engineering*, "Handling Overload".
+    /// rejected here count among `calls`. Those that were let through and cancelled, or rejected by a policy further in, count only
+    /// below the line. Source: Google's *Site Reliability Engineering*, "Handling Overload".
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100. 2 by default: calls
@@ -43,7 +44,7 @@ public final class AdaptiveThrottle: StatusReporting {
     ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others find out whether the
     ///     service is well again.
     ///   - failing: The verdicts that mean that the service did not accept the call; neither success nor cancelled. A call
-    ///     with another verdict was accepted; but one that was cancelled, or that a policy further in rejected, is not counted.
+    ///     with another verdict was accepted; but one that was cancelled, or that a policy further in rejected, is neither.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of the window; it must be that of the pipeline.
     ///   - observers: The observers that are told what this throttle does; nil for none at first.
@@ -81,10 +82,12 @@ public final class AdaptiveThrottle: StatusReporting {
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        guard !outcome.verdict.saysNothing else { return .pass }
-        let now = call.now
+        let (now, verdict) = (call.now, outcome.verdict)
         let (change, share) = state.withLock { state -> (AdaptiveThrottleStateMachine.Change?, Double) in
-            let change = state.machine.ended(isAccepted: !state.failing.contains(outcome.verdict), at: now)
+            let change =
+                verdict.saysNothing
+                ? state.machine.endedSilently(at: now)
+                : state.machine.ended(isAccepted: !state.failing.contains(verdict), at: now)
             return (change, change == nil ? 0 : state.machine.rejection(at: now))
         }
         if let change { tell(change, share, &call) }

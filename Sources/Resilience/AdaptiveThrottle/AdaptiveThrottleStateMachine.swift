@@ -19,12 +19,15 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
 
     private(set) var settings: Settings
     private var counted: LatestTime
+    /// The calls that were let through and told nothing of the service.
+    private var silent: LatestTime
     /// Whether calls were rejected when a call came or ended the last time.
     private(set) var isRejecting = false
 
     init(_ settings: Settings) {
         self.settings = settings
         counted = LatestTime(settings.window, buckets: Self.buckets)
+        silent = counted
     }
 
     /// The calls of the window: those that ended, and those that were rejected here, which count as failed.
@@ -35,7 +38,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         let counts = counts(at: now)
         guard counts.calls >= settings.minimumCalls else { return 0 }
         let (calls, accepted) = (Double(counts.calls), Double(counts.calls - counts.failures))
-        return min(settings.maxRejection, max(0, (calls - settings.multiplier * accepted) / (calls + 1)))
+        let all = calls + Double(silent.counts(at: now).calls)
+        return min(settings.maxRejection, max(0, (calls - settings.multiplier * accepted) / (all + 1)))
     }
 
     /// A call comes.
@@ -58,14 +62,27 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return change(to: rejection(at: now) > 0)
     }
 
-    /// Goes on with other settings. The counts are kept, unless the window has another length.
-    mutating func change(to settings: Settings) {
-        if settings.window != self.settings.window { counted = LatestTime(settings.window, buckets: Self.buckets) }
-        self.settings = settings
+    /// A call that was let through was cancelled, or rejected further in. It is no reason to reject; but if it did not count
+    /// at all, the rejections alone would be the reason for more of them, for ever.
+    /// - Returns: What has changed since the last time.
+    mutating func endedSilently(at now: MonotonicInstant) -> Change? {
+        silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
+        return change(to: rejection(at: now) > 0)
     }
 
-    /// Forgets all calls.
-    mutating func reset() { self = Self(settings) }
+    /// Goes on with other settings. The counts are kept, unless the window has another length.
+    mutating func change(to settings: Settings) {
+        let isRejecting = isRejecting
+        if settings.window != self.settings.window { self = Self(settings) }
+        (self.settings, self.isRejecting) = (settings, isRejecting)
+    }
+
+    /// Forgets all calls. The next one tells that it rejects no more.
+    mutating func reset() {
+        let isRejecting = isRejecting
+        self = Self(settings)
+        self.isRejecting = isRejecting
+    }
 
     private mutating func change(to rejects: Bool) -> Change? {
         guard rejects != isRejecting else { return nil }

@@ -10,6 +10,7 @@ private struct ListedCalls: ExplorableMachine {
         /// A call comes, and this number is drawn.
         case call(UInt64)
         case ended(isAccepted: Bool)
+        case endedSilently
         case wait(Int64)
         case reset
         case other
@@ -33,6 +34,8 @@ private struct ListedCalls: ExplorableMachine {
     private var calls: [(tenth: Int64, isAccepted: Bool)] = []
     private var now: MonotonicInstant
     private var latest = Int64.min
+    private var silent: [Int64] = []
+    private var latestSilent = Int64.min
     private var isRejecting = false
 
     init(start: Int64) {
@@ -42,7 +45,8 @@ private struct ListedCalls: ExplorableMachine {
     }
 
     let inputs: [Input] = [
-        .call(0), .call(1 << 52), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .wait(1),
+        .call(0), .call(1 << 52), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .endedSilently,
+        .wait(1),
         .wait(10),
         .wait(95), .wait(-15), .reset, .other,
     ]
@@ -61,11 +65,16 @@ private struct ListedCalls: ExplorableMachine {
             let told = machine.ended(isAccepted: isAccepted, at: now)
             count(isAccepted)
             try require(told, is: change(to: share > 0), "what has changed")
+        case .endedSilently:
+            let told = machine.endedSilently(at: now)
+            latestSilent = max(latestSilent, present)
+            silent.append(latestSilent)
+            try require(told, is: change(to: share > 0), "what has changed")
         case .wait(let length):
             now = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(length))
         case .reset:
             machine.reset()
-            (calls, latest, isRejecting) = ([], .min, false)
+            (calls, latest, silent, latestSilent) = ([], .min, [], .min)
         case .other:
             settings = Self.all[settings == Self.all[0] ? 1 : 0]
             machine.change(to: settings)
@@ -81,7 +90,8 @@ private struct ListedCalls: ExplorableMachine {
     }
 
     /// The clock never runs backwards for what is counted.
-    private var tenth: Int64 { max(latest, now.nanoseconds.flooredDivision(by: 10).quotient) }
+    private var tenth: Int64 { max(latest, present) }
+    private var present: Int64 { now.nanoseconds.flooredDivision(by: 10).quotient }
 
     private var counted: [(tenth: Int64, isAccepted: Bool)] {
         let present = tenth
@@ -92,7 +102,9 @@ private struct ListedCalls: ExplorableMachine {
         let counted = counted
         guard counted.count >= settings.minimumCalls else { return 0 }
         let accepted = Double(counted.count { $0.isAccepted })
-        let share = (Double(counted.count) - settings.multiplier * accepted) / Double(counted.count + 1)
+        let share =
+            (Double(counted.count) - settings.multiplier * accepted)
+            / Double(counted.count + silent.count { $0 > max(latestSilent, present) - 10 } + 1)
         return min(max(share, 0), settings.maxRejection)
     }
 

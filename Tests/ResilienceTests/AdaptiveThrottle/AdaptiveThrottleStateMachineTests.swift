@@ -107,12 +107,18 @@ import Testing
         #expect(machine.rejection(at: start) == 0 && machine.counts(at: start).calls == 0)
         _ = machine.ended(isAccepted: false, at: start)
         machine.reset()
+        #expect(machine.counts(at: start).calls == 0 && machine.isRejecting)
+        var zero = Fixed(share: 0)
+        #expect(machine.admits(at: start, using: &zero) == (true, .ended))
         #expect(machine == Self.machine(window: 200))
     }
 
     /// A service that accepts `capacity` calls a tick, and is offered `load`.
-    private func sent(load: Int, capacity: Int, multiplier: Double) -> (perTick: Double, accepted: Double) {
-        var machine = Self.machine(multiplier: multiplier, window: 100, minimumCalls: 10, maxRejection: 1)
+    private func sent(load: Int, capacity: Int, multiplier: Double, maxRejection: Double = 1) -> (
+        perTick: Double, accepted: Double
+    ) {
+        var machine = Self.machine(
+            multiplier: multiplier, window: 100, minimumCalls: 10, maxRejection: maxRejection)
         let generator = SplitMix64(seed: 15)
         var (sent, accepted) = (0, 0)
         for tick in 0..<1_000 {
@@ -134,7 +140,7 @@ import Testing
     }
 
     @Test(
-        "under overload the service gets `multiplier` times what it accepts, however much is offered",
+        "under overload the service gets `multiplier` times what it accepts, however much is offered, if the share may be 1",
         arguments: [10, 50], [1.5, 2, 3])
     func overload(times: Int, multiplier: Double) {
         let (sent, accepted) = sent(load: 10 * times, capacity: 10, multiplier: multiplier)
@@ -158,6 +164,36 @@ import Testing
             tick += 1
         }
         #expect(abs(Double(tick - 300) / 100 - windows) < windows * 0.15)
+    }
+
+    @Test(
+        "it recovers although most of the calls that are let through are cancelled, with whatever multiplier",
+        arguments: [1.1, 1.5, 2])
+    func recoversDespiteCancellations(multiplier: Double) {
+        var machine = Self.machine(multiplier: multiplier, window: 100, minimumCalls: 10, maxRejection: 0.9)
+        var generator = SplitMix64(seed: 45)
+        var tick = 0
+        while tick < 10_000 {
+            let now = MonotonicInstant(nanoseconds: Int64(tick))
+            let isWell = tick >= 300
+            if isWell, machine.rejection(at: now) == 0 { break }
+            for number in 0..<100 where machine.admits(at: now, using: &generator).isAdmitted {
+                // 60 of 100 callers give up.
+                if isWell, number % 5 < 3 {
+                    _ = machine.endedSilently(at: now)
+                } else {
+                    _ = machine.ended(isAccepted: isWell, at: now)
+                }
+            }
+            tick += 1
+        }
+        #expect(tick < 300 + 100 * 60)
+    }
+
+    @Test("with the largest share of 0.9 a tenth is let through, if that is more")
+    func floor() {
+        let (sent, _) = sent(load: 500, capacity: 10, multiplier: 2, maxRejection: 0.9)
+        #expect(abs(sent - 50) < 2.5)
     }
 
     @Test("with load to spare nothing is rejected")

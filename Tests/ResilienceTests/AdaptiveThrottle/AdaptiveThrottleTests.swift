@@ -104,7 +104,7 @@ import Testing
         #expect(throttle.status.calls == 0)
     }
 
-    @Test("in a retry each attempt counts, and a rejection is not repeated unless asked for")
+    @Test("in a retry each attempt counts")
     func retried() async {
         let throttle = throttle()
         let pipeline = Pipeline(timeBase: clock) {
