@@ -16,13 +16,21 @@
         /// has not ended.
         private let state: Mutex<Moved?>
 
-        init(_ body: HTTPClientResponse.Body) { state = Mutex(Moved(iterator: body.makeAsyncIterator())) }
+        /// Whether the body of the request is streamed: then an error may be the stream's, and keeps its type.
+        private let isUploading: Bool
+
+        init(_ body: HTTPClientResponse.Body, isUploading: Bool) {
+            state = Mutex(Moved(iterator: body.makeAsyncIterator()))
+            self.isUploading = isUploading
+        }
 
         /// Returns the next part; nil after the end, and after an error.
         @concurrent func next() async throws -> ByteBuffer? {
             guard var moved = state.withLock({ $0.take() }) else { return nil }
             let next: ByteBuffer?
-            do { next = try await moved.iterator.next() } catch { throw ExchangeFailed.naming(error) }
+            do { next = try await moved.iterator.next() } catch {
+                throw isUploading ? error : ExchangeFailed.naming(error)
+            }
             guard let part = next else { return nil }
             state.withLock { [moved] in $0 = moved }
             return part

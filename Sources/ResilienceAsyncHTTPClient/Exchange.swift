@@ -14,17 +14,20 @@
         private let attempt: CallAttempt
         private let timer: BodyTimer
 
-        init(_ response: HTTPClientResponse, _ attempt: CallAttempt, _ timer: BodyTimer, hasNoBody: Bool) {
+        init(
+            _ response: HTTPClientResponse, _ attempt: CallAttempt, _ timer: BodyTimer, hasNoBody: Bool,
+            isUploading: Bool
+        ) {
             self.response = response
             self.attempt = attempt
             self.timer = timer
-            rest = hasNoBody ? .ended : .untouched(response.body)
+            rest = hasNoBody ? .ended : .untouched(response.body, isUploading: isUploading)
         }
 
         /// Reads the body of a success up to a number of bytes. That it is lost is a failure of the attempt.
         nonisolated(nonsending) mutating func buffer(_ limit: Int) async throws {
-            guard limit > 0, case .untouched(let body) = rest else { return }
-            await read(body, limit, until: attempt.deadline)
+            guard limit > 0, case .untouched(let body, let isUploading) = rest else { return }
+            await read(body, isUploading, limit, until: attempt.deadline)
             guard case .failed(let error) = rest else { return }
             // As the client would have said if the deadline had come before the head.
             throw error is BodyTimer.Expired ? HTTPClientError.deadlineExceeded : error
@@ -32,8 +35,8 @@
 
         /// Reads the body of a failure up to a number of bytes and for a time. That it is lost changes nothing.
         nonisolated(nonsending) mutating func buffer(_ limit: Int, within time: Duration) async throws {
-            guard limit > 0, case .untouched(let body) = rest else { return }
-            await read(body, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
+            guard limit > 0, case .untouched(let body, let isUploading) = rest else { return }
+            await read(body, isUploading, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
             try Task.checkCancellation()
             guard case .failed(is BodyTimer.Expired) = rest else { return }
             rest = .failed(TimedOut(policy: "body", limit: max(.zero, time), underlying: nil))
@@ -41,9 +44,9 @@
         }
 
         private nonisolated(nonsending) mutating func read(
-            _ body: HTTPClientResponse.Body, _ limit: Int, until deadline: MonotonicInstant
+            _ body: HTTPClientResponse.Body, _ isUploading: Bool, _ limit: Int, until deadline: MonotonicInstant
         ) async {
-            (buffered, rest) = await body.read(upTo: limit, until: deadline, timer)
+            (buffered, rest) = await BegunBody(body, isUploading: isUploading).read(upTo: limit, until: deadline, timer)
             if case .ended = rest {
                 response.body = .bytes(buffered)
             } else {
@@ -54,9 +57,9 @@
         /// The exchange of a failure, whose body must have come by the attempt's deadline, too, should it be returned.
         func limited(_ judge: RequestJudge, _ settings: ResilientHTTPClient.Settings) -> Exchange {
             if case .ended = rest { return self }
-            guard settings.endsBodyAtDeadline, attempt.deadline != .distantFuture else { return self }
             var exchange = self
-            let hold = BodyHold(nil, judge, timer, deadline: attempt.deadline)
+            let hasEnd = settings.endsBodyAtDeadline && attempt.deadline != .distantFuture
+            let hold = hasEnd ? BodyHold(nil, judge, timer, deadline: attempt.deadline) : nil
             exchange.response.body = .stream(ResponseBody(buffered, rest, hold: hold))
             return exchange
         }
@@ -79,14 +82,14 @@
 
     /// What is still to come of a body.
     enum BodyRest: Sendable {
-        case untouched(HTTPClientResponse.Body)
+        case untouched(HTTPClientResponse.Body, isUploading: Bool)
         case begun(BegunBody)
         case ended
         case failed(any Error)
     }
 
-    extension HTTPClientResponse.Body {
-        /// Reads the body from its beginning.
+    extension BegunBody {
+        /// Reads the body.
         /// - Parameters:
         ///   - limit: The number of bytes after which reading ends. The part that reaches it is kept whole.
         ///   - deadline: When reading ends with ``BodyTimer/Expired``. Then the connection is closed.
@@ -95,10 +98,9 @@
             upTo limit: Int, until deadline: MonotonicInstant, _ timer: BodyTimer
         ) async -> (ByteBuffer, BodyRest) {
             var buffer = ByteBuffer()
-            let begun = BegunBody(self)
             do {
                 while buffer.readableBytes < limit {
-                    guard var part = try await timer.run(until: deadline, { try await begun.next() }) else {
+                    guard var part = try await timer.run(until: deadline, { try await self.next() }) else {
                         return (buffer, .ended)
                     }
                     buffer.writeBuffer(&part)
@@ -106,7 +108,7 @@
             } catch {
                 return (buffer, .failed(error))
             }
-            return (buffer, .begun(begun))
+            return (buffer, .begun(self))
         }
     }
 #endif

@@ -19,7 +19,8 @@
     /// ``ResilientHTTPClient`` throws it in place of what SwiftNIO threw. The same errors of SwiftNIO come from the connections
     /// of a server's clients; this one says that it was the other service.
     ///
-    /// If the body of the request is streamed, its errors can't be told from those of the exchange, and none is replaced.
+    /// If the body of the request is streamed, and may have been read, its errors can't be told from those of the exchange, and
+    /// none is replaced.
     public struct ExchangeFailed: UpstreamError, CustomStringConvertible {
         /// What was thrown.
         public let underlying: any Error

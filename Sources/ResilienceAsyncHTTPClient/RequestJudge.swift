@@ -19,6 +19,7 @@
         /// What an error means. One that neither the caller nor this module knows is left to the pipeline's classifier;
         /// but that does not know the request, and calls all that may pass transient.
         func verdict(for error: any Error) -> Verdict {
+            let error = (error as? ExchangeFailed)?.underlying ?? error
             if let verdict = settings.verdict?(error, semantics) { return verdict }
             if let verdict = Verdict(asyncHTTPClientError: error, for: semantics) { return verdict }
             let verdict = pipeline.verdict(for: error)
@@ -28,13 +29,15 @@
 
         /// Judges a response whose head has come, and reads as much of its body as the settings say.
         nonisolated(nonsending) func exchange(
-            _ response: HTTPClientResponse, _ attempt: CallAttempt, _ reading: BodyTimer
+            _ response: HTTPClientResponse, _ attempt: CallAttempt, _ reading: BodyTimer, isUploading: Bool
         ) async throws -> Exchange {
             if settings.notesQuotas {
                 let fields = RateLimitFields(dialect: settings.dialect) { response.headers.joined($0) }
                 for quota in fields.quotas { pipeline.note(quota) }
             }
-            var exchange = Exchange(response, attempt, reading, hasNoBody: response.hasNoBody(to: semantics.method))
+            var exchange = Exchange(
+                response, attempt, reading, hasNoBody: response.hasNoBody(to: semantics.method),
+                isUploading: isUploading)
             exchange.verdict = response.verdict(for: semantics, dialect: settings.dialect)
             if exchange.verdict.kind == .success {
                 try await exchange.buffer(settings.buffering)

@@ -54,8 +54,8 @@
             public var remark: (@Sendable (HTTPClientResponse, ByteBuffer) -> ServerRemark?)?
 
             /// Judges errors in a way of your own; nil, the default, for none. It is asked first, and returns nil for
-            /// the errors that it leaves to `Verdict.init(asyncHTTPClientError:for:)`. What SwiftNIO threw is the
-            /// `underlying` error of an ``ExchangeFailed``.
+            /// the errors that it leaves to `Verdict.init(asyncHTTPClientError:for:)`. It is given
+            /// what was thrown, not an ``ExchangeFailed``.
             public var verdict: (@Sendable (any Error, RequestSemantics) -> Verdict?)?
 
             /// The field that tells the server how long the attempt may take. nil, the default, tells it nothing: a

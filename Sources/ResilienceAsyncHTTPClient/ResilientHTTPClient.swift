@@ -109,7 +109,8 @@
         ///   - logger: The logger of the request.
         /// - Returns: The response of the last attempt. Read its body, or let go of it: the connection and the call's
         ///   place in the policies are kept until then.
-        /// - Throws: What the client threw in the last attempt, as an ``ExchangeFailed`` if the error is not the client's own;
+        /// - Throws: What the client threw in the last attempt, as an ``ExchangeFailed`` if the error is not the client's own
+        ///   and the body is not streamed;
         ///   an error of a policy or of the pipeline, such as
         ///   `CircuitOpen` or `TimedOut`; `DeadlinePassed` if the deadline comes before the first attempt;
         ///   `CancellationError` if the task is cancelled.
@@ -135,10 +136,13 @@
                         request, deadline: NIODeadline(attempt, on: pipeline.timeBase), logger: logger)
                 } catch {
                     sent.note(error)
-                    throw request.body.canBeReadAgain ? ExchangeFailed.naming(error) : error
+                    // Nobody has read a body that was not sent.
+                    let isNamed = request.body.canBeReadAgain || RequestFailure(error) == .notSent
+                    throw isNamed ? ExchangeFailed.naming(error) : error
                 }
                 sent.noteResponse()
-                var exchange = try await judge.exchange(response, attempt, reading)
+                var exchange = try await judge.exchange(
+                    response, attempt, reading, isUploading: !request.body.canBeReadAgain)
                 exchange.verdict = sent.advise(exchange.verdict)
                 return exchange.verdict.kind == .success ? exchange : exchange.limited(judge, settings)
             } holding: { exchange, permit in

@@ -26,7 +26,10 @@
 
             fileprivate init(_ buffered: ByteBuffer, _ rest: BodyRest, _ hold: BodyHold?) {
                 self.buffered = buffered.readableBytes > 0 ? buffered : nil
-                self.rest = if case .untouched(let body) = rest { .begun(BegunBody(body)) } else { rest }
+                self.rest =
+                    if case .untouched(let body, let isUploading) = rest {
+                        .begun(BegunBody(body, isUploading: isUploading))
+                    } else { rest }
                 reader = Reader(hold, self.rest)
             }
 

@@ -26,8 +26,8 @@
     /// If a `GET` or a `HEAD` fails with `NIOTooManyBytesError`, the body of another service was too large: that is a 502. For
     /// other methods it may be the client's body, and Hummingbird answers 413.
     ///
-    /// The error is logged by the request's logger, with its text: at `info` if another service failed, at `debug` if a policy
-    /// rejected the call or the client has gone.
+    /// If another service failed, the request's logger logs the answer and the type of the error at `info`. The text of any error,
+    /// which may have addresses and keys in it, is logged at `debug`.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
         private let change: FailureResponseChange
@@ -59,20 +59,27 @@
             do {
                 return try await next(request, context)
             } catch {
-                let inner = (error as? RetriesExhausted)?.lastCause ?? error
-                guard translates(inner, of: request) else { throw inner is any HTTPResponseError ? inner : error }
-                let failure = Task.isCancelled ? CallFailure.cancelled(error) : CallFailure(error)
+                // A throttle's fields change nothing about what an error means.
+                let plain = (error as? ErrorWithFields)?.origin ?? error
+                let inner = (plain as? RetriesExhausted)?.lastCause ?? plain
+                let isBodyOfOther = request.method == .get || request.method == .head || plain is RetriesExhausted
+                guard translates(inner, isBodyOfOther: isBodyOfOther) else {
+                    throw plain is RetriesExhausted && inner is any HTTPResponseError ? inner : error
+                }
+                let failure = Task.isCancelled ? CallFailure.cancelled(plain) : CallFailure(plain)
                 let answer = change(failure, FailureResponse(upstream: failure))
-                context.logger.log(
-                    level: failure.isQuiet ? .debug : .info, "answering \(answer.status): \(failure)")
+                if failure.isOfOther(inner) {
+                    context.logger.info("answering \(answer.status): \(answer.reason) (\(type(of: inner)))")
+                }
+                context.logger.debug("answering \(answer.status): \(failure)")
                 throw FailedRequest(failure, answer: answer)
             }
         }
 
         /// Whether the error is that of a call, or of a request whose client has gone.
-        private func translates(_ error: any Error, of request: Request) -> Bool {
+        private func translates(_ error: any Error, isBodyOfOther: Bool) -> Bool {
             switch error {
-            case is NIOTooManyBytesError where request.method == .get || request.method == .head: true
+            case is NIOTooManyBytesError where isBodyOfOther: true
             case is any HTTPResponseError: false
             // Whatever the error: each client has one of its own for this.
             case _ where Task.isCancelled: true
@@ -90,11 +97,11 @@
     }
 
     extension CallFailure {
-        /// Whether there is no error of another service to tell of.
-        fileprivate var isQuiet: Bool {
+        /// Whether another service failed, and no policy of this one rejected the call, and nobody cancelled it.
+        fileprivate func isOfOther(_ cause: any Error) -> Bool {
             switch self {
-            case .rejected, .cancelled: true
-            case .ended, .operation: false
+            case .rejected, .cancelled: false
+            case .ended, .operation: Classifier.standard.verdict(for: cause).kind != .rejected
             }
         }
     }

@@ -36,6 +36,7 @@
             (exhausted(CircuitOpen(policy: "catalog", retryAfter: .seconds(9))), 503, "9"),
             (exhausted(exhausted(URLError(.timedOut))), 504, nil),
             (exhausted(Secret()), 502, nil),
+            (exhausted(NIOTooManyBytesError(maxBytes: 3)), 502, nil),
         ]
 
         private static func exhausted(_ error: any Error) -> RetriesExhausted {
@@ -123,12 +124,15 @@
         @Test("what another service did is logged, and at another level what policies rejected")
         func logged() async throws {
             let handler = LevelHandler()
-            for error in [Secret(), CircuitOpen(policy: "catalog", retryAfter: nil), CancellationError()] as [any Error]
-            {
+            let open = CircuitOpen(policy: "catalog", retryAfter: nil)
+            let errors: [any Error] = [
+                Secret(), open, CancellationError(), Refused(verdict: .rejected), Self.exhausted(open),
+            ]
+            for error in errors {
                 let logger = Logger(label: "test") { _ in handler }
                 _ = try await router(throwing: error).live(logger) { try await send("/", to: $0) }
             }
-            #expect(handler.levels.values.withLock { $0 } == [.info, .debug, .debug])
+            #expect(handler.levels.values.withLock { $0 } == [.info, .debug, .debug, .debug, .debug, .debug])
         }
 
         private final class Levels: Sendable {
@@ -147,6 +151,7 @@
 
             func log(event: LogEvent) {
                 guard "\(event.message)".hasPrefix("answering") else { return }
+                if event.level > .debug { #expect(!"\(event.message)".contains("hunter2")) }
                 levels.values.withLock { $0.append(event.level) }
             }
         }

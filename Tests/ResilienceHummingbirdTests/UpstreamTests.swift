@@ -31,6 +31,8 @@
             let router = Router()
             router.add(middleware: seen)
             router.add(middleware: CallFailureMiddleware())
+            // Adds its fields to the errors that have a response.
+            router.add(middleware: ThrottleMiddleware(limit: .perSecond(1_000, burst: 1_000)) { _, _ in nil })
             router.add(middleware: ResilienceMiddleware(Pipeline("serving") { tally }))
             router.on("/", method: .get) { request, _ in try await handler(request, client) }
             router.on("/", method: .post) { request, _ in try await handler(request, client) }
@@ -98,6 +100,32 @@
             #expect(seen.errors.count == 1 && !(seen.errors.first is FailedRequest), "\(seen.errors)")
         }
 
+        @Test("an upload that breaks while it is passed on is no failure of the service that it is passed on to")
+        func brokenWhilePassedOn() async throws {
+            let (answers, answered) = AsyncStream<Void>.makeStream()
+            try await withRawServer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", closes: false) { behind in
+                try await router { request, client in
+                    var upload = HTTPClientRequest(url: "http://127.0.0.1:\(behind)/")
+                    upload.body = .stream(request.body, length: .unknown)
+                    let response = try await client.execute(upload)
+                    answered.finish()
+                    return Response(
+                        status: .ok, body: ResponseBody(byteBuffer: try await response.body.collect(upTo: 100)))
+                }
+                .live { port in
+                    try await withConnection(to: port) { inbound, outbound in
+                        let head = "POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+                        try await outbound.write(ByteBuffer(string: head + "1\r\na\r\n"))
+                        for await _ in answers {}
+                        try await outbound.write(ByteBuffer(string: "no length\r\n"))
+                        _ = try await inbound.countToEnd()
+                    }
+                }
+            }
+            #expect(seen.errors.count == 1, "\(seen.errors)")
+            #expect(!(seen.errors.first is FailedRequest) && !(seen.errors.first is ExchangeFailed), "\(seen.errors)")
+        }
+
         @Test("a client that goes away is a 499 and counts as cancelled, also where no task was cancelled")
         func gone() async throws {
             try await router { request, _ in
@@ -145,7 +173,7 @@
 
     /// Runs a server on loopback that answers the first bytes of each connection by a text, and ends the connection.
     private func withRawServer<R>(
-        _ text: String, resets: Bool = false, _ body: (Int) async throws -> R
+        _ text: String, resets: Bool = false, closes: Bool = true, _ body: (Int) async throws -> R
     ) async throws -> R {
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
@@ -154,7 +182,7 @@
                         // Closed with bytes to be sent lost: the other end sees a reset.
                         _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
                     }
-                    try channel.pipeline.syncOperations.addHandler(RawAnswer(text: text))
+                    try channel.pipeline.syncOperations.addHandler(RawAnswer(text: text, closes: closes))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -172,13 +200,19 @@
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
 
-        private let text: String
+        private var text: String
+        private let closes: Bool
 
-        init(text: String) { self.text = text }
+        init(text: String, closes: Bool) {
+            self.text = text
+            self.closes = closes
+        }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
-            context.close(promise: nil)
+            // Once.
+            text = ""
+            if closes { context.close(promise: nil) }
         }
     }
 #endif

@@ -91,14 +91,13 @@ public struct FailureResponse: Sendable, Hashable {
     ///
     /// | failure | status |
     /// |---|---|
-    /// | any, and the current task is cancelled | 499 |
     /// | a policy rejected the call: an open circuit, a throttle, a full bulkhead | 503 |
     /// | a 429 of the other service, or another answer that means throttled | 503 |
     /// | a 503 of the other service | 503 |
     /// | `DeadlinePassed`, `TimedOut`, a timeout of the client, a 504 of the other service | 504 |
     /// | an ``UpstreamError`` whose `isUpstream` is false | 500 |
     /// | any other answer of the other service, and any other error | 502 |
-    /// | cancelled | 499 |
+    /// | cancelled; any but the timeouts above if the current task is cancelled | 499 |
     ///
     /// A client must not be blamed for what it did not do, so nothing becomes a 4xx: of a 429, the service itself was the
     /// client. `RetriesExhausted` counts as the error of its last attempt.
@@ -122,8 +121,9 @@ public struct FailureResponse: Sendable, Hashable {
 
     private static func upstream(_ failure: CallFailure) -> (Int, Reason) {
         switch failure {
-        case _ where Task.isCancelled: return (499, .cancelled)
+        // A timeout of the server's own cancels a task whose client still waits.
         case .rejected(is DeadlinePassed), .ended(is TimedOut): return (504, .timedOut)
+        case _ where Task.isCancelled: return (499, .cancelled)
         case .rejected: return (503, .upstreamUnavailable)
         case .ended(let error): return error.underlying.map { upstream(CallFailure($0)) } ?? (502, .upstreamFailed)
         case .cancelled: return (499, .cancelled)
