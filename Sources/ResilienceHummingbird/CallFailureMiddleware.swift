@@ -59,8 +59,7 @@
             do {
                 return try await next(request, context)
             } catch {
-                // A throttle's fields change nothing about what an error means.
-                let plain = (error as? ErrorWithFields)?.origin ?? error
+                let plain = error.withoutFields
                 let inner = (plain as? RetriesExhausted)?.lastCause ?? plain
                 let isBodyOfOther = request.method == .get || request.method == .head || plain is RetriesExhausted
                 guard translates(inner, isBodyOfOther: isBodyOfOther) else {

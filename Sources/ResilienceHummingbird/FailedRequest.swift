@@ -85,8 +85,7 @@
         /// Returns what an error of the handler means for a pipeline around it.
         static func verdict(of error: any Error, in pipeline: Pipeline) -> Verdict {
             if Task.isCancelled { return .cancelled }
-            // Fields change nothing about what an error means.
-            let error = (error as? ErrorWithFields)?.origin ?? error
+            let error = error.withoutFields
             if isDeadline(error) { return .cancelled }
             if case .cancelled = (error as? FailedRequest)?.failure ?? CallFailure(error) { return .cancelled }
             if error is any VerdictConvertible { return pipeline.verdict(for: error) }
@@ -103,6 +102,9 @@
     }
 
     extension Error {
+        /// The error as it was before a throttle added its fields, which change nothing about what it means.
+        var withoutFields: any Error { (self as? ErrorWithFields)?.origin ?? self }
+
         /// Whether a pipeline's or a client's time for a call ran out.
         var isTimeout: Bool { self is TimedOut || CallFailure.upstreamError(self)?.isTimeout == true }
     }

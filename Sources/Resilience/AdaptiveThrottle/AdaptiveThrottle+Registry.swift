@@ -5,7 +5,7 @@ extension AdaptiveThrottle: RegistryEntry {
     /// Whether what it has counted is too old to matter, because no call has come for as long as its window.
     /// - Parameter time: How long the throttle has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
-        time >= .nanoseconds(settings.0.window) || isAtRest
+        time >= .nanoseconds(settings.window) || isAtRest
     }
 
     /// Whether the throttle can take over the settings of another one: always.
@@ -20,14 +20,11 @@ extension AdaptiveThrottle: RegistryEntry {
     public func reconfigured(like other: AdaptiveThrottle) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange else { return nil }
-        let (settings, failing) = other.settings
-        state.withLock { state in
-            state.machine.change(to: settings)
-            state.failing = failing
-        }
+        let settings = other.settings
+        machine.withLock { $0.change(to: settings) }
         return self
     }
 
     /// Forgets all calls, so that none is rejected until enough have come again.
-    public func reset() { state.withLock { $0.machine.reset() } }
+    public func reset() { machine.withLock { $0.reset() } }
 }

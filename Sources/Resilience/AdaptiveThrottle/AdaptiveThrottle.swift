@@ -5,9 +5,9 @@
 /// let page = try await throttle.run { try await client.search() }
 /// ```
 ///
-/// A service under overload spends its time on calls that it does not accept. So this policy rejects some of them on this side, and lets
-/// through about `multiplier` times as many as the service accepts. It needs no limit to be set: it follows what the
-/// service can do, up and down.
+/// A service under overload spends its time on calls that it does not accept. So this policy rejects some of them on this
+/// side, and lets through about `multiplier` times as many as the service accepts. It needs no limit to be set: it follows
+/// what the service can do, up and down.
 ///
 /// See <doc:AdaptiveThrottleGuide>.
 public final class AdaptiveThrottle: StatusReporting {
@@ -17,23 +17,18 @@ public final class AdaptiveThrottle: StatusReporting {
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
-    struct State {
-        var machine: AdaptiveThrottleStateMachine
-        var failing: VerdictSet
-    }
-
     private static let checks = SettingChecks("AdaptiveThrottle")
 
     let base: any TimeBase
     private let generator: SplitMix64
-    let state: Locked<State>
+    let machine: Locked<AdaptiveThrottleStateMachine>
 
     /// Creates an adaptive throttle that has seen no call.
     ///
     /// Of `calls` in the window, of which the service accepted `accepted`, the share
     /// `max(0, (calls − multiplier × accepted) ÷ (calls + 1))` of the next ones is rejected, by chance. Calls that are
-    /// rejected here count among `calls`. Those that were let through and cancelled, or rejected by a policy further in, count only
-    /// below the line. Source: Google's *Site Reliability Engineering*, "Handling Overload".
+    /// rejected here count among `calls`. Those that were let through and cancelled, or rejected by a policy further in,
+    /// count only below the line. Source: Google's *Site Reliability Engineering*, "Handling Overload".
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100. 2 by default: calls
@@ -58,22 +53,22 @@ public final class AdaptiveThrottle: StatusReporting {
             multiplier: Self.checks.within(1.1...100, multiplier, "multiplier"),
             window: Self.checks.aboveZero(window, "window").saturatedNanoseconds,
             minimumCalls: Self.checks.atLeast(1, minimumCalls, "minimumCalls"),
-            maxRejection: Self.checks.share(maxRejection, "maxRejection"))
-        let machine = AdaptiveThrottleStateMachine(settings)
+            maxRejection: Self.checks.share(maxRejection, "maxRejection"),
+            failing: Self.checks.failures(failing, "failing"))
         self.name = name
         lazyObservers = LazyObservers(observers)
         base = timeBase
         self.generator = generator
-        state = Locked(State(machine: machine, failing: Self.checks.failures(failing, "failing")))
+        machine = Locked(AdaptiveThrottleStateMachine(settings))
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
-        let (answer, share) = state.withLock { state in
+        let (answer, share) = machine.withLock { machine in
             var generator = generator
-            let answer = state.machine.admits(at: now, using: &generator)
+            let answer = machine.admits(at: now, using: &generator)
             let tells = !answer.isAdmitted || answer.1 != nil
-            return (answer, tells ? state.machine.rejection(at: now) : 0)
+            return (answer, tells ? machine.rejection(at: now) : 0)
         }
         if let change = answer.1 { tell(change, share, &call) }
         guard !answer.isAdmitted else { return .proceed }
@@ -83,12 +78,9 @@ public final class AdaptiveThrottle: StatusReporting {
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         let (now, verdict) = (call.now, outcome.verdict)
-        let (change, share) = state.withLock { state -> (AdaptiveThrottleStateMachine.Change?, Double) in
-            let change =
-                verdict.saysNothing
-                ? state.machine.endedSilently(at: now)
-                : state.machine.ended(isAccepted: !state.failing.contains(verdict), at: now)
-            return (change, change == nil ? 0 : state.machine.rejection(at: now))
+        let (change, share) = machine.withLock { machine -> (AdaptiveThrottleStateMachine.Change?, Double) in
+            let change = machine.ended(verdict, at: now)
+            return (change, change == nil ? 0 : machine.rejection(at: now))
         }
         if let change { tell(change, share, &call) }
         return .pass
@@ -108,26 +100,23 @@ public final class AdaptiveThrottle: StatusReporting {
     /// What has been counted, and the share of calls that is rejected now.
     public var status: AdaptiveThrottleStatus {
         let now = base.now
-        return state.withLock { state in
-            let counts = state.machine.counts(at: now)
+        return machine.withLock { machine in
+            let counts = machine.counts(at: now)
             return AdaptiveThrottleStatus(
-                calls: counts.calls, accepted: counts.calls - counts.failures,
-                rejection: state.machine.rejection(at: now))
+                calls: counts.calls, accepted: counts.calls - counts.failures, rejection: machine.rejection(at: now))
         }
     }
 
     /// Whether no call is in the window: evicting it would lose nothing.
     public var isAtRest: Bool {
         let now = base.now
-        return state.withLock { $0.machine.counts(at: now).calls == 0 }
+        return machine.withLock { $0.counts(at: now).calls == 0 }
     }
 
-    var settings: (AdaptiveThrottleStateMachine.Settings, VerdictSet) {
-        state.withLock { ($0.machine.settings, $0.failing) }
-    }
+    var settings: AdaptiveThrottleStateMachine.Settings { machine.withLock { $0.settings } }
 
     public var description: String {
-        let (settings, _) = settings
+        let settings = settings
         let window = Duration.nanoseconds(settings.window).text
         return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(window)"
     }

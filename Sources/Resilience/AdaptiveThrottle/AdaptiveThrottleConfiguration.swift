@@ -36,19 +36,19 @@ public struct AdaptiveThrottleConfiguration: Sendable, Hashable {
         failing: VerdictSet? = nil
     ) throws(InvalidSettings) {
         let throttle = try PolicySettings.valid {
-            let (standard, verdicts) = AdaptiveThrottle().settings
+            let standard = AdaptiveThrottle().settings
             return AdaptiveThrottle(
                 multiplier: multiplier ?? standard.multiplier, over: window ?? .nanoseconds(standard.window),
                 minimumCalls: minimumCalls ?? standard.minimumCalls,
                 maxRejection: maxRejection ?? standard.maxRejection,
-                failing: failing ?? verdicts)
+                failing: failing ?? standard.failing)
         }
-        let (settings, verdicts) = throttle.settings
+        let settings = throttle.settings
         self.multiplier = settings.multiplier
         self.window = .nanoseconds(settings.window)
         self.minimumCalls = settings.minimumCalls
         self.maxRejection = settings.maxRejection
-        self.failing = verdicts
+        self.failing = settings.failing
     }
 }
 

@@ -8,6 +8,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         var window: Int64
         var minimumCalls: Int
         var maxRejection: Double
+        /// The verdicts of calls that the service did not accept.
+        var failing: VerdictSet
     }
 
     /// Whether the machine has just begun or ceased to reject calls.
@@ -56,32 +58,30 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
 
     /// A call that was let through has ended. Calls in flight count as nothing, so that a first volley is not taken for
     /// calls that nobody accepts.
+    ///
+    /// A call that was cancelled, or rejected further in, is no reason to reject; but if it did not count at all, the
+    /// rejections alone would be the reason for more of them, for ever.
     /// - Returns: What has changed since the last time.
-    mutating func ended(isAccepted: Bool, at now: MonotonicInstant) -> Change? {
-        counted.add(OutcomeCounts(failures: isAccepted ? 0 : 1, calls: 1), at: now)
-        return change(to: rejection(at: now) > 0)
-    }
-
-    /// A call that was let through was cancelled, or rejected further in. It is no reason to reject; but if it did not count
-    /// at all, the rejections alone would be the reason for more of them, for ever.
-    /// - Returns: What has changed since the last time.
-    mutating func endedSilently(at now: MonotonicInstant) -> Change? {
-        silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
+    mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Change? {
+        if verdict.saysNothing {
+            silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
+        } else {
+            counted.add(OutcomeCounts(failures: settings.failing.contains(verdict) ? 1 : 0, calls: 1), at: now)
+        }
         return change(to: rejection(at: now) > 0)
     }
 
     /// Goes on with other settings. The counts are kept, unless the window has another length.
     mutating func change(to settings: Settings) {
-        let isRejecting = isRejecting
-        if settings.window != self.settings.window { self = Self(settings) }
-        (self.settings, self.isRejecting) = (settings, isRejecting)
+        let isOtherWindow = settings.window != self.settings.window
+        self.settings = settings
+        if isOtherWindow { reset() }
     }
 
     /// Forgets all calls. The next one tells that it rejects no more.
     mutating func reset() {
-        let isRejecting = isRejecting
-        self = Self(settings)
-        self.isRejecting = isRejecting
+        counted = LatestTime(settings.window, buckets: Self.buckets)
+        silent = counted
     }
 
     private mutating func change(to rejects: Bool) -> Change? {

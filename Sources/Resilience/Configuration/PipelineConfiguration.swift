@@ -18,10 +18,10 @@
 /// bulkhead, the timeout of each attempt. The pipeline has each policy that has settings.
 ///
 /// Codable, with these names: `timeout`, `retry`, `adaptiveThrottle`, `circuitBreaker`, `throttle`, `bulkhead`,
-/// `attemptTimeout`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the policies that it
-/// lists: one that has settings and is not listed is left out, and a retry, an adaptive throttle or a breaker that is listed
-/// and has no settings has its defaults. One of the names must be given, so that a misspelt one does not leave calls unguarded; for
-/// a pipeline without policies, give an empty list.
+/// `attemptTimeout`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the
+/// policies that it lists: one that has settings and is not listed is left out, and a retry, an adaptive throttle or a
+/// breaker that is listed and has no settings has its defaults. One of the names must be given, so that a misspelt one does
+/// not leave calls unguarded; for a pipeline without policies, give an empty list.
 ///
 /// See <doc:ConfigurationGuide> for the settings of each policy.
 public struct PipelineConfiguration: Sendable, Hashable {

@@ -33,6 +33,8 @@ struct LatestTime: Sendable, Hashable {
     }
 
     func counts(at now: MonotonicInstant) -> OutcomeCounts {
+        // As it is most of the time: nothing to copy.
+        guard stretch(of: now) > newest else { return sum }
         var then = self
         then.advance(to: now)
         return then.sum

@@ -25,8 +25,8 @@ private struct ListedCalls: ExplorableMachine {
     private typealias Settings = AdaptiveThrottleStateMachine.Settings
 
     private static let all: [Settings] = [
-        Settings(multiplier: 2, window: 100, minimumCalls: 2, maxRejection: 1),
-        Settings(multiplier: 1, window: 100, minimumCalls: 1, maxRejection: 0.5),
+        Settings(multiplier: 2, window: 100, minimumCalls: 2, maxRejection: 1, failing: .transient),
+        Settings(multiplier: 1, window: 100, minimumCalls: 1, maxRejection: 0.5, failing: .transient),
     ]
 
     private var machine: AdaptiveThrottleStateMachine
@@ -46,9 +46,7 @@ private struct ListedCalls: ExplorableMachine {
 
     let inputs: [Input] = [
         .call(0), .call(1 << 52), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .endedSilently,
-        .wait(1),
-        .wait(10),
-        .wait(95), .wait(-15), .reset, .other,
+        .wait(1), .wait(10), .wait(95), .wait(-15), .reset, .other,
     ]
 
     mutating func apply(_ input: Input) throws {
@@ -62,11 +60,11 @@ private struct ListedCalls: ExplorableMachine {
             try require(answer.1, is: change(to: share > 0), "what has changed")
             if rejects { count(false) }
         case .ended(let isAccepted):
-            let told = machine.ended(isAccepted: isAccepted, at: now)
+            let told = machine.ended(isAccepted ? .success : .transient, at: now)
             count(isAccepted)
             try require(told, is: change(to: share > 0), "what has changed")
         case .endedSilently:
-            let told = machine.endedSilently(at: now)
+            let told = machine.ended(.cancelled, at: now)
             latestSilent = max(latestSilent, present)
             silent.append(latestSilent)
             try require(told, is: change(to: share > 0), "what has changed")
