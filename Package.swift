@@ -30,7 +30,9 @@ let package = Package(
         .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
         .trait(
             name: "ServiceLifecycle",
-            description: "The sync queue as a service of swift-service-lifecycle, with a graceful shutdown."),
+            description:
+                "The sync queue, and pipelines that follow a configuration, as swift-service-lifecycle's services."
+        ),
         .trait(
             name: "Demo",
             description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
@@ -52,9 +54,9 @@ let package = Package(
             name: "Dashboard", description: "A live page of circuits, limits and queues for Hummingbird's servers.",
             enabledTraits: ["Hummingbird"]),
         .trait(
-            name: "Gateway", description: "The resilient-gateway executable: a service that uses all of the above.",
+            name: "Gateway", description: "The resilient-gateway executable: a Hummingbird service with a live page.",
             enabledTraits: [
-                "AsyncHTTPClient", "Hummingbird", "Logging", "Metrics", "Configuration", "Dashboard",
+                "AsyncHTTPClient", "Hummingbird", "Logging", "Configuration", "Dashboard", "ServiceLifecycle",
             ]),
     ],
     // Every product of these is behind a trait below: with the default traits none of them is fetched.
@@ -109,6 +111,8 @@ let package = Package(
                 .product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
                 .product("Logging", of: "swift-log", if: "Hummingbird"),
                 .product("NIOCore", of: "swift-nio", if: "Hummingbird"),
+                .product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
+                .product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
             ]),
         .target(
             name: "ResilienceObservability",
@@ -123,6 +127,7 @@ let package = Package(
             dependencies: [
                 "Resilience",
                 .product("Configuration", of: "swift-configuration", if: "Configuration"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]),
         .target(
             name: "ResilienceDashboard",
@@ -142,8 +147,6 @@ let package = Package(
                 .product("Hummingbird", of: "hummingbird", if: "Gateway"),
                 .product("Configuration", of: "swift-configuration", if: "Gateway"),
                 .product("Logging", of: "swift-log", if: "Gateway"),
-                .product("NIOCore", of: "swift-nio", if: "Gateway"),
-                .product("NIOHTTP1", of: "swift-nio", if: "Gateway"),
                 .product("HTTPTypes", of: "swift-http-types", if: "Gateway"),
                 .product("UnixSignals", of: "swift-service-lifecycle", if: "Gateway"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Gateway"),
@@ -229,6 +232,7 @@ let package = Package(
                 .product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
                 .product("Logging", of: "swift-log", if: "Hummingbird"),
                 .product("NIOCore", of: "swift-nio", if: "Hummingbird"),
+                .product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
                 .product("NIOPosix", of: "swift-nio", if: "Hummingbird"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Hummingbird"),
             ]),
@@ -248,6 +252,8 @@ let package = Package(
             dependencies: [
                 "Resilience", "ResilienceConfiguration", "ResilienceTesting", "TestSupport",
                 .product("Configuration", of: "swift-configuration", if: "Configuration"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+                .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]),
         .testTarget(
             name: "ResilienceDashboardTests",

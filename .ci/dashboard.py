@@ -157,6 +157,7 @@ def main():
         for domain in ("Page", "Runtime", "Log"):
             browser.call(f"{domain}.enable")
         browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
         browser.call("Page.navigate", url=url)
         wait_for("the first state", lambda: state("payments") == "closed", 20)
         hostile = "/v1/<script>alert(1)</script>"
@@ -170,6 +171,9 @@ def main():
             took = wait_for(f"{upstream} to be {wanted} on the page", lambda: state(upstream) == wanted, 10)
             assert took < 1, f"{upstream} was shown {wanted} only {took:.2f} s later"
             colour = browser.run(f"getComputedStyle({row(upstream)}.querySelector('.badge')).color")
+            # Of DashboardPage+Style, in light: red, green, and violet for what was set by hand.
+            colours = {"open": "rgb(179, 32, 31)", "closed": "rgb(23, 114, 69)", "isolated": "rgb(91, 63, 168)"}
+            assert colour == colours[wanted], f"{upstream} is {wanted}, and shown in {colour}"
             print(f"{upstream}: {wanted} on the page after {took * 1000:.0f} ms, in {colour}")
 
         def in_service(name, wanted):

@@ -75,6 +75,14 @@
             /// ```
             public var prepare: (@Sendable (inout HTTPClientRequest, CallAttempt) throws -> Void)?
 
+            /// Returns the request to send instead of one that was answered with 401, with new credentials; nil to leave
+            /// it at the 401. nil, the default, leaves it there too.
+            ///
+            /// It is called at most once for a call, and its request is sent in the same attempt; the later attempts send
+            /// it too. The body stays that of the call; if it can't be sent again, the 401 is returned. Calls that run
+            /// concurrently call it concurrently. If it throws, its error ends the attempt.
+            public var reauthorize: (@Sendable (HTTPClientRequest) async throws -> HTTPClientRequest?)?
+
             /// Creates settings with the default values.
             public init() {}
         }

@@ -2,6 +2,7 @@
     public import AsyncHTTPClient
     public import Logging
     public import NIOCore
+    import NIOHTTP1
     public import Resilience
     import ResilienceHTTP
 
@@ -122,29 +123,42 @@
             options.deadline = min(options.deadline, pipeline.timeBase.instant(deadline))
             let judge = RequestJudge(RequestSemantics(request), pipeline, settings)
             var sent = SentBody(request, makesBodies: body != nil)
+            var current = request
+            var reauthorize = settings.reauthorize
             let exchange = try await pipeline.open(
                 options: options, judging: \.verdict, judgingErrors: { sent.advise(judge.verdict(for: $0)) }
             ) { attempt in
-                try sent.checkRepeat()
-                var request = request
-                if let body { request.body = try body() }
-                try settings.deadlineField?.write(attempt, on: pipeline.timeBase, to: &request)
-                try settings.prepare?(&request, attempt)
-                let response: HTTPClientResponse
-                do {
-                    response = try await client.execute(
-                        request, deadline: NIODeadline(attempt, on: pipeline.timeBase), logger: logger)
-                } catch {
-                    sent.note(error)
-                    // Nobody has read a body that was not sent.
-                    let isNamed = request.body.canBeReadAgain || RequestFailure(error) == .notSent
-                    throw isNamed ? ExchangeFailed.naming(error) : error
+                // A second time only with new credentials.
+                while true {
+                    try sent.checkRepeat()
+                    var request = current
+                    if let body { request.body = try body() }
+                    try settings.deadlineField?.write(attempt, on: pipeline.timeBase, to: &request)
+                    try settings.prepare?(&request, attempt)
+                    let response: HTTPClientResponse
+                    do {
+                        response = try await client.execute(
+                            request, deadline: NIODeadline(attempt, on: pipeline.timeBase), logger: logger)
+                    } catch {
+                        sent.note(error)
+                        // Nobody has read a body that was not sent.
+                        let isNamed = request.body.canBeReadAgain || RequestFailure(error) == .notSent
+                        throw isNamed ? ExchangeFailed.naming(error) : error
+                    }
+                    sent.noteResponse()
+                    var exchange = try await judge.exchange(
+                        response, attempt, reading, isUploading: !request.body.canBeReadAgain)
+                    if response.status == .unauthorized, !sent.isGone, let renew = reauthorize.take(),
+                        let renewed = try await renew(current)
+                    {
+                        let own = current.body
+                        current = renewed
+                        current.body = own
+                        continue
+                    }
+                    exchange.verdict = sent.advise(exchange.verdict)
+                    return exchange.verdict.kind == .success ? exchange : exchange.limited(judge, settings)
                 }
-                sent.noteResponse()
-                var exchange = try await judge.exchange(
-                    response, attempt, reading, isUploading: !request.body.canBeReadAgain)
-                exchange.verdict = sent.advise(exchange.verdict)
-                return exchange.verdict.kind == .success ? exchange : exchange.limited(judge, settings)
             } holding: { exchange, permit in
                 exchange.held(by: permit, judge, settings)
             }

@@ -40,7 +40,8 @@
             self.makesBodies = makesBodies
         }
 
-        private var isGone: Bool { wasRead && !makesBodies && !body.canBeReadAgain }
+        /// Whether the body can't be sent again.
+        var isGone: Bool { wasRead && !makesBodies && !body.canBeReadAgain }
 
         mutating func noteResponse() {
             wasRead = true

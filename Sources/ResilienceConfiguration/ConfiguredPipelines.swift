@@ -163,8 +163,8 @@
         /// Follows the configuration until the task is cancelled.
         ///
         /// Whatever the configuration does, it goes on: if a provider fails, it is asked again after a wait, of 1 to 60
-        /// seconds, that grows. It does not end by itself when a service group shuts down gracefully: with
-        /// `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`.
+        /// seconds, that grows. It does not end by itself when a service group of swift-service-lifecycle shuts down
+        /// gracefully: there use a `ConfigurationService`, which needs the trait `ServiceLifecycle`.
         public func run() async {
             // Detached: a deadline that travels with the caller's task is that of a request, and must not end this.
             let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }

@@ -17,7 +17,10 @@
                     .init("policies", .names),
                 ]
             case .timeout:
-                [.init("limitSeconds", .seconds, .above(0), .required)]
+                [
+                    .init("limitSeconds", .seconds, .above(0), .required),
+                    .init("enforcedBy", .choice(["policy", "client"]), .any, .value("policy")),
+                ]
             case .retry:
                 [
                     .init("maxRetries", .whole, .atLeast(0), .value("3")),

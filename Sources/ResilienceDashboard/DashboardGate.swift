@@ -17,11 +17,18 @@
         func allows(token: String?, origin: String?, authority: String?, site: String?) -> Bool {
             guard let token, token.utf8.elementsEqual(self.token.utf8) else { return false }
             guard let origin, let authority, !authority.isEmpty else { return false }
+            let place = Self.lowerCase(origin)
             // The scheme is not compared: a proxy in front of the service may have ended TLS.
-            guard let separator = origin.firstRange(of: "://"),
-                origin[separator.upperBound...].lowercased() == authority.lowercased()
+            guard let separator = place.firstRange(of: Array("://".utf8)),
+                place[separator.upperBound...].elementsEqual(Self.lowerCase(authority))
             else { return false }
             return site == nil || site == "same-origin"
+        }
+
+        /// Only ASCII's letters: a browser's Origin has no others, and Unicode's rules would make some hosts equal that
+        /// are not, such as one with a Kelvin sign and one with a k.
+        private static func lowerCase(_ text: String) -> [UInt8] {
+            text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         }
 
         /// Returns 128 random bits, as 32 hexadecimal digits.

@@ -18,8 +18,8 @@ extension Verdict {
     /// | 4xx or 5xx with ``ServerRemark/rateLimited``, or an AWS error code that means it | throttled |
     /// | 429 | throttled |
     /// | 403 with `Retry-After` or a limit of which nothing remains | throttled |
-    /// | 503 with `Retry-After` | throttled |
-    /// | 503 | transient |
+    /// | 503 with `Retry-After`, or with a rate limit of which nothing is left and its reset | throttled |
+    /// | any other 503 | transient |
     /// | 408, 425, 500, 502, 504 | transient if the request is repeatable, else uncertain |
     /// | 409 with ``ServerRemark/inFlight``, of a request with an idempotency key | transient |
     /// | other 4xx; 501, 505, 506, 507, 508, 510, 511 | permanent |
@@ -102,8 +102,8 @@ extension Verdict {
         case 400...599 where remark == .rateLimited: .throttled
         case 429: .throttled
         case 403 where fields.retryAfter != nil || fields.quotas.contains { $0.remaining == 0 }: .throttled
-        // A 503 without `Retry-After` is transient for any request: the server did not act on it.
-        case 503: fields.retryAfter == nil ? .transient : .throttled
+        // Any other 503 is transient for any request: the server did not act on it.
+        case 503: fields.retryAfter == nil && fields.quotaWait == nil ? .transient : .throttled
         case 408, 425: failed(request)
         case 409 where request.hasIdempotencyKey && remark == .inFlight: .transient
         case 400...499: .permanent

@@ -4,8 +4,6 @@
     import HTTPTypes
     import Hummingbird
     import Logging
-    import NIOCore
-    import NIOHTTP1
     import Resilience
     import ResilienceAsyncHTTPClient
     import ResilienceConfiguration
@@ -13,7 +11,6 @@
     import ResilienceHTTP
     import ResilienceHummingbird
     import ResilienceObservability
-    import ServiceLifecycle
 
     /// A gateway: `GET /api/reviews` is answered by what the service "reviews" answers.
     struct Gateway {
@@ -34,7 +31,7 @@
 
             // The requests that come in: so many at a time, and no client too many.
             let requests = Pipeline.server("gateway", observers: observers)
-            let router = Router(context: GatewayContext.self)
+            let router = Router(context: AddressRequestContext.self)
             router.add(middleware: CallFailureMiddleware())
             let api = router.group("api")
             api.add(middleware: CallDeadlineMiddleware(default: .seconds(5), max: .seconds(30), observers: observers))
@@ -46,14 +43,8 @@
             api.get(":upstream") { _, context in
                 let name = try context.parameters.require("upstream")
                 guard let upstream = upstreams[name] else { throw HTTPError(.notFound) }
-                let answer = try await HTTPClient.shared.resilient(calls[name]).execute(
-                    HTTPClientRequest(url: upstream))
-                var fields = HTTPFields()
-                fields[.contentType] = answer.headers.first(name: "Content-Type")
-                fields[.retryAfter] = answer.headers.first(name: "Retry-After")
-                return Response(
-                    status: .init(code: Int(answer.status.code)), headers: fields,
-                    body: ResponseBody(asyncSequence: answer.body))
+                let client = HTTPClient.shared.resilient(calls[name])
+                return Response(passing: try await client.execute(HTTPClientRequest(url: upstream)))
             }
 
             // What people and machines see of it.
@@ -66,30 +57,8 @@
             router.addResilienceDashboard(health)
 
             var application = Application(router: router, configuration: .init(address: address), logger: logger)
-            application.addServices(Background { await pipelines.run() })
+            application.addServices(ConfigurationService(pipelines))
             return application
-        }
-    }
-
-    /// What the gateway knows of a request: also where it comes from.
-    struct GatewayContext: RequestContext, RemoteAddressRequestContext {
-        var coreContext: CoreRequestContextStorage
-        let remoteAddress: SocketAddress?
-
-        init(source: ApplicationRequestContextSource) {
-            coreContext = CoreRequestContextStorage(source: source)
-            remoteAddress = source.channel.remoteAddress
-        }
-    }
-
-    /// Work that runs beside the server, and is cancelled when the service shuts down.
-    struct Background: Service {
-        let work: @Sendable () async throws -> Void
-
-        init(_ work: @escaping @Sendable () async throws -> Void) { self.work = work }
-
-        func run() async throws {
-            do { try await cancelWhenGracefulShutdown(work) } catch is CancellationError {}
         }
     }
 #endif

@@ -23,31 +23,22 @@
         private static func run() async throws {
             let environment = ConfigReader(provider: EnvironmentVariablesProvider())
             let port = environment.int(forKey: "port", default: 8080)
-            let first = environment.int(forKey: "upstream.port", default: 8081)
             let path = environment.string(forKey: "file.path", default: "Sources/ResilientGateway/gateway.json")
             let file = try await ReloadingFileProvider<JSONSnapshot>(
                 config: ConfigReader(
                     provider: InMemoryProvider(values: [
                         "filePath": .init(stringLiteral: path), "pollIntervalSeconds": 1,
                     ])))
-            let names = ["reviews", "prices", "catalog"]
-            let ports = zip(names, first...).map { ($0, $1) }
+            let upstreams = Upstreams(firstPort: environment.int(forKey: "upstream.port", default: 8081))
             let gateway = Gateway(
                 settings: ConfigReader(providers: [EnvironmentVariablesProvider(), file]),
-                upstreams: Dictionary(uniqueKeysWithValues: ports.map { ($0, "http://127.0.0.1:\($1)/") }),
-                address: .hostname("127.0.0.1", port: port), logger: Logger(label: "gateway"))
-
-            let upstreams: [any Service] = [
-                Background { try await Upstreams.reviews(on: first).run() },
-                Background { try await Upstreams.prices(on: first + 1).run() },
-                Background { try await Upstreams.catalog(on: first + 2) },
-            ]
-            let traffic: [any Service] =
-                environment.bool(forKey: "traffic", default: true)
-                ? [Background { try await Upstreams.traffic(to: "http://127.0.0.1:\(port)", names: names) }] : []
-            print("http://127.0.0.1:\(port)/resilience    settings: \(path)")
+                upstreams: upstreams.addresses, address: .hostname("127.0.0.1", port: port),
+                logger: Logger(label: "gateway"))
+            let url = "http://127.0.0.1:\(port)"
+            print("\(url)/resilience    settings: \(path)")
+            let traffic = environment.bool(forKey: "traffic", default: true) ? upstreams.traffic(to: url) : []
             let group = ServiceGroup(
-                services: upstreams + traffic + [file, try gateway.application()],
+                services: upstreams.services + traffic + [file, try gateway.application()],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: gateway.logger)
             try await group.run()
         }

@@ -7,9 +7,32 @@
     import ServiceLifecycle
 
     /// Three services on loopback for the gateway to call. Each has a trouble of its own.
-    enum Upstreams {
+    struct Upstreams {
+        /// The port of the first; the others have the two after it.
+        let firstPort: Int
+
+        private static let names = ["reviews", "prices", "catalog"]
+
+        /// The address of each, by its name.
+        var addresses: [String: String] {
+            Dictionary(uniqueKeysWithValues: zip(Self.names, firstPort...).map { ($0, "http://127.0.0.1:\($1)/") })
+        }
+
+        var services: [any Service] {
+            [
+                Background { try await Self.reviews(on: firstPort).run() },
+                Background { try await Self.prices(on: firstPort + 1).run() },
+                Background { try await Self.catalog(on: firstPort + 2) },
+            ]
+        }
+
+        /// Calls each of them through the gateway, four times per second.
+        func traffic(to gateway: String) -> [any Service] {
+            Self.names.map { name in Background { try await Self.call("\(gateway)/api/\(name)") } }
+        }
+
         /// Answers after 50 ms, and every tenth time after 3 s.
-        static func reviews(on port: Int) -> some ApplicationProtocol {
+        private static func reviews(on port: Int) -> some ApplicationProtocol {
             let count = Locked(0)
             return service(on: port) { _, _ in
                 let number = count.withLock { count in
@@ -22,12 +45,12 @@
         }
 
         /// Answers five requests per second, and the others by 429.
-        static func prices(on port: Int) -> some ApplicationProtocol {
+        private static func prices(on port: Int) -> some ApplicationProtocol {
             service(on: port, limit: .perSecond(5, burst: 5)) { _, _ in "a price\n" }
         }
 
         /// Answers for 20 seconds, then is gone for 15, and so on.
-        static func catalog(on port: Int) async throws {
+        private static func catalog(on port: Int) async throws {
             while true {
                 try await run(service(on: port) { _, _ in "a catalog\n" }, for: .seconds(20))
                 try await Task.sleep(for: .seconds(15))
@@ -54,26 +77,29 @@
             }
         }
 
-        /// Calls each service through the gateway, four times per second.
-        static func traffic(to gateway: String, names: [String]) async throws {
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for name in names {
-                    group.addTask {
-                        while true {
-                            try await Task.sleep(for: .milliseconds(250))
-                            // What the gateway answers is what the page and the log show.
-                            guard
-                                let response = try? await HTTPClient.shared.execute(
-                                    HTTPClientRequest(url: "\(gateway)/api/\(name)"), timeout: .seconds(30))
-                            else { continue }
-                            _ = try? await response.body.collect(upTo: 4096)
-                        }
-                    }
-                }
-                try await group.waitForAll()
+        private static func call(_ url: String) async throws {
+            while true {
+                try await Task.sleep(for: .milliseconds(250))
+                // What the gateway answers is what the page and the log show.
+                guard
+                    let response = try? await HTTPClient.shared.execute(
+                        HTTPClientRequest(url: url), timeout: .seconds(30))
+                else { continue }
+                _ = try? await response.body.collect(upTo: 4096)
             }
         }
 
         private static let quiet = Logger(label: "upstream") { _ in SwiftLogNoOpLogHandler() }
+    }
+
+    /// Work that is cancelled when the services shut down.
+    private struct Background: Service {
+        let work: @Sendable () async throws -> Void
+
+        init(_ work: @escaping @Sendable () async throws -> Void) { self.work = work }
+
+        func run() async throws {
+            do { try await cancelWhenGracefulShutdown(work) } catch is CancellationError {}
+        }
     }
 #endif

@@ -15,7 +15,11 @@
         _ = response
     }
 
-    private func guide(_ parts: @escaping @Sendable () -> AsyncStream<ByteBuffer>) async throws {
+    private struct Tokens {
+        func renewed() async throws -> String { "" }
+    }
+
+    private func guide(_ tokens: Tokens, _ parts: @escaping @Sendable () -> AsyncStream<ByteBuffer>) async throws {
         let pipeline = Pipeline("activities") {
             Retry(maxRetries: 3)
             CircuitBreaker("activities")
@@ -37,6 +41,11 @@
         settings.deadlineField = .standard
         settings.prepare = { request, attempt in
             request.headers.replaceOrAdd(name: "X-Attempt", value: "\(attempt.number)")
+        }
+        settings.reauthorize = { request in
+            var request = request
+            request.headers.replaceOrAdd(name: "Authorization", value: try await tokens.renewed())
+            return request
         }
     }
 

@@ -19,6 +19,79 @@
             }
         }
 
+        // MARK: Credentials
+
+        @Test("a 401 is answered with new credentials once, within the attempt; the later attempts have them too")
+        func reauthorizes() async throws {
+            let answers: [WireAnswer] = [
+                .status(401, body: "old"), .status(503), .status(200), .status(401), .status(401),
+            ]
+            try await withServer(answers) { server, http async throws in
+                let renewals = Count()
+                var settings = ResilientHTTPClient.Settings()
+                settings.reauthorize = { request in
+                    renewals.add(1)
+                    var request = request
+                    request.headers.replaceOrAdd(name: "Authorization", value: "new")
+                    request.body = .bytes(Array("other".utf8))
+                    return request
+                }
+                let client = http.resilient(pipeline, settings: settings)
+                var request = get(server.url())
+                request.method = .PUT
+                request.body = .bytes(Array("payload".utf8))
+                #expect(try await client.execute(request).status == .ok)
+                #expect(server.requests.map { $0.lowercased().contains("authorization: new") } == [false, true, true])
+                #expect(server.requests.allSatisfy { $0.hasSuffix("payload") })
+                // The connection of the 401 was used again.
+                #expect(renewals.value == 1 && server.accepted.value == 1)
+                #expect(try await client.execute(request).status == .unauthorized)
+                #expect(renewals.value == 2 && server.received.value == 5 && bulkhead.inUse == 0)
+            }
+        }
+
+        @Test(
+            "a 401 stays one without other credentials, or with a body that is gone; an error of the hook is the call's"
+        )
+        func noCredentials() async throws {
+            struct SignedOut: Error, VerdictConvertible { let verdict = Verdict.permanent }
+            try await withServer([.status(401), .status(401), .status(401), .status(401)]) {
+                server, http async throws in
+                var settings = ResilientHTTPClient.Settings()
+                settings.reauthorize = { _ in nil }
+                let without = http.resilient(pipeline, settings: settings)
+                #expect(try await without.execute(get(server.url())).status == .unauthorized)
+                settings.reauthorize = { _ in throw SignedOut() }
+                let failing = http.resilient(pipeline, settings: settings)
+                await #expect(throws: SignedOut.self) { try await failing.execute(get(server.url())) }
+                settings.reauthorize = { $0 }
+                var streamed = get(server.url())
+                streamed.method = .PUT
+                streamed.body = stream("payload")
+                let response = try await http.resilient(pipeline, settings: settings).execute(streamed)
+                #expect(response.status == .unauthorized && server.received.value == 3)
+                _ = try await response.body.collect(upTo: 10)
+                #expect(bulkhead.inUse == 0)
+            }
+        }
+
+        @Test("a call that is cancelled while the body of a failure is read leaves nothing behind")
+        func cancelledInFailure() async throws {
+            let half = "HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\nhalf"
+            try await withServer([.send(half)]) { server, http async throws in
+                var settings = ResilientHTTPClient.Settings()
+                // Of its time the test has more than enough.
+                settings.failureBufferingTime = .seconds(3600)
+                let client = http.resilient(pipeline, settings: settings)
+                let call = Task { try await client.execute(get(server.url())) }
+                await server.received.wait(for: 1)
+                call.cancel()
+                await #expect(throws: CancellationError.self) { try await call.value }
+                await server.open.wait(for: 0)
+                #expect(bulkhead.inUse == 0 && server.received.value == 1)
+            }
+        }
+
         // MARK: Bodies of requests
 
         @Test("a body of bytes is sent again whole, with each attempt")

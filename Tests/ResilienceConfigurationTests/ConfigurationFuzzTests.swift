@@ -21,6 +21,72 @@
             #expect(taken > 0)
         }
 
+        @Test("random registries are made, or an error says path, value and requirement", arguments: 0..<8)
+        func registries(seed: UInt64) throws {
+            var random = RandomConfiguration(seed: 2000 + seed)
+            var (made, rejected) = (0, 0)
+            for _ in 0..<40 {
+                let values = random.registry(at: ["resilience", "registries", "p"])
+                for reader in try random.readers(values) {
+                    if try ConfiguredPipelineOracle.checkRegistry(reader) { made += 1 } else { rejected += 1 }
+                }
+            }
+            #expect(made > 0 && rejected > 0)
+        }
+
+        @Test(
+            "of random names and keys of overrides each bad one is told by its path, and all old settings go on",
+            arguments: 0..<8)
+        func overrides(seed: UInt64) throws {
+            var random = RandomConfiguration(seed: 3000 + seed)
+            let path = ["resilience", "registries", "p"]
+            let provider = MutableInMemoryProvider(initialValues: [
+                "resilience.registries.p.default.bulkhead.limit": 100
+            ])
+            let recorder = EventRecorder()
+            let pipelines = try ConfiguredPipelines(
+                reader: ConfigReader(provider: provider), observers: PolicyObservers(recorder))
+            let registry = try pipelines.registry("p")
+            var given: [AbsoluteConfigKey] = []
+            var keys: Set<String> = ["of nobody"]
+            // What was applied last.
+            var (limits, queue): ([String: Int], Int) = ([:], 0)
+            var applied = 0
+            for round in 1...60 {
+                let overrides = random.overrides()
+                for key in given { provider.setValue(nil, forKey: key) }
+                var values = overrides.values(at: path)
+                // Different in each round, so that each is a change.
+                values[AbsoluteConfigKey(path + ["default", "bulkhead", "queue"])] = ConfigValue(
+                    .int(round), isSecret: false)
+                for (key, value) in values { provider.setValue(value, forKey: key) }
+                given = Array(values.keys)
+                pipelines.reload()
+
+                let events = recorder.events(of: ConfigurationEvent.self)
+                #expect(events.count == round)
+                let expected = overrides.expected
+                if expected.problems.isEmpty {
+                    #expect(events.last == .registryApplied(outdated: []), "\(overrides)")
+                    (limits, queue) = (expected.limits, round)
+                    applied += 1
+                } else if case .rejected(let problems) = events.last {
+                    #expect(
+                        problems.map(\.parameter) == expected.problems.map { (path + $0).joined(separator: ".") },
+                        "\(overrides)")
+                } else {
+                    Issue.record("not rejected: \(overrides)")
+                }
+                keys.formUnion(expected.limits.keys)
+                for key in keys {
+                    let status = registry[key].policies(of: Bulkhead.self).first?.status
+                    #expect(status?.limit == limits[key] ?? 100, "\(key.prefix(20).debugDescription), \(overrides)")
+                    #expect(status?.queueLimit == queue, "\(key.prefix(20).debugDescription), \(overrides)")
+                }
+            }
+            #expect(applied > 0 && applied < 60)
+        }
+
         @Test(
             "random changes of a running configuration are applied or rejected, and the old pipeline goes on",
             arguments: 0..<4)
@@ -35,14 +101,17 @@
             let registry = try pipelines.registry("p")
             var given: [AbsoluteConfigKey] = []
             for _ in 0..<40 {
-                let path: [String] =
-                    Bool.random(using: &random.generator)
-                    ? ["resilience", "pipelines", "p"] : ["resilience", "registries", "p", "default"]
+                let isPipeline = Bool.random(using: &random.generator)
                 for key in given { provider.setValue(nil, forKey: key) }
-                let values = random.values(at: path)
+                let values =
+                    isPipeline
+                    ? random.values(at: ["resilience", "pipelines", "p"])
+                    : random.registry(at: ["resilience", "registries", "p"])
                 for (key, value) in values { provider.setValue(value, forKey: key) }
                 given = Array(values.keys)
                 let before = try pipelines["p"].description
+                let keys = ["k0", "k1", "k2", "k3", "a", "search"]
+                let keysBefore = keys.map { registry[$0].description }
                 let count = recorder.events.count
                 pipelines.reload()
                 let events = recorder.events.dropFirst(count)
@@ -51,10 +120,12 @@
                 }) {
                     #expect(try pipelines["p"].description == before)
                 }
+                if !events.contains(where: { ($0.detail as? ConfigurationEvent)?.kind == "registryApplied" }) {
+                    #expect(keys.map { registry[$0].description } == keysBefore)
+                }
                 for case .rejected(let problems) in events.compactMap({ $0.detail as? ConfigurationEvent }) {
                     #expect(problems.allSatisfy { $0.parameter.hasPrefix("resilience.") && !$0.requirement.isEmpty })
                 }
-                _ = registry["k\(Int.random(in: 0..<4, using: &random.generator))"].description
             }
             let kinds = Set(recorder.events(of: ConfigurationEvent.self).map(\.kind))
             #expect(kinds.isSuperset(of: ["rejected"]) && kinds.count > 1)
@@ -74,13 +145,7 @@
             do {
                 configuration = try PipelineConfiguration(from: reader.snapshot(), at: "resilience.pipelines.p")
             } catch {
-                guard !error.problems.isEmpty else { throw Broken(description: "an error without a problem") }
-                for problem in error.problems {
-                    let isTold =
-                        problem.parameter.hasPrefix("resilience.pipelines.p") && !problem.value.isEmpty
-                        && problem.requirement.contains(/^(must |is no setting)/)
-                    guard isTold else { throw Broken(description: "\(problem)") }
-                }
+                try check(error, at: "resilience.pipelines.p")
                 return false
             }
             let pipeline = Pipeline("p", configuration: configuration)
@@ -89,6 +154,31 @@
             }
             _ = (pipeline.description, pipeline.statuses, pipeline.warnings)
             return true
+        }
+
+        /// - Parameter reader: A configuration, whatever it says.
+        /// - Returns: Whether the settings at `resilience.registries.p` are valid.
+        static func checkRegistry(_ reader: ConfigReader) throws -> Bool {
+            let pipelines = try ConfiguredPipelines(reader: reader)
+            let registry: PipelineRegistry<String>
+            do {
+                registry = try pipelines.registry("p")
+            } catch {
+                try check(error, at: "resilience.registries.p")
+                return false
+            }
+            for key in RandomOverrides.names { _ = registry[key].description }
+            return true
+        }
+
+        private static func check(_ error: InvalidSettings, at path: String) throws {
+            guard !error.problems.isEmpty else { throw Broken(description: "an error without a problem") }
+            for problem in error.problems {
+                let isTold =
+                    problem.parameter.hasPrefix(path) && !problem.value.isEmpty
+                    && problem.requirement.contains(/^(must |is no setting)/)
+                guard isTold else { throw Broken(description: "\(problem)") }
+            }
         }
     }
 
@@ -111,6 +201,46 @@
             let rarity = pick([2, 10, 60])
             add(.pipeline, at: path, to: &values, rarity: rarity, depth: 0)
             return values
+        }
+
+        /// Settings of a registry: those of all keys, a list of names, and what differs for these and for others.
+        mutating func registry(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
+            let standard = path + ["default"]
+            var values = Dictionary(
+                uniqueKeysWithValues: Configurations.sound.map { (AbsoluteConfigKey(standard + $0), $1) })
+            if one(in: 2) { values = self.values(at: standard) }
+            values.merge(overrides().values(at: path)) { $1 }
+            let override = path + ["overrides", pick(RandomOverrides.names)]
+            if one(in: 4) { values.merge(self.values(at: override)) { $1 } }
+            if one(in: 12) { values[AbsoluteConfigKey(override)] = anything() }
+            if one(in: 12) { values[AbsoluteConfigKey(override + ["key"])] = anything() }
+            if one(in: 12) { values[AbsoluteConfigKey(path + ["overrides"])] = anything() }
+            if one(in: 12) { values[AbsoluteConfigKey(path + ["overrideNames"])] = anything() }
+            return values
+        }
+
+        /// Names and keys of overrides; most of them are valid.
+        mutating func overrides() -> RandomOverrides {
+            let noTexts: [ConfigContent] = [
+                .int(7), .bool(true), .double(0.5), .stringArray(["a"]), .intArray([1]), .bytes([1]),
+            ]
+            let noLists: [ConfigContent] = [.string("a"), .string(""), .int(1), .bool(false), .intArray([1])]
+            let count = pick([0, 1, 2, 3, 6])
+            let listed = (0..<count).map { _ in pick(RandomOverrides.names) }
+            var overrides: [RandomOverrides.Override] = []
+            // Also of names that are not listed, which must not be read.
+            for name in Set(listed + ["a", "not listed"]).sorted() {
+                var key: ConfigContent?
+                if one(in: 4) { key = .string(pick(RandomOverrides.names)) }
+                if one(in: 16) { key = pick(noTexts) }
+                var limit: Int? = Int.random(in: 1...9, using: &generator)
+                if one(in: 12) { limit = nil }
+                if one(in: 16) { limit = 0 }
+                overrides.append(RandomOverrides.Override(name: name, key: key, limit: limit))
+            }
+            var list = ConfigContent.stringArray(listed)
+            if one(in: 16) { list = pick(noLists) }
+            return RandomOverrides(list: list, overrides: overrides)
         }
 
         /// Settings of some policies that are valid, but for a few at most, so that what is checked late is reached, too.
@@ -216,6 +346,76 @@
             let environment = EnvironmentVariablesProvider(
                 environmentVariables: Dictionary(variables, uniquingKeysWith: { $1 }))
             return [ConfigReader(provider: InMemoryProvider(values: values)), ConfigReader(provider: environment)]
+        }
+    }
+
+    /// Overrides of a registry, and what must become of them.
+    struct RandomOverrides: CustomStringConvertible {
+        /// One override: what the configuration has at `overrides.<name>`.
+        struct Override {
+            let name: String
+            /// A text, if it is valid; nil for none.
+            let key: ConfigContent?
+            /// `bulkhead.limit`, at least 1 if it is valid; nil for none, and then nothing differs for the key.
+            let limit: Int?
+        }
+
+        /// Names and keys to choose from, some of them unusual.
+        static let names = [
+            "a", "b", "search", "/api/search", "", " ", ".", "a.b", "a.b.key", "default", "overrideNames", "key", "0",
+            "ünïcödé 🦆\u{0}", String(repeating: "n", count: 1_000), String(repeating: ".", count: 300),
+        ]
+
+        /// What stands at `overrideNames`: a list of texts, if it is valid.
+        let list: ConfigContent
+        let overrides: [Override]
+
+        var description: String {
+            let shown = overrides.map { "\($0.name): \(String(describing: $0.key)), \(String(describing: $0.limit))" }
+            return String("\(list), \(shown)".prefix(2_000))
+        }
+
+        func values(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
+            var values = [AbsoluteConfigKey(path + ["overrideNames"]): ConfigValue(list, isSecret: false)]
+            for override in overrides {
+                let path = path + ["overrides", override.name]
+                if let key = override.key {
+                    values[AbsoluteConfigKey(path + ["key"])] = ConfigValue(key, isSecret: false)
+                }
+                if let limit = override.limit {
+                    values[AbsoluteConfigKey(path + ["bulkhead", "limit"])] = ConfigValue(.int(limit), isSecret: false)
+                }
+            }
+            return values
+        }
+
+        /// The paths of all that is invalid, in the order of the list; the limits of the keys, if nothing is.
+        var expected: (problems: [[String]], limits: [String: Int]) {
+            guard case .stringArray(let listed) = list else { return ([["overrideNames"]], [:]) }
+            // As an empty variable of the environment is read.
+            if listed == [""] { return ([], [:]) }
+            var (problems, limits, seen): ([[String]], [String: Int], Set<String>) = ([], [:], [])
+            var keys: Set<String> = []
+            for name in listed where seen.insert(name).inserted {
+                let override = overrides.first { $0.name == name }
+                let key: String
+                switch override?.key {
+                case nil: key = name
+                case .string(let text): key = text
+                default:
+                    problems.append(["overrides", name, "key"])
+                    continue
+                }
+                if !keys.insert(key).inserted {
+                    problems.append(["overrides", name, "key"])
+                } else if let limit = override?.limit {
+                    if limit < 1 { problems.append(["overrides", name, "bulkhead", "limit"]) }
+                    limits[key] = limit
+                } else {
+                    problems.append(["overrides", name])
+                }
+            }
+            return (problems, limits)
         }
     }
 #endif

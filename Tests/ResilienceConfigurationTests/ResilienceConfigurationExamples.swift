@@ -109,7 +109,7 @@
             let names = sources.flatMap {
                 $0.matches(of: /\n    public (?:final class|struct|enum) (\w+)/).map { String($0.1) }
             }
-            #expect(names.count == 2)
+            #expect(names.count == 3)
             for name in names { #expect(page.contains("- ``\(name)``"), "\(name)") }
         }
     }

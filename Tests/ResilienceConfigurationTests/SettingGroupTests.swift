@@ -21,6 +21,7 @@
             var companions: [String: SettingTree] {
                 switch (group, field.name) {
                 case (.circuitBreaker, "probes"): ["closing": .group(["successes": .whole(9)])]
+                case (.timeout, "enforcedBy"): ["limitSeconds": .number(1)]
                 case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.adaptiveThrottle, _), (.circuitBreaker, _),
                     (.pipeline, _):
                     [:]

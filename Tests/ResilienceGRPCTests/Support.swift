@@ -151,16 +151,15 @@
         }
     }
 
-    /// Runs a server, and a client that goes through a pipeline.
+    /// Runs a server, and a client that goes through a pipeline. When `body` has returned, no stream may be open.
     func withService<R: Sendable>(
         _ handler: @escaping Handler, config: ServiceConfig = ServiceConfig(), through pipeline: Pipeline,
-        replayLimit: Int = 256 * 1024, options: RunOptions = RunOptions(),
-        _ body: (GRPCClient<PipelineClientTransport<InProcessTransport.Client>>) async throws -> R
+        replayLimit: Int = 256 * 1024, options: RunOptions = RunOptions(), _ body: (FaultyClient) async throws -> R
     ) async throws -> R {
-        try await withService(
-            handler, config: config,
-            transport: { PipelineClientTransport($0, through: pipeline, replayLimit: replayLimit) { _ in options } },
-            { client, _ in try await body(client) })
+        let (result, _) = try await withFaults(
+            [.none], handler, config: config, through: pipeline, replayLimit: replayLimit, options: options
+        ) { client, _ in try await body(client) }
+        return result
     }
 
     /// The kinds of RPCs, as generated clients call them.
@@ -229,6 +228,24 @@
                 return nil
             } catch {
                 return error as? RPCError ?? RPCError(code: .dataLoss, message: "not an RPCError: \(error)")
+            }
+        }
+    }
+
+    extension GRPCClient {
+        /// The messages of a stream, and how it failed; nil if it did not.
+        func stream() async throws -> ([String], RPCError?) {
+            try await serverStreaming(
+                request: ClientRequest(message: "a"), descriptor: method, serializer: Text(), deserializer: Text(),
+                options: .defaults
+            ) { response -> ([String], RPCError?) in
+                var messages: [String] = []
+                do {
+                    for try await message in response.messages { messages.append(message) }
+                } catch {
+                    return (messages, error as? RPCError ?? RPCError(code: .dataLoss, message: "not an RPCError"))
+                }
+                return (messages, nil)
             }
         }
     }

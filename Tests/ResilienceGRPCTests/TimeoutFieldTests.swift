@@ -58,7 +58,6 @@
                 if let duration = TimeoutField.duration(text) {
                     #expect(duration >= .zero && text.utf8.count <= 9)
                 }
-                _ = RetryPushback(text: text)
             }
         }
     }

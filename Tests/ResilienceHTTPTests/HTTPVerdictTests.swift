@@ -46,6 +46,15 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(undated == .throttled(retryAfter: .seconds(30)))
     }
 
+    @Test("a 503 by which nothing is left of a limit until its reset is throttled until then")
+    func limited503() {
+        let fields = ["RateLimit": #""default";r=0;t=30"#]
+        #expect(verdict(503, fields) == .throttled(retryAfter: .seconds(30)))
+        #expect(verdict(503, ["RateLimit": #""default";r=1;t=30"#]) == .transient)
+        #expect(verdict(503, ["RateLimit": #""default";r=0"#]) == .transient)
+        #expect(verdict(500, fields) == .transient)
+    }
+
     @Test("a Retry-After that can't be read is as good as none", arguments: ["-1", "", "2.5", "soon", "1, 2"])
     func unreadableRetryAfter(value: String) {
         #expect(verdict(429, ["Retry-After": value]) == .throttled)

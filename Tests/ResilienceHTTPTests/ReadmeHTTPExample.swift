@@ -1,13 +1,16 @@
 #if canImport(FoundationNetworking)
     import FoundationNetworking
 #endif
+#if HTTPTypes
+    import HTTPTypes
+#endif
 import Foundation
 import Resilience
 import ResilienceHTTP
 import ResilienceTesting
 import Testing
 
-/// The HTTP example of README.md, as it stands there.
+/// The HTTP examples of README.md, as they stand there.
 @Suite struct ReadmeHTTPExample {
     private struct Client: Sendable {
         let statuses: ScriptedOperation<URL, Int>
@@ -31,4 +34,28 @@ import Testing
         #expect(response.statusCode == 502)
         #expect(client.statuses.callCount == 2)
     }
+
+    #if HTTPTypes
+        private struct TypedClient: Sendable {
+            let replies: ScriptedOperation<Void, HTTPResponse>
+
+            func send(_ request: HTTPRequest) async throws -> HTTPResponse { try await replies() }
+        }
+
+        @Test("the README's lines for swift-http-types")
+        func httpTypes() async throws {
+            let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none) }
+            let client = TypedClient(
+                replies: ScriptedOperation([
+                    .success(HTTPResponse(status: .serviceUnavailable)), .success(HTTPResponse(status: .ok)),
+                ]))
+            let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/")
+            let semantics = RequestSemantics(request)
+            let reply = try await pipeline.run(judging: { $0.verdict(for: semantics) }) {
+                try await client.send(request)
+            }
+            #expect(reply.status == .ok)
+            #expect(client.replies.callCount == 2)
+        }
+    #endif
 }

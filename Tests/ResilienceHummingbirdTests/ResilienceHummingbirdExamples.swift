@@ -30,6 +30,33 @@
             #expect(responses[0].headers[text: "ratelimit-policy"] == #""requests";q=20;w=2"#)
         }
 
+        @Test("the README's two lines")
+        func readme() async throws {
+            let router = Router()
+            router.add(middleware: CallFailureMiddleware())
+            router.add(middleware: ResilienceMiddleware(.server("api")))
+            router.get("/") { _, _ in "served" }
+            router.get("/failing") { _, _ -> String in throw HTTPStatusError(status: 500, verdict: .transient) }
+            let responses = try await router.live { port in
+                try await [send("/", to: port), send("/failing", to: port)]
+            }
+            #expect(responses.map(\.status) == [.ok, .badGateway])
+        }
+
+        @Test("a context that knows where a request comes from is there for limits by address")
+        func byAddress() async throws {
+            let router = Router(context: AddressRequestContext.self)
+            router.add(
+                middleware: ThrottleMiddleware(limit: .perSecond(1)) { _, context in
+                    ClientKey.address(context.remoteAddress)
+                })
+            router.get("/") { _, context in ClientKey.address(context.remoteAddress) ?? "nowhere" }
+            let answers = try await router.live { port in
+                [try await send("/", to: port), try await send("/", to: port)]
+            }
+            #expect(answers[0].body == "127.0.0.1" && answers[1].status == .tooManyRequests)
+        }
+
         private struct User {
             let id: String
         }

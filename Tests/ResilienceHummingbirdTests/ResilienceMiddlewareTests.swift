@@ -45,6 +45,36 @@
             #expect(tally.left == 20 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
         }
 
+        @Test("a client that leaves while its request waits in the queue takes no permit with it")
+        func leavesQueue() async throws {
+            let (recorder, gate) = (EventRecorder(), Gate())
+            let bulkhead = Bulkhead(limit: 1, queue: 1, observers: PolicyObservers(recorder))
+            let served = Tally()
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.get("/") { _, _ in
+                try await served.run { try await gate.pass() }
+                return "served"
+            }
+            let answers = try await router.live { [tally] port in
+                async let first = send("/", to: port)
+                await served.wait(entered: 1)
+                try await withConnection(to: port) { _, outbound in
+                    try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                    await recorder.waitForEvents(1)
+                    #expect(bulkhead.status.inUse == 1 && bulkhead.status.queued == 1)
+                }
+                gate.open()
+                let answer = try await first
+                await tally.wait(left: 2)
+                #expect(bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
+                return [answer, try await send("/", to: port)]
+            }
+            #expect(answers.map(\.status) == [.ok, .ok])
+            #expect(recorder.events(of: Bulkhead.Event.self) == [.queued])
+            #expect(tally.entered == 3 && bulkhead.status.inUse == 0)
+        }
+
         @Test("an open circuit and the service's own throttle are a 503 that says when to come back")
         func fields() async throws {
             let clock = ManualClock()
@@ -150,6 +180,59 @@
                 #expect(bulkhead.status.inUse == 0)
             }
             #expect(tally.verdicts == [Verdict.Kind](repeating: .cancelled, count: 8))
+        }
+
+        /// Answers with what was sent, and opens the gate when the first four bytes have come.
+        private func echo(_ bulkhead: Bulkhead, _ halfway: Gate) -> Router<BasicRequestContext> {
+            let router = Router()
+            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
+            router.post("/") { request, _ -> String in
+                var text = ""
+                for try await part in request.body {
+                    text += String(buffer: part)
+                    if text.utf8.count >= 4 { halfway.open() }
+                }
+                return text
+            }
+            return router
+        }
+
+        private static let halfRequest = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 8\r\n\r\nslow"
+
+        @Test("a client that sends its body slowly holds its permit from the head of its request on")
+        func slowUpload() async throws {
+            let (bulkhead, halfway) = (Bulkhead(limit: 1), Gate())
+            try await echo(bulkhead, halfway).live { [tally] port in
+                try await withConnection(to: port) { inbound, outbound in
+                    try await outbound.write(ByteBuffer(string: Self.halfRequest))
+                    try await halfway.pass()
+                    #expect(bulkhead.status.inUse == 1 && tally.left == 0)
+                    let other = try await send("/", to: port, method: .post)
+                    #expect(other.status == .serviceUnavailable)
+                    try await outbound.write(ByteBuffer(string: " but"))
+                    let answer = try await inbound.answer(to: .post)
+                    #expect(answer.status == .ok && answer.body == "slow but")
+                    await tally.wait(left: 2)
+                }
+            }
+            #expect(bulkhead.status.inUse == 0)
+            #expect(tally.verdicts.sorted { $0.rawValue < $1.rawValue } == [.success, .rejected])
+        }
+
+        @Test("a client that leaves in the middle of its body gives its permit back")
+        func leavesUpload() async throws {
+            let (bulkhead, halfway) = (Bulkhead(limit: 1), Gate())
+            try await echo(bulkhead, halfway).live { [tally] port in
+                try await withConnection(to: port) { _, outbound in
+                    try await outbound.write(ByteBuffer(string: Self.halfRequest))
+                    try await halfway.pass()
+                    #expect(bulkhead.status.inUse == 1 && tally.left == 0)
+                }
+                await tally.wait(left: 1)
+                #expect(bulkhead.status.inUse == 0)
+                let next = try await send("/", to: port, method: .post)
+                #expect(next.status == .ok)
+            }
         }
 
         @Test("a client that reads slowly holds its permit until it has read all")

@@ -3,6 +3,7 @@
     import HTTPTypes
     import Hummingbird
     import NIOCore
+    import NIOHTTP1
     import NIOPosix
     import Resilience
     import ResilienceAsyncHTTPClient
@@ -62,6 +63,33 @@
                 .live { try await send("/", to: $0, method: method) }
             }
             #expect(answer.status.code == 502, "\(seen.errors)")
+        }
+
+        @Test("an answer is passed on with its status, its body and the fields that are named")
+        func passed() async throws {
+            let text =
+                "HTTP/1.1 429 Slow down\r\nContent-Length: 9\r\nContent-Type: text/plain\r\nRetry-After: 7\r\nX-Own: a\r\n\r\nnine char"
+            let answers = try await withRawServer(text) { behind in
+                try await router { request, client in
+                    let answer = try await client.execute(HTTPClientRequest(url: "http://127.0.0.1:\(behind)/"))
+                    if request.method == .post { return Response(passing: answer, fields: []) }
+                    return Response(passing: answer)
+                }
+                .live { port in
+                    var answers: [(code: UInt, names: Set<String>, body: String)] = []
+                    for method in [HTTPMethod.GET, .POST] {
+                        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/")
+                        request.method = method
+                        let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+                        let body = String(buffer: try await answer.body.collect(upTo: 100))
+                        answers.append((answer.status.code, Set(answer.headers.map { $0.name.lowercased() }), body))
+                    }
+                    return answers
+                }
+            }
+            #expect(answers.map(\.code) == [429, 429] && answers.map(\.body) == ["nine char", "nine char"])
+            let passed: Set = ["content-type", "retry-after", "x-own"]
+            #expect(answers.map { $0.names.intersection(passed) } == [["content-type", "retry-after"], []])
         }
 
         @Test("a body of another service that is too large is a 502, and one of the client a 413")

@@ -69,6 +69,20 @@
             #expect(tracer.finishedSpans.count == 2)
         }
 
+        @Test("the README's lines for swift-log and swift-distributed-tracing") func readme() async throws {
+            let (handler, tracer) = (InMemoryLogHandler(), InMemoryTracer())
+            var logger = Logger(label: "app") { _ in handler }
+            logger.logLevel = .trace
+            let observers = PolicyObservers(PolicyLogger(logger))
+            let pipeline = Pipeline("activities", observers: observers) { breaker }
+            try await withTracer(tracer) {
+                let traced = pipeline.traced()
+                try await traced.run {}
+            }
+            #expect(!handler.entries.isEmpty)
+            #expect(tracer.finishedSpans.count == 2)
+        }
+
         @Test("the guide's code is in these tests", arguments: ["LogsMetricsTracesGuide", "ResilienceObservability"])
         func compiled(page: String) throws {
             let folder = repository.appending(path: "Sources/ResilienceObservability/ResilienceObservability.docc")

@@ -54,12 +54,49 @@ package struct Guide: Sendable, CustomStringConvertible {
     }
 
     /// Those of its lines of code that are in no test of its module, wherever lines break.
-    package func codeWithoutTest(of module: String) throws -> [String] {
-        let tests = try Self.files("swift", in: "Tests/\(module)Tests").map {
-            try String(contentsOf: $0, encoding: .utf8)
+    package func codeWithoutTest(of module: String) throws -> [String] { try Self.withoutTest(code, of: module) }
+
+    /// A row of README.md's table of libraries.
+    package struct Adoption: Sendable, CustomStringConvertible {
+        /// The library's name.
+        package let description: String
+        /// The module of the library's adapter.
+        package let module: String
+        /// The lines that users of the library write.
+        package let code: [String]
+
+        /// Those of the lines that are in no test of the module.
+        package func codeWithoutTest() throws -> [String] { try Guide.withoutTest(code, of: module) }
+    }
+
+    /// The rows of README.md's table of libraries. A row without a module has that of the row before it.
+    package static func adoptions() throws -> [Adoption] {
+        let readme = try Guide(repository.appending(path: "README.md"))
+        let heading = "\n| library | trait, module | lines |\n|---|---|---|\n"
+        let table = readme.text.components(separatedBy: heading).last ?? ""
+        var rows: [Adoption] = []
+        for row in table.components(separatedBy: "\n").prefix(while: { $0.hasPrefix("|") }) {
+            // The first and the last are empty: they are outside of the row's outer bars.
+            let cells = row.components(separatedBy: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count == 5 else {
+                rows.append(Adoption(description: row, module: "", code: []))
+                continue
+            }
+            let module = quoted(in: cells[2]).last ?? rows.last?.module ?? ""
+            rows.append(Adoption(description: cells[1], module: module, code: quoted(in: cells[3])))
         }
-        let compiled = Self.withoutSpaces(Self.lines(of: tests.joined(separator: "\n")).joined())
-        return code.filter { !compiled.contains(Self.withoutSpaces($0)) }
+        return rows
+    }
+
+    /// What stands between backticks.
+    private static func quoted(in text: String) -> [String] {
+        text.components(separatedBy: "`").enumerated().filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
+    }
+
+    private static func withoutTest(_ code: [String], of module: String) throws -> [String] {
+        let tests = try files("swift", in: "Tests/\(module)Tests").map { try String(contentsOf: $0, encoding: .utf8) }
+        let compiled = withoutSpaces(lines(of: tests.joined(separator: "\n")).joined())
+        return code.filter { !compiled.contains(withoutSpaces($0)) }
     }
 
     private static func withoutSpaces(_ text: String) -> String { text.filter { !$0.isWhitespace && $0 != "," } }

@@ -177,7 +177,9 @@ extension Pipeline {
     ) {
         func named(_ part: PipelineConfiguration.Part) -> String { part.rawValue }
         self.init(name, timeBase: timeBase, classifier: classifier, observers: observers) {
-            if let timeout = configuration.timeout { Timeout(named(.timeout), configuration: timeout) }
+            if let timeout = configuration.timeout {
+                timeout.enforcedBy.timeout(named(.timeout), limit: timeout.limit)
+            }
             if let retry = configuration.retry { Retry(named(.retry), configuration: retry) }
             if let throttle = configuration.adaptiveThrottle {
                 AdaptiveThrottle(named(.adaptiveThrottle), configuration: throttle, timeBase: timeBase)
@@ -192,7 +194,7 @@ extension Pipeline {
                 Bulkhead(named(.bulkhead), configuration: bulkhead, timeBase: timeBase)
             }
             if let timeout = configuration.attemptTimeout {
-                Timeout(named(.attemptTimeout), configuration: timeout)
+                timeout.enforcedBy.timeout(named(.attemptTimeout), limit: timeout.limit)
             }
         }
     }

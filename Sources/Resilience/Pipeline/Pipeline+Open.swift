@@ -120,6 +120,9 @@ struct Opening {
     /// Something further out than the result's policies did not let it through: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
         guard let attempt = attempt.take() else { return }
+        // Its policies put back the deadline of their own call, which may have been another one.
+        let deadline = call.deadline
+        defer { call.deadline = deadline }
         record.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict)
         segment?.exitAll(&call, slots, outcome)
         segment = nil

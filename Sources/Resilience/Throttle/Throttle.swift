@@ -187,11 +187,15 @@ public final class Throttle: StatusReporting {
 
     /// Holds all calls until an instant, then lets one call probe. A hold that already lasts longer stays.
     /// - Parameter instant: When the hold ends, on the throttle's time base.
-    public func hold(until instant: MonotonicInstant) { change { state, _ in state.machine.hold(until: instant) } }
+    public func hold(until instant: MonotonicInstant) {
+        change { state, _ in state.machine.hold(until: instant, counts: false) }
+    }
 
     /// Holds all calls for a time, then lets one call probe. A hold that already lasts longer stays.
     /// - Parameter duration: How long from now.
-    public func hold(for duration: Duration) { change { state, now in state.machine.hold(until: now + duration) } }
+    public func hold(for duration: Duration) {
+        change { state, now in state.machine.hold(until: now + duration, counts: false) }
+    }
 
     /// Ends a hold early: the first waiting call, or else the next call, is the probe.
     public func endHold() { change { state, now in state.machine.endHold(at: now) } }

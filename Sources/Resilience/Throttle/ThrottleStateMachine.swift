@@ -72,8 +72,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
     /// earlier generation does not count.
     private(set) var generation: UInt64 = 0
-    /// The number of holds in a row without a good probe.
+    /// The number of holds in a row, each after a 429, without a good probe.
     private(set) var holds = 0
+    /// Whether the latest hold is one of these.
+    private var isHoldCounted = false
     var line = ThrottleLine()
     private var absent: Absent?
     /// The latest time that the machine was told. Callers read the clock before they wait for the lock, so their
@@ -82,7 +84,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// The number of holds in a row before the one that a 429 now belongs to: many 429s belong to one hold.
     var holdsBefore: Int {
-        if case .held = gate { holds - 1 } else { holds }
+        if case .held = gate, isHoldCounted { holds - 1 } else { holds }
     }
 
     init(_ limiter: Limiter, ramp: Duration = .zero) {
@@ -250,15 +252,19 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Shuts the gate until an instant, or for longer if it is already shut for longer.
-    mutating func hold(until: MonotonicInstant) {
+    /// - Parameter counts: Whether it is for a 429. A hold for a quota, or by hand, must not make the next wait longer.
+    mutating func hold(until: MonotonicInstant, counts: Bool = true) {
         switch gate {
         case .open, .probing:
             gate = .held(until: until)
             generation &+= 1
-            holds = holds.saturatingAdding(1)
+            isHoldCounted = false
         case .held(let present):
             gate = .held(until: max(present, until))
         }
+        guard counts, !isHoldCounted else { return }
+        isHoldCounted = true
+        holds = holds.saturatingAdding(1)
     }
 
     /// Ends a hold early.

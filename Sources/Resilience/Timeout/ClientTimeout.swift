@@ -15,7 +15,8 @@
 /// ``TimedOut``. It cancels nothing, so it costs some 40 ns, where a ``Timeout`` costs a child task. If the
 /// operation does not end by itself, nothing ends it: use ``Timeout`` there.
 ///
-/// What comes further in waits no longer than the deadline. A result that comes late is returned.
+/// What comes further in waits no longer than the deadline. A result that comes late is returned, and a late error that
+/// asks for fewer calls (a 429) is thrown as it is.
 public struct ClientTimeout: Policy {
     public let name: String
     /// How long a call may take.
@@ -45,7 +46,10 @@ public struct ClientTimeout: Policy {
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         let own = ClientTimeoutSlot(slot)
         call.deadline = own.outer
-        guard let error = outcome.error, !outcome.verdict.saysNothing, call.now >= own.own else { return .pass }
+        // A server that asks for fewer calls has answered, and its wait must reach the policies further out.
+        guard let error = outcome.error, !outcome.verdict.saysNothing, outcome.verdict.kind != .throttled,
+            call.now >= own.own
+        else { return .pass }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
         // The classifier may know that the call must not be repeated. And what may have had its effect may have had it at

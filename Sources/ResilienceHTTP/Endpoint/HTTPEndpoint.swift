@@ -46,6 +46,30 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
             path.isEmpty || path.hasPrefix("/") ? String(path) : "/\(path)", besides: "/{}*:", limit: 255)
     }
 
+    /// Creates the key of a request by its authority.
+    /// - Parameters:
+    ///   - scheme: The scheme; any text.
+    ///   - authority: `[ user "@" ] host [ ":" port ]` (RFC 3986 §3.2); any text. The host may be an IPv6 address in
+    ///     brackets. A port that is no number from 0 to 65535 counts as none.
+    ///   - template: The template of the path; empty, the default, for the whole host.
+    package init(scheme: String, authority: String, template: String = "") {
+        // Byte by byte: a mark that combines with a separator must not hide it, and show a password.
+        var rest = authority.utf8[...]
+        if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.index(after: at)...] }
+        var port: Int?
+        if let colon = rest.lastIndex(of: UInt8(ascii: ":")), !rest[colon...].contains(UInt8(ascii: "]")) {
+            port = Self.port(rest[rest.index(after: colon)...])
+            rest = rest[..<colon]
+        }
+        self.init(scheme: scheme, host: String(decoding: rest, as: UTF8.self), port: port, template: template)
+    }
+
+    /// The port that digits name; nil for any other text.
+    private static func port(_ digits: Substring.UTF8View) -> Int? {
+        guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        return UInt16(String(decoding: digits, as: UTF8.self)).map { Int($0) }
+    }
+
     private static let ports = ["http": 80, "https": 443, "ws": 80, "wss": 443]
 
     /// The key as a URL with the template as its path, in ASCII: `https://api.example.com:8443/users/{id}`.

@@ -72,15 +72,11 @@
     extension HTTPEndpoint {
         /// Creates the key of a request.
         /// - Parameters:
-        ///   - request: The request. Its path is not used, since it holds identifiers.
+        ///   - request: The request. Its path is not used, since it holds identifiers. A port that is no number from 0
+        ///     to 65535 counts as none.
         ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.
         public init(_ request: HTTPRequest, template: String = "") {
-            // [ user "@" ] host [ ":" port ] (RFC 3986 §3.2); the host may be an IPv6 address in brackets.
-            let authority = (request.authority ?? "").split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-            let colon = authority.lastIndex(of: ":").flatMap { authority[$0...].contains("]") ? nil : $0 }
-            self.init(
-                scheme: request.scheme ?? "", host: String(colon.map { authority[..<$0] } ?? authority),
-                port: colon.flatMap { Int(authority[authority.index(after: $0)...]) }, template: template)
+            self.init(scheme: request.scheme ?? "", authority: request.authority ?? "", template: template)
         }
     }
 

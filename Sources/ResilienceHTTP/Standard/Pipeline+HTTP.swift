@@ -34,6 +34,10 @@ extension Pipeline {
     ///   - rate: How many attempts may go in which time. No limit by default. An attempt waits for its turn as long as
     ///     its call may take.
     ///   - concurrency: How many attempts may be in flight; 1 or more. 1,000 by default.
+    ///   - enforcement: Who ends what takes too long. By default the two timeouts themselves, each with a child
+    ///     task. With `.client` they are of the type ``/Resilience/ClientTimeout``, which costs a twentieth of that: for
+    ///     clients that end by themselves at their attempt's deadline, as `URLSession` and async-http-client do with the
+    ///     modules of this package.
     ///   - classifier: Decides what an error means.
     ///   - observers: The observers that are told what the policies do; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
@@ -41,10 +45,11 @@ extension Pipeline {
     public static func http(
         _ name: String = "http", total: Duration = .seconds(30), attempt: Duration = .seconds(10), maxRetries: Int = 3,
         budget: RetryBudget? = .tokens(), rate: ThrottleLimit = .unlimited, concurrency: Int = 1_000,
-        classifier: Classifier = .standard, observers: PolicyObservers? = nil, timeBase: any TimeBase = .system
+        timeoutsEnforcedBy enforcement: TimeoutEnforcement = .policy, classifier: Classifier = .standard,
+        observers: PolicyObservers? = nil, timeBase: any TimeBase = .system
     ) -> Pipeline {
         Pipeline(name, timeBase: timeBase, classifier: classifier, observers: observers) {
-            Timeout("total", limit: total)
+            enforcement.timeout("total", limit: total)
             Retry(maxRetries: maxRetries, budget: budget)
             CircuitBreaker(
                 name,
@@ -53,7 +58,7 @@ extension Pipeline {
                 openFor: .exponential(from: .seconds(5), maxMultiplier: 12, cap: .seconds(60)), timeBase: timeBase)
             Throttle(limit: rate, maxWait: max(.zero, total), holdOnThrottled: true, timeBase: timeBase)
             Bulkhead(limit: concurrency, timeBase: timeBase)
-            Timeout("attempt", limit: attempt)
+            enforcement.timeout("attempt", limit: attempt)
         }
     }
 }

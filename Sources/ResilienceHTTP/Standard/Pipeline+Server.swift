@@ -16,7 +16,7 @@ extension Pipeline {
     /// ```
     ///
     /// It has no retry, since the client decides about that, and no circuit breaker: that guards a service that you
-    /// call, with ``http(_:total:attempt:maxRetries:budget:rate:concurrency:classifier:observers:timeBase:)``. A
+    /// call, with ``http(_:total:attempt:maxRetries:budget:rate:concurrency:timeoutsEnforcedBy:classifier:observers:timeBase:)``. A
     /// handler that runs pipelines of its own takes its deadline along if one travels: see ``DeadlineField``.
     ///
     /// `concurrency` is the requests per second at the server's best times their length in seconds (Little's law):

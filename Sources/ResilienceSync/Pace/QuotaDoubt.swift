@@ -12,7 +12,7 @@ struct QuotaDoubt: Sendable, Hashable {
         case none
         /// → sent
         case due
-        /// The one request in flight is the test. If it ends in no answer, the next one is. → none
+        /// The one request in flight is the test. → none
         case sent
     }
 
@@ -54,6 +54,15 @@ struct QuotaDoubt: Sendable, Hashable {
         guard test == .sent else { return false }
         self = QuotaDoubt()
         disbelief = Self.longestDisbelief
+        return true
+    }
+
+    /// Called when a request ended neither acknowledged nor in a 429: the test has shown nothing, and the next silence
+    /// is put to it.
+    /// - Returns: Whether it was the test.
+    mutating func endedOtherwise() -> Bool {
+        guard test == .sent else { return false }
+        test = .none
         return true
     }
 

@@ -35,6 +35,8 @@ struct QuotaFacts: Sendable, Hashable {
     private static let mostWords = 32
     /// Spread requests go out a little more slowly than a bucket fills, so that it gains.
     private static let margin = 0.95
+    /// Of a longer wait the queue would know nothing, and its user neither.
+    private static let longestSpread = Duration.seconds(10)
 
     private let maxInFlight: Int
     private let maxPause: Duration
@@ -70,13 +72,13 @@ struct QuotaFacts: Sendable, Hashable {
         limit.learn(quota)
         if let remaining = quota.remaining {
             let remaining = min(remaining, limit.size ?? .max)
-            let until = limit.reset(
+            let (until, isRounded) = limit.reset(
                 of: quota, remaining: remaining, maxPause: maxPause, lateness: lateness, at: now)
             // What was known when this one was sent is older.
             limit.words.removeAll { $0.requests < request ?? .min }
             let word = Word(
                 remaining: remaining, until: until, hasReset: quota.resetsAfter != nil, requests: requests)
-            if until > now { limit.add(word, atMost: Self.mostWords) }
+            if until > now { limit.add(word, isRounded: isRounded, atMost: Self.mostWords) }
         }
         limits[quota.name] = limit
         listen(at: now)
@@ -140,15 +142,20 @@ struct QuotaFacts: Sendable, Hashable {
             // If nothing is left, the silence is over, or has no end that is known: one may try. Where nothing was left,
             // the server has counted those that are still in flight, so one may go beside them, if it could count all
             // of them again.
-            let most = isProbe && word.isEmpty ? limit.size ?? .max : max(1, left)
-            if silence == nil, inFlight >= most { return .afterAnEnd }
+            let size = limit.size ?? .max
+            let most = isProbe && word.isEmpty ? size : max(1, min(limit.left(at: now), size))
+            if silence == nil, inFlight >= most {
+                // At the reset there will be one more.
+                guard inFlight == left, left < size, word.hasReset, word.until > now else { return .afterAnEnd }
+                next = max(next, word.until)
+            }
             guard let reserve = limit.reserve, left <= min(maxInFlight, reserve),
                 let rate = limit.rate(in: limit.window ?? limit.longestReset)
             else { continue }
             guard !isByHand else { continue }
             // A bucket that was empty needs two, or the next request empties it again.
             let gap = (left > 0 ? 1 : 2) / (Self.margin * rate)
-            let spread = lastSentAt + min(maxPause, .nanoseconds(Int64(saturating: gap * 1e9)))
+            let spread = lastSentAt + min(maxPause, Self.longestSpread, .nanoseconds(Int64(saturating: gap * 1e9)))
             // After the reset others are there. It may have been rounded, by up to a second.
             next = max(next, min(spread, word.until + .seconds(1)))
         }
@@ -169,6 +176,12 @@ struct QuotaFacts: Sendable, Hashable {
         // Nobody notes anything: nothing changes.
         guard !limits.isEmpty || !doubt.believes else { return }
         if doubt.acknowledged() { (limits, silence) = ([:], nil) }
+    }
+
+    /// Called when a request ended in no answer, or in one that says nothing of the limit.
+    mutating func endedOtherwise(at now: MonotonicInstant) {
+        // One request is enough: the silence goes on.
+        if doubt.endedOtherwise() { silence = emptyUntil(at: now) }
     }
 
     /// Called at a 429.
@@ -204,11 +217,11 @@ extension QuotaFacts.Limit {
         longestReset = max(longestReset, quota.resetsAfter ?? .zero)
     }
 
-    /// When what a quota says no longer holds.
+    /// When what a quota says no longer holds, and whether that may be up to a second too late.
     fileprivate mutating func reset(
         of quota: ServerQuota, remaining: Int, maxPause: Duration, lateness: Double, at now: MonotonicInstant
-    ) -> MonotonicInstant {
-        guard let told = quota.resetsAfter else { return now + maxPause }
+    ) -> (MonotonicInstant, isRounded: Bool) {
+        guard let told = quota.resetsAfter else { return (now + maxPause, false) }
         let wait = min(told, maxPause)
         var instant = now + wait
         // Whole seconds are rounded up. Of those that tell of one reset, the earliest is the closest. In a window of a
@@ -219,12 +232,13 @@ extension QuotaFacts.Limit {
         }
         (resetAt, latest) = (instant, remaining)
         let prolonged = Duration.nanoseconds(Int64(saturating: Double(wait.saturatedNanoseconds) * lateness))
-        return instant + min(maxPause - wait, prolonged)
+        return (instant + min(maxPause - wait, prolonged), isRounded)
     }
 
-    fileprivate mutating func add(_ word: QuotaFacts.Word, atMost most: Int) {
+    fileprivate mutating func add(_ word: QuotaFacts.Word, isRounded: Bool, atMost most: Int) {
         // Of the same reset or an earlier one, and they say no less.
-        words.removeAll { $0.remaining >= word.remaining && $0.until < word.until + .seconds(1) }
+        let latest = word.until + (isRounded ? .milliseconds(999) : .zero)
+        words.removeAll { $0.remaining >= word.remaining && $0.until <= latest }
         words.insert(word, at: words.firstIndex { $0.remaining >= word.remaining } ?? words.endIndex)
         if words.count > most { words.removeLast() }
     }
@@ -233,6 +247,12 @@ extension QuotaFacts.Limit {
         for index in words.indices { words[index].remaining = max(0, words[index].remaining - 1) }
         // After a reset, and when they are used up and no reset is known, they say nothing.
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
+    }
+
+    /// How many there are at least. Before the reset whoever said so had one more; so that many there are after it.
+    fileprivate func left(at now: MonotonicInstant) -> Int {
+        guard let word = words.first, word.hasReset, word.until <= now else { return words.first?.remaining ?? .max }
+        return min(word.remaining.saturatingAdding(1), words.first { $0.until > now }?.remaining ?? .max)
     }
 
     /// When no more than these are left, and no more than may be in flight, requests are spread. nil if there are too

@@ -39,6 +39,8 @@ struct SendPace: Sendable, Hashable {
 
     /// When the probe of this run was sent. What was sent before belongs to an earlier run.
     private var resumedAt = MonotonicInstant.distantPast
+    /// How many requests of an earlier run are in flight. They may take long, and tell nothing of this run.
+    private var earlier = 0
     /// When the 429 came that this run began with; nil if it began otherwise, or was interrupted.
     private var exhaustedAt: MonotonicInstant?
     private var admitted = 0
@@ -119,7 +121,7 @@ struct SendPace: Sendable, Hashable {
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
         case .flowing:
-            guard inFlight < min(width, widthSearch.limit ?? .max) else { return .afterAnEnd }
+            guard inFlight - earlier < width, inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
             guard let speed else { return .now }
             let missing = 1 - credit(at: now, speed)
             // What is missing is less than a rounding error.
@@ -142,22 +144,26 @@ struct SendPace: Sendable, Hashable {
         case .paused(let until):
             // In a silence more may gather than the server keeps, as in a pause from elsewhere.
             if phase == .flowing || isIdle(from: max(until, quotas.silence ?? until), to: now) { exhaustedAt = nil }
-            startRun(at: now)
+            startRun(at: now, beside: inFlight)
         case .probing:
-            startRun(at: now)
+            startRun(at: now, beside: inFlight)
         }
         lastSentAt = now
         quotas.sent(at: now)
         widthSearch.sent(inFlight: inFlight + 1)
     }
 
-    private mutating func startRun(at now: MonotonicInstant) {
+    private mutating func startRun(at now: MonotonicInstant, beside inFlight: Int) {
         phase = .probing(sentAt: now)
-        (resumedAt, admitted) = (now, 0)
+        (resumedAt, admitted, earlier) = (now, 0, inFlight)
         widthSearch.runBegan()
     }
 
+    /// Called at each end of a request.
+    private mutating func countEnd(sentAt: MonotonicInstant) { if sentAt < resumedAt { earlier = max(0, earlier - 1) } }
+
     mutating func acknowledged(sentAt: MonotonicInstant, at now: MonotonicInstant) {
+        countEnd(sentAt: sentAt)
         quotas.acknowledged()
         switch phase {
         case .paused:
@@ -197,6 +203,7 @@ struct SendPace: Sendable, Hashable {
     mutating func throttled(
         sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
     ) -> MonotonicInstant {
+        countEnd(sentAt: sentAt)
         // Never zero, so that the probe is later than everything before it.
         let wait = max(.milliseconds(1), retryAfter ?? .zero, ownWait(sentAt: sentAt, atMost: backoff))
         var until = now + wait
@@ -242,7 +249,9 @@ struct SendPace: Sendable, Hashable {
 
     /// Called when a request ended in any other way, which says nothing about the limit.
     mutating func endedOtherwise(sentAt: MonotonicInstant, at now: MonotonicInstant) {
+        countEnd(sentAt: sentAt)
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
+        quotas.endedOtherwise(at: now)
     }
 
     /// Sends nothing before this instant, for another reason than a 429. After it come a probe and slow start.

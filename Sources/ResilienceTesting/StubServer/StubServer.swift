@@ -25,14 +25,17 @@
         /// The port that it listens on.
         public let port: UInt16
         private let script: ScriptedOperation<StubRequest, StubAnswer>
+        private let connections: OpenConnections
         private let serving: Task<Void, Never>
 
         private init(
-            url: URL, port: UInt16, script: ScriptedOperation<StubRequest, StubAnswer>, serving: Task<Void, Never>
+            url: URL, port: UInt16, script: ScriptedOperation<StubRequest, StubAnswer>, connections: OpenConnections,
+            serving: Task<Void, Never>
         ) {
             self.url = url
             self.port = port
             self.script = script
+            self.connections = connections
             self.serving = serving
         }
 
@@ -59,8 +62,9 @@
             else { throw SocketError.unsupportedAddress }
             let script = ScriptedOperation<StubRequest, StubAnswer>(
                 answers.map { .success($0) }, fallback: fallback.map { .success($0) })
-            let serving = Task { await serve(listener, script, timeBase) }
-            return StubServer(url: url, port: port, script: script, serving: serving)
+            let connections = OpenConnections()
+            let serving = Task { await serve(listener, script, connections, timeBase) }
+            return StubServer(url: url, port: port, script: script, connections: connections, serving: serving)
         }
 
         private static func listen(on port: UInt16) throws -> Socket {
@@ -89,14 +93,19 @@
         }
 
         private static func serve(
-            _ listener: AsyncSocket, _ script: ScriptedOperation<StubRequest, StubAnswer>, _ timeBase: any TimeBase
+            _ listener: AsyncSocket, _ script: ScriptedOperation<StubRequest, StubAnswer>,
+            _ connections: OpenConnections, _ timeBase: any TimeBase
         ) async {
             await withDiscardingTaskGroup { group in
                 while !Task.isCancelled {
                     do {
                         let socket = try await listener.accept()
                         let connection = StubConnection(socket: socket, script: script, timeBase: timeBase)
-                        group.addTask { await connection.serve() }
+                        connections.opened()
+                        group.addTask {
+                            await connection.serve()
+                            connections.closed()
+                        }
                     } catch SocketError.failed(_, ECONNABORTED, _) {
                         // One client has hung up early; the next may not.
                     } catch {
@@ -105,6 +114,30 @@
                 }
                 try? listener.close()
             }
+        }
+    }
+
+    extension StubServer {
+        /// The number of connections that are open now.
+        ///
+        /// A connection counts from when the server accepts it until one side closes it. While a request is held or
+        /// delayed, the server does not see that the client has closed the connection: call ``release(_:)`` first.
+        public var openConnections: Int { connections.count }
+
+        /// Waits until at most a number of connections are open, or the task is cancelled.
+        ///
+        /// ```swift
+        /// call.cancel()
+        /// server.release()
+        /// await server.waitForConnections(atMost: 0)
+        /// ```
+        ///
+        /// After a complete answer, a client may keep its connection open for the next request.
+        ///
+        /// - Parameter count: The number of connections that may be open, as ``openConnections`` counts them; less
+        ///   than 0 counts as 0.
+        public nonisolated(nonsending) func waitForConnections(atMost count: Int) async {
+            await connections.wait(atMost: count)
         }
     }
 

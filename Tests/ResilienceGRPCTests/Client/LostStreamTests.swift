@@ -11,32 +11,36 @@
     @Suite(.responsive) struct LostStreamTests {
         let clock = ManualClock()
         let bulkhead: Bulkhead
+        let breaker: CircuitBreaker
         let pipeline: Pipeline
 
         init() {
             let bulkhead = Bulkhead(limit: 4, timeBase: clock)
+            let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(100), timeBase: clock)
             self.bulkhead = bulkhead
+            self.breaker = breaker
             pipeline = Pipeline("test", timeBase: clock) {
                 Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
+                breaker
                 bulkhead
             }
         }
 
-        private func failure(_ faults: Fault..., isIdempotent: Bool? = nil) throws -> (RPCError?, streams: Int) {
-            let faulty = Locked<FaultyTransport?>(nil)
-            let error = try clock.run {
-                try await withService(
-                    answer("x"),
-                    transport: { base in
-                        let transport = FaultyTransport(base, faults)
-                        faulty.withLock { $0 = transport }
-                        return PipelineClientTransport(transport, through: pipeline) { _ in
-                            RunOptions(isIdempotent: isIdempotent)
-                        }
-                    }, { client, _ in await client.failure() })
+        /// Afterwards no permit is in use; `withFaults` counts the streams.
+        private func run<R: Sendable>(
+            _ faults: [Fault], _ handler: @escaping Handler, isIdempotent: Bool? = nil,
+            _ body: @escaping @Sendable (FaultyClient, GRPCServer<InProcessTransport.Server>) async throws -> R
+        ) throws -> (R, streams: Int) {
+            let options = RunOptions(isIdempotent: isIdempotent)
+            let result = try clock.run {
+                try await withFaults(faults, handler, through: pipeline, options: options, body)
             }
             #expect(bulkhead.status.inUse == 0)
-            return (error, faulty.withLock { $0 }?.streams ?? -1)
+            return result
+        }
+
+        private func failure(_ faults: Fault..., isIdempotent: Bool? = nil) throws -> (RPCError?, streams: Int) {
+            try run(faults, answer("x"), isIdempotent: isIdempotent) { client, _ in await client.failure() }
         }
 
         private struct Other: Error {}
@@ -84,91 +88,47 @@
             #expect(try failure(.lost(nil), .none, isIdempotent: true) == (nil, 2))
         }
 
+        @Test(
+            "a stream that is lost after its metadata or some messages fails there, is not repeated, and counts once",
+            arguments: 0...3)
+        func lostInBody(_ count: Int) throws {
+            for error in [RPCError(code: .unavailable, message: "reset"), Other(), nil] as [(any Error)?] {
+                let failures = breaker.status.failureCount
+                let (heard, streams) = try run(
+                    [.lostAfter(messages: count, error), .none], answer("x", "y", "z"), isIdempotent: true
+                ) { client, _ in try await client.stream() }
+                let code: RPCError.Code = error == nil ? .internalError : .unavailable
+                #expect(heard.0 == Array(["x", "y", "z"].prefix(count)) && heard.1?.code == code && streams == 1)
+                #expect(breaker.status.failureCount == failures + 1)
+            }
+        }
+
+        @Test("a unary RPC that is lost after its message fails, and is not repeated")
+        func lostUnary() throws {
+            let result = try failure(.lostAfter(messages: 1, Other()), .none, isIdempotent: true)
+            #expect(result.0?.code == .unavailable && result.0?.cause is Other && result.streams == 1)
+        }
+
         @Test("what a transport throws after the RPC's end does not hide the end, and repeats nothing")
         func afterTheEnd() throws {
             for (handler, code) in [(fail(.internalError), RPCError.Code.internalError), (answer("x"), nil)] {
                 let script = Script(handler)
-                let error = try clock.run {
-                    try await withService(
-                        script.handle,
-                        transport: { base in
-                            PipelineClientTransport(
-                                FaultyTransport(base, [.afterTheEnd(Other())]), through: pipeline)
-                        }, { client, _ in await client.failure() })
+                let (error, streams) = try run([.afterTheEnd(Other())], script.handle) { client, _ in
+                    await client.failure()
                 }
-                #expect(error?.code == code && script.visits.count == 1)
+                #expect(error?.code == code && streams == 1 && script.visits.count == 1)
             }
         }
 
         @Test("a server that is gone fails the call")
         func gone() throws {
-            let error = try clock.run {
-                try await withService(
-                    answer("x"), transport: { PipelineClientTransport($0, through: pipeline) },
-                    { client, server in
-                        #expect(await client.failure() == nil)
-                        server.beginGracefulShutdown()
-                        await clock.runUntilIdle()
-                        return await client.failure()
-                    })
+            let (error, _) = try run([.none], answer("x")) { client, server in
+                #expect(await client.failure() == nil)
+                server.beginGracefulShutdown()
+                await clock.runUntilIdle()
+                return await client.failure()
             }
-            #expect(error?.code == .failedPrecondition && bulkhead.status.inUse == 0)
-        }
-    }
-
-    enum Fault: Sendable {
-        case none
-        case noStream(any Error)
-        /// nil: the response ends without a status.
-        case lost((any Error)?)
-        /// The stream is as it should be, and closing it fails.
-        case afterTheEnd(any Error)
-    }
-
-    /// Has a fault for each stream, the last again and again.
-    final class FaultyTransport: ClientTransport {
-        typealias Bytes = [UInt8]
-
-        private let base: InProcessTransport.Client
-        private let faults: [Fault]
-        private let count = Locked(0)
-
-        init(_ base: InProcessTransport.Client, _ faults: [Fault]) {
-            self.base = base
-            self.faults = faults
-        }
-
-        /// The number of streams that it was asked for.
-        var streams: Int { count.withLock { $0 } }
-
-        var retryThrottle: RetryThrottle? { nil }
-        func connect() async throws { try await base.connect() }
-        func beginGracefulShutdown() { base.beginGracefulShutdown() }
-        func config(forMethod descriptor: MethodDescriptor) -> MethodConfig? { nil }
-
-        @concurrent func withStream<T: Sendable>(
-            descriptor: MethodDescriptor, options: CallOptions,
-            _ closure: @concurrent (RPCStream<Inbound, Outbound>, ClientContext) async throws -> T
-        ) async throws -> T {
-            let index = count.withLock { count in
-                count += 1
-                return min(count, faults.count) - 1
-            }
-            switch faults[index] {
-            case .none: return try await base.withStream(descriptor: descriptor, options: options, closure)
-            case .noStream(let error): throw error
-            case .afterTheEnd(let error):
-                _ = try await base.withStream(descriptor: descriptor, options: options, closure)
-                throw error
-            case .lost(let error):
-                return try await base.withStream(descriptor: descriptor, options: options) { stream, context in
-                    var stream = stream
-                    let (lost, continuation) = AsyncThrowingStream.makeStream(of: RPCResponsePart<[UInt8]>.self)
-                    continuation.finish(throwing: error)
-                    stream.inbound = RPCAsyncSequence(wrapping: lost)
-                    return try await closure(stream, context)
-                }
-            }
+            #expect(error?.code == .failedPrecondition)
         }
     }
 

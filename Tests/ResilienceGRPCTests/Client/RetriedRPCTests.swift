@@ -97,21 +97,7 @@
         func afterMessage() throws {
             let script = Script(fail(.unavailable, after: "x", "y"), answer("z"))
             let (messages, error) = try clock.run {
-                try await withService(script.handle, through: pipeline()) { client in
-                    try await client.serverStreaming(
-                        request: ClientRequest(message: "a"), descriptor: method, serializer: Text(),
-                        deserializer: Text(),
-                        options: .defaults
-                    ) { response -> ([String], RPCError?) in
-                        var messages: [String] = []
-                        do {
-                            for try await message in response.messages { messages.append(message) }
-                        } catch {
-                            return (messages, error as? RPCError)
-                        }
-                        return (messages, nil)
-                    }
-                }
+                try await withService(script.handle, through: pipeline()) { try await $0.stream() }
             }
             #expect(messages == ["x", "y"] && error?.code == .unavailable && script.visits.count == 1)
             #expect(bulkhead.status.inUse == 0)

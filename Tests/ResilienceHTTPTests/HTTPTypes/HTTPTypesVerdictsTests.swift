@@ -79,6 +79,8 @@
                 ("[::1]:80", "https://[::1]:80"), ("[::1]", "https://[::1]"), ("example.com:", "https://example.com"),
                 ("example.com:x", "https://example.com"), ("a@b@c", "https://c"), ("", "https://"),
                 ("@", "https://"), (":", "https://"), ("]", "https://]"),
+                ("example.com:065535", "https://example.com:65535"), ("example.com:65536", "https://example.com"),
+                ("example.com:-1", "https://example.com"), ("example.com:+8443", "https://example.com"),
             ])
         func endpoint(authority: String, expected: String) {
             let request = HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/users/7?x=1")

@@ -20,6 +20,31 @@ private struct Down: Error {}
         #expect(pipeline.policies(of: Bulkhead.self).map(\.status.limit) == [1_000])
     }
 
+    @Test(
+        "with timeouts that the client enforces, the client ends an attempt, and the last one at the call's own deadline"
+    )
+    func enforcedByClient() throws {
+        let clock = ManualClock()
+        let pipeline = Pipeline.http("catalog", total: .seconds(25), timeoutsEnforcedBy: .client, timeBase: clock)
+        #expect(pipeline.policies(of: Timeout.self).isEmpty && pipeline.warnings == [])
+        #expect(pipeline.elements.map(\.name) == ["total", "retry", "catalog", "throttle", "bulkhead", "attempt"])
+        let start = clock.now
+        let ends = Locked<[Duration]>([])
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run {
+                try await pipeline.run { attempt in
+                    ends.withLock { $0.append(start.duration(to: attempt.deadline)) }
+                    try await clock.sleep(until: attempt.deadline)
+                    throw Down()
+                }
+            }
+        }
+        #expect(error?.policy == "total" && error?.limit == .seconds(25))
+        let ended = ends.withLock { $0 }
+        #expect(ended.count == 3 && ended.first == .seconds(10) && ended.last == .seconds(25))
+        #expect(start.duration(to: clock.now) == .seconds(25))
+    }
+
     @Test("a failure is tried again three times, after waits that stay short")
     func retries() throws {
         let clock = ManualClock()

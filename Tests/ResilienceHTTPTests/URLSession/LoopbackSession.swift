@@ -16,9 +16,13 @@
         let bulkhead: Bulkhead
         let clock: ManualClock
 
-        /// Runs a test, and checks that no permit is left behind.
+        /// Runs a test, and checks that no permit is left behind, and no connection but idle ones.
+        ///
+        /// - Parameter idle: How many connections the session may keep for its next requests: as many as there were
+        ///   requests at the same time.
         static func run(
-            _ answers: [StubAnswer] = [], fallback: StubAnswer? = nil, _ body: (Loopback) async throws -> Void
+            _ answers: [StubAnswer] = [], fallback: StubAnswer? = nil, idle: Int = 1,
+            _ body: (Loopback) async throws -> Void
         ) async throws {
             let configuration = URLSessionConfiguration.ephemeral
             configuration.timeoutIntervalForRequest = 100_000
@@ -33,6 +37,7 @@
             #expect(loopback.bulkhead.status.inUse == 0)
             #expect(loopback.bulkhead.status.queued == 0)
             #expect(clock.sleepers == [])
+            await loopback.waitForConnections(atMost: idle)
             loopback.session.finishTasksAndInvalidate()
             await loopback.server.stop()
         }
@@ -47,6 +52,14 @@
                 bulkhead
                 inside()
             }
+        }
+
+        /// Waits until the server has no more than so many connections, and checks that it has.
+        func waitForConnections(atMost count: Int) async {
+            // While it holds a request, the server does not see that the client has gone.
+            server.release()
+            await server.waitForConnections(atMost: count)
+            #expect(server.openConnections <= count)
         }
 
         var get: URLRequest { URLRequest(url: server.url, timeoutInterval: 100_000) }

@@ -10,7 +10,7 @@
         import FoundationNetworking
     #endif
 
-    /// Over real connections on loopback. Each test counts the permits that are left.
+    /// Over real connections on loopback. Each test counts the permits and the connections that are left.
     @Suite(.timeLimit(.minutes(5))) struct ResilientSessionTests {
         // MARK: What an answer means
 
@@ -90,6 +90,7 @@
                     try await session.data(for: loopback.post(), options: RunOptions(isIdempotent: true))
                 }
                 #expect(loopback.server.requests.count == 2)
+                await loopback.waitForConnections(atMost: 0)
             }
         }
 
@@ -227,6 +228,7 @@
                     loopback.clock.advance(by: .seconds(10_000))
                     await #expect(throws: TimedOut.self) { try await call.value }
                     #expect(loopback.bulkhead.status.inUse == 0)
+                    await loopback.waitForConnections(atMost: 0)
                 }
             }
         }
@@ -245,6 +247,7 @@
                 #expect(loopback.server.requests[0].headers["x-envoy-expected-rq-timeout-ms"] == "1500000")
                 loopback.clock.advance(by: .seconds(1500))
                 await #expect(throws: TimedOut.self) { try await call.value }
+                await loopback.waitForConnections(atMost: 0)
             }
         }
 
@@ -304,35 +307,87 @@
 
         // MARK: Cancellation
 
-        @Test("a call that is cancelled while it waits for the answer ends at once")
-        func cancelled() async throws {
-            try await Loopback.run(fallback: .status(200)) { loopback in
-                loopback.server.hold()
-                let session = loopback.session.resilient(loopback.pipeline())
-                let call = Task { try await session.data(for: loopback.get) }
-                await loopback.server.waitForRequests(1)
-                call.cancel()
-                await #expect(throws: CancellationError.self) { try await call.value }
-                #expect(loopback.server.requests.count == 1)
+        /// Where a call is when it is cancelled.
+        enum Step: CaseIterable {
+            case before, queue, head, body, upload, reauthorize, backoff
+
+            /// What the server answers.
+            var answers: [StubAnswer] {
+                switch self {
+                case .reauthorize: [.status(401)]
+                case .backoff: [.status(503)]
+                case .before, .queue, .head, .body, .upload: []
+                }
             }
         }
 
-        @Test("a call that is cancelled before it begins sends nothing")
-        func cancelledBefore() async throws {
-            try await Loopback.run(fallback: .status(200)) { loopback in
-                let session = loopback.session.resilient(loopback.pipeline())
-                let call = Task {
-                    withUnsafeCurrentTask { $0?.cancel() }
-                    _ = try await session.data(for: loopback.get)
+        @Test("a call is cancelled at every step, and leaves nothing behind", arguments: Step.allCases)
+        func cancelled(at step: Step) async throws {
+            try await Loopback.run(step.answers, fallback: .status(200)) { loopback async throws in
+                let bare = try BareServer()
+                let recorder = EventRecorder()
+                let bulkhead = Bulkhead(
+                    limit: 1, queue: 1, timeBase: loopback.clock, observers: PolicyObservers(recorder))
+                let pipeline = Pipeline(timeBase: loopback.clock) {
+                    Retry(maxRetries: 1, backoff: .constant(.seconds(30)))
+                    bulkhead
                 }
-                await #expect(throws: CancellationError.self) { try await call.value }
-                #expect(loopback.server.requests.isEmpty)
+                let renewals = ScriptedOperation<Void, String>(fallback: .success("Bearer new"))
+                renewals.hold()
+                let session = loopback.session.resilient(
+                    pipeline,
+                    reauthorize: { request in
+                        var request = request
+                        request.setValue(try await renewals(), forHTTPHeaderField: "Authorization")
+                        return request
+                    })
+                let held = step == .queue ? try bulkhead.acquire() : nil
+                if step == .head { loopback.server.hold() }
+                let call = Task {
+                    if step == .before { withUnsafeCurrentTask { $0?.cancel() } }
+                    if step == .upload {
+                        _ = try await session.upload(for: bare.put, from: Data(count: BareServer.large))
+                    } else {
+                        _ = try await session.data(for: step == .body ? bare.get : loopback.get)
+                    }
+                }
+                switch step {
+                case .before: break
+                case .queue: await recorder.waitForEvents(1)
+                case .head: await loopback.server.waitForRequests(1)
+                case .body:
+                    try await bare.read(1)
+                    let head = "HTTP/1.1 200 OK\r\nContent-Length: \(BareServer.large + 1)\r\n\r\n"
+                    try await bare.write(Data(head.utf8) + Data(count: BareServer.large))
+                case .upload: try await bare.read(1_000_000)
+                case .reauthorize: await renewals.waitForCalls(1)
+                case .backoff: try await loopback.clock.waitForSleeper(dueIn: .seconds(30))
+                }
+                call.cancel()
+                if step == .backoff {
+                    await #expect(throws: CancelledWhileWaiting.self) { try await call.value }
+                } else {
+                    await #expect(throws: CancellationError.self) { try await call.value }
+                }
+
+                #expect(bulkhead.status.inUse == (step == .queue ? 1 : 0) && bulkhead.status.queued == 0)
+                if let held { held.complete(.success) }
+                #expect(bulkhead.status.inUse == 0 && loopback.clock.sleepers == [])
+                let isAnswered = step == .reauthorize || step == .backoff
+                #expect(loopback.server.requests.count == (isAnswered || step == .head ? 1 : 0))
+                // The connection of a complete answer is kept for the next request.
+                await loopback.waitForConnections(atMost: isAnswered ? 1 : 0)
+                if step == .body || step == .upload {
+                    // It ends, and long before all of an upload has come.
+                    let rest = try await bare.readToEnd()
+                    #expect(rest < BareServer.large / 2)
+                }
             }
         }
 
         @Test("calls that are cancelled just as their answers come end, one way or the other")
         func volley() async throws {
-            try await Loopback.run(fallback: .status(200, body: "ok")) { loopback in
+            try await Loopback.run(fallback: .status(200, body: "ok"), idle: 10) { loopback in
                 let session = loopback.session.resilient(loopback.pipeline(retries: 0))
                 for round in 1...20 {
                     loopback.server.hold()

@@ -157,10 +157,53 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
         talk.note(2, in: .seconds(30), from: probe)
         talk.acknowledge(probe)
+        // The two may have been counted anew; at the reset there is one more.
+        #expect(talk.answer == .notBefore(at(60_000)))
+    }
+
+    @Test(
+        "after a good probe others follow, however slow those are that were sent before it", arguments: [true, false])
+    func besideSlowOnes(isTold: Bool) {
+        var talk = wide()
+        talk.send()
+        talk.send()
+        let last = talk.send()
+        if isTold {
+            talk.note(0, in: .seconds(30), of: 60, from: last)
+            talk.acknowledge(last)
+        } else {
+            talk.acknowledge(last)
+            talk.pace.paused(until: at(30_000))
+        }
+        talk.now = at(30_000)
+        let probe = talk.send()
+        talk.now = at(30_100)
+        if isTold { talk.note(59, in: .seconds(60), of: 60, from: probe) }
+        talk.acknowledge(probe)
+        #expect(talk.sendAll().count == 2)
+    }
+
+    @Test(
+        "at the reset one more may go than were left, and no more than the limit", arguments: [(1, 8), (3, 8), (3, 3)])
+    func atTheReset(left: Int, limit: Int) {
+        var talk = wide()
+        talk.pass(left: left, in: .seconds(30), of: limit)
+        var slow = talk.sendAll()
+        while slow.count < left, case .notBefore(let instant) = talk.answer {
+            talk.now = instant
+            slow += talk.sendAll()
+        }
+        #expect(slow.count == left)
+        #expect(talk.answer == (left == limit ? .afterAnEnd : .notBefore(at(30_000))))
+        talk.now = at(30_000)
+        #expect(talk.answer == (left == limit ? .afterAnEnd : .now))
+        talk.send()
         #expect(talk.answer == .afterAnEnd)
     }
 
-    @Test("beside as many as the limit no probe goes: they may be counted again; nor beside those not counted yet")
+    @Test(
+        "beside as many as the limit no probe goes, since they may be counted again; at a reset one goes beside the rest"
+    )
     func slowOnesInTheWay() {
         var talk = wide()
         talk.send()
@@ -173,6 +216,8 @@ private func wide() -> Talk {
         var other = wide()
         other.note(1, in: .seconds(30), of: 8, from: other.send())
         other.now = at(30_000)
+        #expect(other.answer == .now)
+        other.send()
         #expect(other.answer == .afterAnEnd)
     }
 
@@ -282,6 +327,17 @@ private func wide() -> Talk {
         few.now = at(5_000)
         few.pass(left: 1, in: .seconds(10), of: 3)
         #expect(few.answer == .now)
+    }
+
+    @Test("the last of a long window are spread by ten seconds and no more: a silence is told, a spread is not")
+    func longestSpread() {
+        var talk = wide()
+        talk.now = at(5_000)
+        talk.pass(left: 5, in: .seconds(80_000), of: 20)
+        #expect(talk.answer == .notBefore(at(15_000)))
+        talk.now = at(15_000)
+        talk.pass(left: 0, in: .seconds(4_000), of: 20)
+        #expect(talk.silence == at(615_000))
     }
 
     @Test("the spread of a few in a long window ends with the window", arguments: [0, 1])
@@ -482,15 +538,21 @@ private func wide() -> Talk {
         #expect(silencesUntilATest(&talk) == 9)
     }
 
-    @Test("a test that ends in no answer is made again")
+    @Test("after a test that ends in no answer the silence goes on, and the next one is put to the test")
     func testAgain() {
         var talk = Talk()
         talk.pass(left: 0, in: .seconds(60))
         _ = silencesUntilATest(&talk)
-        talk.send()
-        talk.pace.endedOtherwise(sentAt: talk.now, at: talk.now)
-        #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .now)
-        #expect(talk.pace.answer(at: talk.now, inFlight: 1) == .afterAnEnd)
+        for _ in 0..<3 {
+            #expect(talk.answer == .now)
+            let (end, test) = (talk.now + .seconds(60), talk.send())
+            talk.note(0, in: .seconds(60), from: test)
+            talk.pace.endedUntold(at: talk.now)
+            talk.pace.endedOtherwise(sentAt: talk.now, at: talk.now)
+            #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .notBefore(end))
+            talk = Talk(pace: talk.pace, now: end, sent: talk.sent)
+            talk.pass(left: 0, in: .seconds(60))
+        }
     }
 
     @Test("silences that let more through are never put to the test")

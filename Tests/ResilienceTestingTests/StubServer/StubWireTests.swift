@@ -158,5 +158,67 @@
             await #expect(throws: (any Error).self) { try await writing.value }
             await server.stop()
         }
+
+        // MARK: Open connections
+
+        @Test("a connection is counted until the client or the server closes it, and every waiting task is told")
+        func openConnections() async throws {
+            let server = try await StubServer.start(fallback: .status(200, body: "ok"))
+            await server.waitForConnections(atMost: 0)
+            #expect(server.openConnections == 0)
+            var wires: [Wire] = []
+            for number in 1...20 {
+                let wire = try await Wire(to: server)
+                try await wire.write(Self.get())
+                #expect(try await wire.read(Self.ok.utf8.count) == Self.ok)
+                wires.append(wire)
+                #expect(server.openConnections == number)
+            }
+            for left in (10..<20).reversed() {
+                async let other: Void = server.waitForConnections(atMost: left)
+                wires.removeLast()
+                await server.waitForConnections(atMost: left)
+                await other
+                #expect(server.openConnections == left)
+            }
+            for (left, wire) in zip((0..<10).reversed(), wires) {
+                server.enqueue(left.isMultiple(of: 2) ? .closeWithoutAnswer : .resetMidBody(after: 3))
+                try await wire.write(Self.get())
+                await server.waitForConnections(atMost: left)
+                #expect(server.openConnections == left)
+            }
+            await server.stop()
+        }
+
+        @Test("a connection whose client leaves while its request is held is counted until the release")
+        func leftWhileHeld() async throws {
+            let server = try await StubServer.start(fallback: .status(200, body: "ok"))
+            server.hold()
+            var wire: Wire? = try await Wire(to: server)
+            try await wire?.write(Self.get())
+            await server.waitForRequests(1)
+            wire = nil
+            #expect(server.openConnections == 1)
+            server.release()
+            // Less than no connection can't be.
+            await server.waitForConnections(atMost: .min)
+            #expect(server.openConnections == 0)
+            await server.stop()
+        }
+
+        @Test("a task that waits for connections to end can be cancelled, and a server that stops ends all of them")
+        func endOfWaiting() async throws {
+            let server = try await StubServer.start(fallback: .status(200, body: "ok"))
+            let wire = try await Wire(to: server)
+            try await wire.write(Self.get())
+            #expect(try await wire.read(Self.ok.utf8.count) == Self.ok)
+            let waiting = Task { await server.waitForConnections(atMost: 0) }
+            waiting.cancel()
+            await waiting.value
+            #expect(server.openConnections == 1)
+            await server.stop()
+            #expect(server.openConnections == 0)
+            #expect(await wire.readToEnd().text == "")
+        }
     }
 #endif

@@ -38,6 +38,22 @@ import Testing
         #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30), .seconds(5)])
     }
 
+    @Test("a timeout that the client enforces is a ClientTimeout")
+    func enforcedByClient() throws {
+        let configuration = try decode(
+            #"{"timeout": {"limitSeconds": 30}, "attemptTimeout": {"limitSeconds": 5, "enforcedBy": "client"}}"#)
+        let pipeline = Pipeline("search", configuration: configuration)
+        #expect(pipeline.elements.map(\.name) == ["timeout", "attemptTimeout"])
+        #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30)])
+        #expect(pipeline.policies(of: ClientTimeout.self).map(\.limit) == [.seconds(5)])
+        let written = try JSONEncoder().encode(configuration)
+        #expect(try JSONDecoder().decode(PipelineConfiguration.self, from: written) == configuration)
+        #expect(
+            problems(#"{"timeout": {"limitSeconds": 30, "enforcedBy": "server"}}"#) == [
+                #"Timeout: timeout.enforcedBy is "server", and must be one of policy, client"#
+            ])
+    }
+
     @Test("what is written is read again, with no policies at all, too")
     func coding() throws {
         let configurations = try [

@@ -13,7 +13,7 @@ import Testing
         "every line of the adapters' pages is in a test of the adapter",
         arguments: [
             "ResilienceAsyncHTTPClient", "ResilienceConfiguration", "ResilienceDashboard", "ResilienceGRPC",
-            "ResilienceHummingbird", "ResilienceObservability",
+            "ResilienceHTTP", "ResilienceHummingbird", "ResilienceObservability",
         ])
     func adapters(module: String) throws {
         let pages = try Guide.pages(of: module)
@@ -22,6 +22,17 @@ import Testing
             let missing = try page.codeWithoutTest(of: module)
             #expect(missing == [], "\(page)")
             #expect(page.deadLinks == [], "\(page)")
+        }
+    }
+
+    @Test("each library of the README's table takes at most three lines, and each of them is in a test of its adapter")
+    func adoptions() throws {
+        let rows = try Guide.adoptions()
+        #expect(rows.count > 10)
+        for row in rows {
+            let missing = try row.codeWithoutTest()
+            #expect(missing == [], "\(row)")
+            #expect((1...3).contains(row.code.count), "\(row)")
         }
     }
 

@@ -22,18 +22,67 @@ import Testing
         }
     }
 
+    /// The readers that `.ci/fuzz` fuzzes: the folders that hold a fuzzer.
+    private static func fuzzers() throws -> [String] {
+        let folder = repository.appending(path: "Tests/Fuzzing")
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .map { $0.lastPathComponent }
+            .filter { FileManager.default.fileExists(atPath: folder.appending(path: "\($0)/\($0).swift").path) }
+            .sorted()
+    }
+
+    private static func structs(in sources: String) -> Set<Substring> {
+        Set(sources.split(separator: "struct ").map { $0.prefix { $0.isLetter || $0.isNumber } })
+    }
+
+    private static func quoted(in text: String) -> [String] {
+        text.split(separator: "`", omittingEmptySubsequences: false).enumerated().filter { $0.offset % 2 == 1 }
+            .map { String($0.element) }
+    }
+
+    @Test("every fuzzer is on Docs/Verification.md, in Package.swift, and has a corpus, and there are no others")
+    func fuzzed() throws {
+        let fuzzers = try Self.fuzzers()
+        #expect(fuzzers.count >= 9)
+        let row = try #require(try Self.rows().first { $0.label.hasPrefix("fuzzing:") })
+        let listed = Self.quoted(in: row.text).filter { !$0.contains(" ") }
+        #expect(listed.sorted() == fuzzers)
+        let package = try String(contentsOf: repository.appending(path: "Package.swift"), encoding: .utf8)
+        let list = try #require(package.firstMatch(of: /for reader in \[([^\]]*)\]/))
+        let built = list.1.matches(of: /"(\w+)"/).map { String($0.output.1) }
+        #expect(built.sorted() == fuzzers)
+        for fuzzer in fuzzers {
+            let corpus = repository.appending(path: "Tests/Fuzzing/Corpus/\(fuzzer)")
+            let inputs = try FileManager.default.contentsOfDirectory(atPath: corpus.path)
+            #expect(!inputs.isEmpty, "\(fuzzer)")
+        }
+    }
+
+    @Test("every name in the filters of .ci/thread-sanitizer is in the name of a suite")
+    func sanitized() throws {
+        let script = try String(contentsOf: repository.appending(path: ".ci/thread-sanitizer"), encoding: .utf8)
+        let suites = Self.structs(in: try Self.testSources())
+        let names = script.matches(of: /'([\w|]+)'/).flatMap { $0.output.1.split(separator: "|") }
+        #expect(names.count > 20)
+        for name in names {
+            let isThere = suites.contains { $0.contains(name) }
+            #expect(isThere, "\(name)")
+        }
+    }
+
     @Test("every test that Docs/Verification.md names is there, under that name")
     func names() throws {
+        let fuzzers = try Self.fuzzers()
         // One search in all of the sources for each name would take seconds.
         let sources = try Self.testSources()
         let quoted = Set(sources.split(separator: "\""))
-        let structs = Set(sources.split(separator: "struct ").map { $0.prefix { $0.isLetter || $0.isNumber } })
+        let structs = Self.structs(in: sources)
         for row in try Self.rows() {
             for name in row.text.split(separator: "`").enumerated().filter({ $0.offset % 2 == 1 }).map(\.element) {
                 let isSuite = name.hasSuffix("Tests") || ["ReadmeExamples", "Linearizability"].contains(String(name))
                 let commands = [".ci/", "Benchmarks/", "Tests/", "swift ", "taskset ", "RESILIENCE_EFFORT="]
                 let isElsewhere = commands.contains { name.hasPrefix($0) }
-                let isCode = ["Timeout", "ResilienceTesting", "QueueFile"].contains(String(name))
+                let isCode = (["Timeout", "ResilienceTesting"] + fuzzers).contains(String(name))
                 if isElsewhere || isCode { continue }
                 // Not in the expectation, which would print all of the sources.
                 let isThere = (isSuite ? structs : quoted).contains(name)

@@ -327,7 +327,7 @@ import Testing
                 #"{"timeout": {"limit": 5}}"#,
                 [
                     "Timeout: all.timeout.limitSeconds is missing, and must be given",
-                    "Timeout: all.timeout.limit is given, and is no setting: there are limitSeconds",
+                    "Timeout: all.timeout.limit is given, and is no setting: there are limitSeconds, enforcedBy",
                 ]
             ),
             (

@@ -38,6 +38,34 @@ import Testing
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
+    @Test("holds for quotas don't make the wait after a 429 longer, also if the 429 comes during one")
+    func backoff() async throws {
+        let throttle = Throttle(limit: .unlimited, holdOnThrottled: true, timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) { throttle }
+        for _ in 0..<7 {
+            try await pipeline.run { pipeline.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60))) }
+            clock.advance(by: .seconds(60))
+        }
+        try throttle.acquire().complete(.throttled)
+        #expect(throttle.heldUntil == clock.now + .seconds(1))
+        clock.advance(by: .seconds(1))
+        let next = try throttle.acquire()
+        throttle.note(ServerQuota(remaining: 0, resetsAfter: .milliseconds(10)))
+        // It belongs to an earlier hold than the quota's, and is the second 429 in a row.
+        next.complete(.throttled)
+        #expect(throttle.heldUntil == clock.now + .seconds(2))
+    }
+
+    @Test("a throttle that holds for no time at all takes no note")
+    func noHold() throws {
+        let throttle = Throttle(limit: .unlimited, maxHold: .zero, timeBase: clock)
+        throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60)))
+        let first = try throttle.acquire()
+        let second = try throttle.acquire()
+        first.complete(.success)
+        second.complete(.success)
+    }
+
     @Test("what a server says is kept within what can be")
     func bounds() {
         let quota = ServerQuota(limit: -1, remaining: .min, resetsAfter: .seconds(Int64.max), window: .seconds(-1))

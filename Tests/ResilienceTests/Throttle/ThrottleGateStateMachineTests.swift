@@ -84,6 +84,19 @@ import Testing
         #expect(machine.holdsBefore == 1)
     }
 
+    @Test("a hold for another reason than a 429 does not count, and one that a 429 prolongs does")
+    func uncountedHolds() {
+        var machine = gate()
+        machine.hold(until: at(10), counts: false)
+        #expect(machine.holds == 0 && machine.holdsBefore == 0)
+        machine.hold(until: at(20))
+        machine.hold(until: at(30))
+        #expect(machine.holds == 1 && machine.holdsBefore == 0)
+        _ = machine.ask(at: at(30))
+        machine.hold(until: at(40), counts: false)
+        #expect(machine.holds == 1 && machine.holdsBefore == 1 && machine.gate == .held(until: at(40)))
+    }
+
     @Test("a hold that is ended is over now, one that ended before stays as it was, and an open gate stays open")
     func endHold() {
         var machine = gate()

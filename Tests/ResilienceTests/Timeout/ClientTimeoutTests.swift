@@ -135,6 +135,24 @@ import Testing
         #expect(breaker.state == .open)
     }
 
+    @Test("a 429 that comes late is a 429: it holds a throttle, and its wait is kept")
+    func throttledLate() throws {
+        let throttle = Throttle(limit: .unlimited, holdOnThrottled: true, timeBase: clock)
+        let pipeline = pipeline {
+            throttle
+            ClientTimeout(limit: .seconds(5))
+        }
+        #expect(throws: Judged.self) {
+            try clock.run {
+                try await pipeline.run {
+                    _ = await PolicyWaiter().wait(until: clock.now + .seconds(65), on: clock)
+                    throw Judged(verdict: .throttled(retryAfter: .seconds(60)))
+                }
+            }
+        }
+        #expect(throttle.heldUntil == clock.now + .seconds(60))
+    }
+
     @Test("what must not be repeated is not repeated because it also ended at the deadline")
     func final() throws {
         let attempts = Box(0)

@@ -1,20 +1,23 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// One file that imports Resilience beside what a service imports: see Sources/Names.
+// Services that import this package beside what services import. In a package of its own, so that none of that is a dependency
+// of ours.
 let package = Package(
-    name: "names",
+    name: "outside",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-resilience", path: "../..", traits: ["SQLite"]),
+        .package(name: "swift-resilience", path: "../..", traits: ["SQLite", "GRPC"]),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.10.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
-        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.0.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.2.0"),
+        .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.0.0"),
     ],
     targets: [
+        // No public name is one that a service imports from elsewhere.
         .target(
             name: "Names",
             dependencies: [
@@ -27,7 +30,21 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "GRPCCore", package: "grpc-swift-2"),
-            ])
+            ]),
+        // RPCs over real HTTP/2 connections on loopback.
+        .testTarget(
+            name: "GRPCLoopbackTests",
+            dependencies: [
+                .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceGRPC", package: "swift-resilience"),
+                .product(name: "GRPCCore", package: "grpc-swift-2"),
+                .product(name: "GRPCNIOTransportHTTP2Posix", package: "grpc-swift-nio-transport"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: [
+                .enableUpcomingFeature("ExistentialAny"),
+                .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,101 @@
+#if GRPC
+    import GRPCCore
+    import ResilienceTesting
+    import Testing
+
+    @testable import ResilienceGRPC
+
+    /// What a server may write into `grpc-retry-pushback-ms`, read a second time and in another way.
+    @Suite struct RetryPushbackFuzzTests {
+        @Test("a pushback is read as gRPC's design says, at random")
+        func read() {
+            var random = RandomPushbacks(seed: 15)
+            var (waits, stops) = (0, 0)
+            for _ in 0..<20_000 {
+                let text = random.text()
+                let expected = Self.milliseconds(text).map { RetryPushback.after(milliseconds: $0) } ?? .stop
+                let read = RetryPushback(text: text)
+                #expect(read == expected, "\(text.debugDescription)")
+                let wait = Self.milliseconds(text).map { Duration.milliseconds($0) }
+                #expect(read.wait == wait, "\(text.debugDescription)")
+                if expected == .stop { stops += 1 } else { waits += 1 }
+            }
+            #expect(waits > 1_000 && stops > 1_000)
+        }
+
+        @Test("of the metadata the first pushback is read, whatever else they have, at random")
+        func metadata() {
+            var random = RandomPushbacks(seed: 16)
+            for count in 0..<2_000 {
+                let texts = (0..<count % 4).map { _ in random.text() }
+                var metadata: Metadata = ["other": "7"]
+                for text in texts { metadata.addString(text, forKey: "grpc-retry-pushback-ms") }
+                #expect(RetryPushback(metadata) == texts.first.map { RetryPushback(text: $0) }, "\(texts)")
+            }
+        }
+
+        @Test("what is written is read again as the same, and is a wait of no less, but for the longest, at random")
+        func written() {
+            var random = SeededGenerator(seed: 17)
+            let longest = Duration.milliseconds(Int64(Int32.max))
+            for _ in 0..<5_000 {
+                let wait = Duration.nanoseconds(
+                    Int64.random(in: .min ... .max, using: &random) >> Int64.random(in: 0...62, using: &random))
+                let pushback = RetryPushback(wait)
+                #expect(RetryPushback(text: pushback.text) == pushback, "\(wait)")
+                let read = pushback.wait ?? .zero
+                #expect(read >= min(wait, longest) && read <= longest, "\(wait)")
+                let bound = max(Duration.zero, wait) + Duration.milliseconds(1)
+                #expect(read < bound, "\(wait)")
+            }
+        }
+
+        /// An integer of 32 bits, not below zero, in ASCII's digits and nothing else; nil for anything else, which asks
+        /// not to repeat. Leading zeros change nothing.
+        private static func milliseconds(_ text: String) -> Int32? {
+            var digits = Array(text.utf8)
+            guard !digits.isEmpty, digits.allSatisfy({ "0123456789".utf8.contains($0) }) else { return nil }
+            while digits.count > 1, digits.first == UInt8(ascii: "0") { digits.removeFirst() }
+            // Of the same length, digits compare as their numbers do.
+            let longest = Array("2147483647".utf8)
+            if digits.count > longest.count { return nil }
+            if digits.count == longest.count, longest.lexicographicallyPrecedes(digits) { return nil }
+            return digits.reduce(0) { $0 * 10 + Int32($1 - UInt8(ascii: "0")) }
+        }
+    }
+
+    /// Values of the field at random, from a seed.
+    private struct RandomPushbacks {
+        private var generator: SeededGenerator
+
+        init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+        private mutating func pick<Value>(_ values: [Value]) -> Value {
+            values[Int.random(in: 0..<values.count, using: &generator)]
+        }
+
+        /// A number in or out of range, with zeros before it or not, in which something may be changed; or any bytes.
+        mutating func text() -> String {
+            var bytes: [UInt8]
+            switch Int.random(in: 0..<5, using: &generator) {
+            case 0: bytes = Array("\(Int32.random(in: 0 ... .max, using: &generator))".utf8)
+            case 1: bytes = Array("\(Int64(Int32.max) + Int64.random(in: -3...3, using: &generator))".utf8)
+            case 2: bytes = Array("\(Int64.random(in: .min ... .max, using: &generator))".utf8)
+            case 3:
+                let count = Int.random(in: 0...14, using: &generator)
+                bytes = (0..<count).map { _ in UInt8.random(in: 0x30...0x39, using: &generator) }
+            default:
+                let count = Int.random(in: 0...12, using: &generator)
+                bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+            }
+            let zeros = pick([0, 0, 0, 1, 20])
+            bytes.insert(contentsOf: [UInt8](repeating: 0x30, count: zeros), at: 0)
+            if pick([true, false, false]) {
+                let index = Int.random(in: 0...bytes.count, using: &generator)
+                let sign = pick(["-", "+", " ", ".", "e", "\t", "\0", "\u{663}", "\u{301}", "_"])
+                bytes.insert(contentsOf: sign.utf8, at: index)
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+#endif
