@@ -3,15 +3,15 @@
     ///
     /// The names are those of the core's configurations. Tests compare the two, and the schema's page.
     enum SettingGroup: String, CaseIterable, Sendable {
-        case pipeline, timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead
-        case backoff, rule, window, probes, breakLength, throttleLimit
+        case pipeline, timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead
+        case backoff, hedgeDelay, rule, window, probes, breakLength, throttleLimit
 
         var fields: [SettingField] {
             switch self {
             case .pipeline:
                 [
                     .init("timeout", .group(.timeout)), .init("retry", .group(.retry)),
-                    .init("adaptiveThrottle", .group(.adaptiveThrottle)),
+                    .init("hedge", .group(.hedge)), .init("adaptiveThrottle", .group(.adaptiveThrottle)),
                     .init("circuitBreaker", .group(.circuitBreaker)), .init("throttle", .group(.throttle)),
                     .init("bulkhead", .group(.bulkhead)), .init("attemptTimeout", .group(.timeout)),
                     .init("policies", .names),
@@ -34,6 +34,14 @@
                     .init("verdicts", .names, .verdicts, .value("transient + throttled")),
                     .init("retryAfterCeilingSeconds", .seconds, .atLeast(0), .value("120")),
                     .init("wrapsLastError", .flag, .any, .value("false")),
+                ]
+            case .hedge:
+                [
+                    .init(
+                        "delay", .group(.hedgeDelay), .any,
+                        .value("atLeastSeconds 0.001, kind percentile, minimumSamples 100, percentile 0.95")),
+                    .init("maxHedges", .whole, .within(0, 10), .value("1")),
+                    .init("verdicts", .names, .verdicts, .value("transient + uncertain")),
                 ]
             case .adaptiveThrottle:
                 [
@@ -90,6 +98,14 @@
                         "jitter", .choice(["none", "full", "equal", "decorrelated", "proportional"]), .any,
                         .kinds(["constant": "none", "exponential": "full", "linear": "none", "sequence": "none"])),
                     .init("jitterShare", .number, .within(0, 1), .byKind),
+                ]
+            case .hedgeDelay:
+                [
+                    .init("kind", .choice(["constant", "percentile", "never"]), .any, .required),
+                    .init("percentile", .number, .within(0.01, 0.999), .kinds(["percentile": "0.95"])),
+                    .init("atLeastSeconds", .seconds, .atLeast(0), .kinds(["percentile": "0.001"])),
+                    .init("minimumSamples", .whole, .within(1, 1_000), .kinds(["percentile": "100"])),
+                    .init("delaySeconds", .seconds, .atLeast(0), .byKind),
                 ]
             case .rule:
                 [

@@ -180,7 +180,7 @@
               return {
                 node: card,
                 update(row) {
-                  const { bulkhead, throttle, adaptiveThrottle } = row;
+                  const { bulkhead, throttle, adaptiveThrottle, hedge } = row;
                   gauge.hidden = !bulkhead;
                   if (bulkhead) {
                     const share = Math.min(1, bulkhead.inUse / Math.max(1, bulkhead.limit));
@@ -200,6 +200,11 @@
                     look(badge, 'badge ' + (rejectedPercent > 50 ? 'down' : rejectedPercent ? 'degraded' : 'up'));
                     say(badge, rejectedPercent ? 'rejecting ' + rejectedPercent + ' %' : 'rejecting none');
                     say(line, count(accepted) + ' of ' + count(calls) + ' calls accepted');
+                  } else if (hedge) {
+                    look(badge, 'badge ' + (hedge.left ? 'up' : 'degraded'));
+                    say(badge, hedge.left ? count(hedge.left) + ' hedges left' : 'no hedges left');
+                    say(line, (hedge.delay === undefined ? 'no delay' : 'after ' + count(hedge.delay) + ' ms')
+                      + (hedge.samples ? ', of ' + count(hedge.samples) + ' calls' : ''));
                   } else if (!throttle) {
                     look(badge, 'badge ' + (row.isAllowed ? 'up' : 'degraded'));
                     say(badge, row.isAllowed ? 'allows calls' : 'allows no call');

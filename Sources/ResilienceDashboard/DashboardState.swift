@@ -82,6 +82,13 @@
             let rejectedPercent: Int
         }
 
+        struct Hedge: Sendable, Equatable, Encodable {
+            /// In whole milliseconds, rounded up; nil as long as it is not known.
+            let delay: Int?
+            let samples: Int
+            let left: Int
+        }
+
         struct Bulkhead: Sendable, Equatable, Encodable {
             let limit: Int
             let inUse: Int
@@ -116,6 +123,7 @@
         var circuit: Circuit?
         var throttle: Throttle?
         var adaptiveThrottle: AdaptiveThrottle?
+        var hedge: Hedge?
         var bulkhead: Bulkhead?
         var queue: Queue?
         let problem: String?
@@ -164,6 +172,11 @@
                 AdaptiveThrottle(
                     calls: throttle.calls, accepted: throttle.accepted,
                     rejectedPercent: Int((throttle.rejection * 100).rounded(.up)))
+            }
+            hedge = health.hedge.map { hedge in
+                let delay = hedge.delay?.saturatedNanoseconds.saturatingAdding(999_999)
+                return Hedge(
+                    delay: delay.map { Int(clamping: $0 / 1_000_000) }, samples: hedge.samples, left: hedge.hedgesLeft)
             }
             bulkhead = health.bulkhead.map { bulkhead in
                 Bulkhead(

@@ -42,6 +42,7 @@
             switch detail {
             case let event as Pipeline.Event: fields(of: event)
             case let event as CircuitBreaker.Event: fields(of: event)
+            case let event as Hedge.Event: fields(of: event)
             case let event as AdaptiveThrottle.Event: fields(of: event)
             case let event as Retry.Event: fields(of: event)
             case let event as Throttle.Event: fields(of: event)
@@ -94,6 +95,14 @@
 
         private static func counted(_ count: Int, _ limit: Int?) -> [EventField] {
             [EventField("failures", count), EventField("failure_limit", ifAny: limit)].compactMap { $0 }
+        }
+
+        private static func fields(of event: Hedge.Event) -> [EventField] {
+            switch event {
+            case .hedged(let number, let wait), .won(let number, let wait):
+                [EventField("hedge", number), EventField("wait", wait)]
+            case .budgetExhausted: []
+            }
         }
 
         private static func fields(of event: AdaptiveThrottle.Event) -> [EventField] {

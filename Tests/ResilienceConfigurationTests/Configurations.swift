@@ -19,6 +19,10 @@
                     },
                     "throttledBackoff": {"kind": "sequence", "sequenceSeconds": [1, 5.5, 30], "atEnd": "stop"}
                 },
+                "hedge": {
+                    "delay": {"kind": "percentile", "percentile": 0.99, "atLeastSeconds": 0.005, "minimumSamples": 50},
+                    "maxHedges": 2, "verdicts": ["transient"]
+                },
                 "adaptiveThrottle": {
                     "multiplier": 1.5, "windowSeconds": 30, "minimumCalls": 5, "maxRejection": 0.8, "failing": ["throttled"]
                 },

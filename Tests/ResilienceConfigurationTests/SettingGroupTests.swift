@@ -22,8 +22,8 @@
                 switch (group, field.name) {
                 case (.circuitBreaker, "probes"): ["closing": .group(["successes": .whole(9)])]
                 case (.timeout, "enforcedBy"): ["limitSeconds": .number(1)]
-                case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.adaptiveThrottle, _), (.circuitBreaker, _),
-                    (.pipeline, _):
+                case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.hedge, _), (.adaptiveThrottle, _),
+                    (.circuitBreaker, _), (.pipeline, _):
                     [:]
                 case (.bulkhead, _): ["limit": .whole(1)]
                 case (.throttle, "limit"): [:]
@@ -32,6 +32,8 @@
                 case (.backoff, "atEnd"): ["kind": .text("sequence"), "sequenceSeconds": .numbers([1])]
                 case (.backoff, "jitterShare"): ["kind": .text("exponential"), "jitter": .text("proportional")]
                 case (.backoff, _): ["kind": .text("exponential")]
+                case (.hedgeDelay, "delaySeconds"): ["kind": .text("constant")]
+                case (.hedgeDelay, _): ["kind": .text("percentile")]
                 case (.rule, "limit"), (.rule, "kind"): ["kind": .text("consecutiveFailures")]
                 case (.rule, "count"): ["kind": .text("failures"), "window": .group(["lengthSeconds": .number(1)])]
                 case (.rule, "ratio"): ["kind": .text("failureRatio")]
@@ -191,11 +193,13 @@
             case .pipeline: try coded(PipelineConfiguration.self)
             case .timeout: try coded(TimeoutConfiguration.self)
             case .retry: try coded(RetryConfiguration.self)
+            case .hedge: try coded(HedgeConfiguration.self)
             case .adaptiveThrottle: try coded(AdaptiveThrottleConfiguration.self)
             case .circuitBreaker: try coded(CircuitBreakerConfiguration.self)
             case .throttle: try coded(ThrottleConfiguration.self)
             case .bulkhead: try coded(BulkheadConfiguration.self)
             case .backoff: try coded(Backoff.self)
+            case .hedgeDelay: try coded(HedgeDelay.self)
             case .rule: try coded(CircuitBreakerConfiguration.self, in: "tripping")
             case .window: try coded(CallWindow.self)
             case .probes: try coded(ProbeRule.self)
@@ -209,11 +213,13 @@
             case .pipeline: "Pipeline"
             case .timeout: "Timeout"
             case .retry: "Retry"
+            case .hedge: "Hedge"
             case .adaptiveThrottle: "Adaptive throttle"
             case .circuitBreaker: "Circuit breaker"
             case .throttle: "Throttle"
             case .bulkhead: "Bulkhead"
             case .backoff: "Backoff"
+            case .hedgeDelay: "Hedge delay"
             case .rule: "Trip rule"
             case .window: "Window"
             case .probes: "Probes"

@@ -89,6 +89,19 @@
             #expect(circuit?.before == .open && circuit?.marks.map(\.at) == [5000, 5500])
         }
 
+        @Test("a hedge's row has its delay in whole milliseconds, none as long as it is not known")
+        func hedge() {
+            let delays: [(Duration?, Int?)] = [
+                (nil, nil), (.zero, 0), (.microseconds(1), 1), (.milliseconds(1), 1), (.microseconds(1_001), 2),
+                (.seconds(Int64.max), Int(Int64.max / 1_000_000)),
+            ]
+            for (delay, shown) in delays {
+                let row = state([component("0", HedgeStatus(delay: delay, samples: 7, hedgesLeft: 3))], at: 0).rows[0]
+                #expect(row.hedge == DashboardRow.Hedge(delay: shown, samples: 7, left: 3))
+                #expect(row.kind == "hedge" && row.isAllowed)
+            }
+        }
+
         @Test("numbers without bounds, and times beyond all bounds, are written")
         func extremes() throws {
             let rows = state(

@@ -51,6 +51,11 @@ extension Calls {
                 "throttle, fixed window",
                 through: Pipeline { Throttle(limit: .fixedWindow(.max, per: .seconds(100_000))) }),
             Calls("adaptive throttle", through: Pipeline { AdaptiveThrottle() }),
+            Calls("hedge, not needed") { count in
+                let pipeline = Pipeline { Hedge() }
+                for number in 0..<count { _ = try await pipeline.runHedged { number } }
+            },
+            Calls("hedge, without copies", through: Pipeline { Hedge() }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("fallback, not needed", through: Pipeline { breaker }.withFallback(to: 0)),
             Calls(

@@ -14,14 +14,14 @@
 /// let pipeline = Pipeline("search", configuration: configuration)
 /// ```
 ///
-/// The order is fixed, outermost first: the timeout of the whole call, retry, adaptive throttle, circuit breaker, throttle,
-/// bulkhead, the timeout of each attempt. The pipeline has each policy that has settings.
+/// The order is fixed, outermost first: the timeout of the whole call, retry, hedge, adaptive throttle, circuit breaker,
+/// throttle, bulkhead, the timeout of each attempt. The pipeline has each policy that has settings.
 ///
-/// Codable, with these names: `timeout`, `retry`, `adaptiveThrottle`, `circuitBreaker`, `throttle`, `bulkhead`,
+/// Codable, with these names: `timeout`, `retry`, `hedge`, `adaptiveThrottle`, `circuitBreaker`, `throttle`, `bulkhead`,
 /// `attemptTimeout`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the
-/// policies that it lists: one that has settings and is not listed is left out, and a retry, an adaptive throttle or a
-/// breaker that is listed and has no settings has its defaults. One of the names must be given, so that a misspelt one does
-/// not leave calls unguarded; for a pipeline without policies, give an empty list.
+/// policies that it lists: one that has settings and is not listed is left out, and a retry, a hedge, an adaptive throttle
+/// or a breaker that is listed and has no settings has its defaults. One of the names must be given, so that a misspelt one
+/// does not leave calls unguarded; for a pipeline without policies, give an empty list.
 ///
 /// See <doc:ConfigurationGuide> for the settings of each policy.
 public struct PipelineConfiguration: Sendable, Hashable {
@@ -29,6 +29,8 @@ public struct PipelineConfiguration: Sendable, Hashable {
     public let timeout: TimeoutConfiguration?
     /// The settings of the retry; nil for none.
     public let retry: RetryConfiguration?
+    /// The settings of the hedge; nil for none. Only ``Pipeline/runHedged(options:_:)-(_,()->R)`` makes copies.
+    public let hedge: HedgeConfiguration?
     /// The settings of the adaptive throttle; nil for none.
     public let adaptiveThrottle: AdaptiveThrottleConfiguration?
     /// The settings of the circuit breaker; nil for none.
@@ -44,19 +46,21 @@ public struct PipelineConfiguration: Sendable, Hashable {
     /// - Parameters:
     ///   - timeout: The limit of the whole call.
     ///   - retry: The settings of the retry.
+    ///   - hedge: The settings of the hedge.
     ///   - adaptiveThrottle: The settings of the adaptive throttle.
     ///   - circuitBreaker: The settings of the circuit breaker.
     ///   - throttle: The settings of the throttle.
     ///   - bulkhead: The settings of the bulkhead.
     ///   - attemptTimeout: The limit of each attempt.
     public init(
-        timeout: TimeoutConfiguration? = nil, retry: RetryConfiguration? = nil,
+        timeout: TimeoutConfiguration? = nil, retry: RetryConfiguration? = nil, hedge: HedgeConfiguration? = nil,
         adaptiveThrottle: AdaptiveThrottleConfiguration? = nil,
         circuitBreaker: CircuitBreakerConfiguration? = nil, throttle: ThrottleConfiguration? = nil,
         bulkhead: BulkheadConfiguration? = nil, attemptTimeout: TimeoutConfiguration? = nil
     ) {
         self.timeout = timeout
         self.retry = retry
+        self.hedge = hedge
         self.adaptiveThrottle = adaptiveThrottle
         self.circuitBreaker = circuitBreaker
         self.throttle = throttle
@@ -72,6 +76,7 @@ public struct PipelineConfiguration: Sendable, Hashable {
             switch part {
             case .timeout: timeout != nil
             case .retry: retry != nil
+            case .hedge: hedge != nil
             case .adaptiveThrottle: adaptiveThrottle != nil
             case .circuitBreaker: circuitBreaker != nil
             case .throttle: throttle != nil
@@ -83,13 +88,13 @@ public struct PipelineConfiguration: Sendable, Hashable {
 
     /// In the order of the pipeline.
     fileprivate enum Part: String, CaseIterable {
-        case timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout
+        case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout
     }
 }
 
 extension PipelineConfiguration: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies
+        case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies
     }
 
     public init(from decoder: any Decoder) throws {
@@ -97,7 +102,7 @@ extension PipelineConfiguration: Codable {
             let listed = reader.value(.policies, as: PartList.self)?.parts
             func has(_ part: Part) -> Bool { listed?.contains(part) ?? true }
             let given = PipelineConfiguration(
-                timeout: reader.value(.timeout), retry: reader.value(.retry),
+                timeout: reader.value(.timeout), retry: reader.value(.retry), hedge: reader.value(.hedge),
                 adaptiveThrottle: reader.value(.adaptiveThrottle),
                 circuitBreaker: reader.value(.circuitBreaker), throttle: reader.value(.throttle),
                 bulkhead: reader.value(.bulkhead), attemptTimeout: reader.value(.attemptTimeout))
@@ -115,6 +120,7 @@ extension PipelineConfiguration: Codable {
                 }
             }
             let retry = listed?.contains(.retry) == true ? try given.retry ?? RetryConfiguration() : given.retry
+            let hedge = listed?.contains(.hedge) == true ? try given.hedge ?? HedgeConfiguration() : given.hedge
             let adaptive =
                 listed?.contains(.adaptiveThrottle) == true
                 ? try given.adaptiveThrottle ?? AdaptiveThrottleConfiguration() : given.adaptiveThrottle
@@ -123,7 +129,7 @@ extension PipelineConfiguration: Codable {
                 ? try given.circuitBreaker ?? CircuitBreakerConfiguration() : given.circuitBreaker
             return PipelineConfiguration(
                 timeout: has(.timeout) ? given.timeout : nil, retry: has(.retry) ? retry : nil,
-                adaptiveThrottle: has(.adaptiveThrottle) ? adaptive : nil,
+                hedge: has(.hedge) ? hedge : nil, adaptiveThrottle: has(.adaptiveThrottle) ? adaptive : nil,
                 circuitBreaker: has(.circuitBreaker) ? breaker : nil, throttle: has(.throttle) ? given.throttle : nil,
                 bulkhead: has(.bulkhead) ? given.bulkhead : nil,
                 attemptTimeout: has(.attemptTimeout) ? given.attemptTimeout : nil)
@@ -135,6 +141,7 @@ extension PipelineConfiguration: Codable {
         try container.encode(policies, forKey: .policies)
         try container.encodeIfPresent(timeout, forKey: .timeout)
         try container.encodeIfPresent(retry, forKey: .retry)
+        try container.encodeIfPresent(hedge, forKey: .hedge)
         try container.encodeIfPresent(adaptiveThrottle, forKey: .adaptiveThrottle)
         try container.encodeIfPresent(circuitBreaker, forKey: .circuitBreaker)
         try container.encodeIfPresent(throttle, forKey: .throttle)
@@ -181,6 +188,9 @@ extension Pipeline {
                 timeout.enforcedBy.timeout(named(.timeout), limit: timeout.limit)
             }
             if let retry = configuration.retry { Retry(named(.retry), configuration: retry) }
+            if let hedge = configuration.hedge {
+                Hedge(named(.hedge), configuration: hedge, timeBase: timeBase)
+            }
             if let throttle = configuration.adaptiveThrottle {
                 AdaptiveThrottle(named(.adaptiveThrottle), configuration: throttle, timeBase: timeBase)
             }

@@ -23,8 +23,16 @@
         }
     }
 
-    @usableFromInline func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, error: any Error) {
-        attemptEnded(&call, since: began, verdict: call.core.classifier.verdict(for: error))
+    @usableFromInline mutating func attemptEnded(
+        _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error
+    ) {
+        guard call.hasRun else {
+            // There was none after all.
+            attempts -= 1
+            call.hasRun = true
+            return
+        }
+        attemptEnded(&call, since: began, verdict: call.settled ?? call.core.classifier.verdict(for: error))
     }
 
     @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {

@@ -6,6 +6,8 @@
     let observers: PolicyObservers
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
+    /// nil without a hedge.
+    let halves: HedgedHalves?
 
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
@@ -18,6 +20,7 @@
         self.observers = observers ?? PolicyObservers()
         self.elements = elements
         outermost = PipelineSegment(elements[...])
+        halves = HedgedHalves(name, timeBase, classifier, self.observers, elements)
     }
 
     /// Creates a core with another classifier, which shares all the rest.
@@ -28,6 +31,7 @@
         observers = core.observers
         elements = core.elements
         outermost = core.outermost
+        halves = core.halves.map { HedgedHalves($0, classifier: classifier) }
     }
 
     /// The core of policies that are used without a pipeline on the system's time base. It is shared, so that such a

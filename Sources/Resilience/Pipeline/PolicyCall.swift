@@ -18,6 +18,9 @@
     @usableFromInline var mayWait = true
     /// Whether a policy may run its inside again. False while a permit, or an attempt that is lost, leaves the policies.
     @usableFromInline var mayRepeat = true
+    /// Whether the operation of the latest attempt has begun. False if no copy of a ``Hedge`` got past the policies further
+    /// in.
+    @usableFromInline var hasRun = true
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline var settled: Verdict?
     /// Where the waits of an observed call are added up; nil for any other call. Not counted. Safe: the code that
@@ -99,14 +102,19 @@
     /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
     /// the caller sets one.
     public let deadline: MonotonicInstant
+    /// The number of the ``Hedge`` copy, from 1; 0 for the attempt's first copy, and where nothing makes copies. Copies can
+    /// go to different servers by it, for example.
+    public let hedge: Int
 
     /// Creates an attempt, for example to test an operation.
     /// - Parameters:
     ///   - number: The number of the attempt, from 1.
     ///   - deadline: The instant at which the attempt must have ended. None by default.
-    public init(number: Int, deadline: MonotonicInstant = .distantFuture) {
+    ///   - hedge: The number of the copy, from 1; 0, the default, for the first.
+    public init(number: Int, deadline: MonotonicInstant = .distantFuture, hedge: Int = 0) {
         self.number = number
         self.deadline = deadline
+        self.hedge = hedge
     }
 
     /// Returns how long until the deadline, for a client that takes a timeout: above zero, and 292 years without one.
@@ -115,8 +123,9 @@
         deadline == .distantFuture ? .infinite : max(.nanoseconds(1), timeBase.now.duration(to: deadline))
     }
 
-    @inlinable init(_ call: borrowing PolicyCall) {
+    @inlinable init(_ call: borrowing PolicyCall, hedge: Int = 0) {
         number = call.attempt
         deadline = call.deadline
+        self.hedge = hedge
     }
 }

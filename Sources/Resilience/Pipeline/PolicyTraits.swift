@@ -5,6 +5,8 @@
 public struct PolicyTraits: Sendable, Hashable {
     /// How often one call may run what is inside of the policy, 1 or more. 1 by default.
     public var maxAttempts = 1
+    /// How many runs of the inside one call may have under way at the same time, 1 or more. 1 by default.
+    public var maxCopies = 1
     /// Whether the policy runs the inside again after a policy further in rejected it. False by default.
     public var retriesRejections = false
     /// Whether a call may have to wait for its turn before the policy lets it in. False by default.
@@ -33,10 +35,11 @@ public struct PolicyTraits: Sendable, Hashable {
     ///   - measuresDuration: Whether the time that the inside takes counts for or against the endpoint.
     ///   - rejectsWhileFailing: Whether the policy rejects every call while it considers the endpoint to be failing.
     ///   - canNestInItself: Whether the same object may be in a pipeline twice.
+    ///   - maxCopies: How many runs of the inside one call may have under way at the same time, 1 or more.
     public init(
         maxAttempts: Int = 1, retriesRejections: Bool = false, waits: Bool = false, holdsPermits: Bool = false,
         limitsRate: Bool = false, measuresDuration: Bool = false, rejectsWhileFailing: Bool = false,
-        canNestInItself: Bool = true
+        canNestInItself: Bool = true, maxCopies: Int = 1
     ) {
         self.maxAttempts = maxAttempts
         self.retriesRejections = retriesRejections
@@ -46,6 +49,7 @@ public struct PolicyTraits: Sendable, Hashable {
         self.measuresDuration = measuresDuration
         self.rejectsWhileFailing = rejectsWhileFailing
         self.canNestInItself = canNestInItself
+        self.maxCopies = maxCopies
     }
 
     /// Returns the known mistakes in having `inner` inside of a policy with these traits.
@@ -56,6 +60,13 @@ public struct PolicyTraits: Sendable, Hashable {
             let attempts = maxAttempts.saturatingMultiplied(by: inner.maxAttempts)
             mistakes.append("attempts multiply, up to \(attempts) per call")
         }
+        if maxCopies > 1, repeats {
+            let attempts = maxCopies.saturatingMultiplied(by: inner.maxAttempts)
+            mistakes.append("each copy of a call tries again by itself, up to \(attempts) attempts per call")
+        }
+        if maxCopies > 1, inner.maxCopies > 1 { mistakes.append("only the outer one makes copies of a call") }
+        if holdsPermits, inner.maxCopies > 1 { mistakes.append("the copies of a call share one permit") }
+        if limitsRate, inner.maxCopies > 1 { mistakes.append("only the first copy of a call is throttled") }
         if maxAttempts > 1, retriesRejections, inner.rejectsWhileFailing {
             mistakes.append("calls that an open circuit rejects are tried again")
         }

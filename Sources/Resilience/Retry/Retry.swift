@@ -224,6 +224,11 @@ public struct Retry: Policy {
     public var description: String { "\(name): \(settings)" }
 }
 
+extension Retry: BudgetSpending {
+    /// Limits the retries of many calls together; nil if there is no such limit.
+    public var budget: RetryBudget? { settings.budget }
+}
+
 extension Retry {
     /// What a rule decides about a failed attempt.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {

@@ -2,7 +2,7 @@ public import Resilience
 
 /// What one policy of a component told about itself, as a part of a ``HealthReport``.
 ///
-/// A policy of another type than the four below has no details here. Only its ``kind`` and ``isAllowed`` are
+/// A policy of a type that is not among those below has no details here. Only its ``kind`` and ``isAllowed`` are
 /// reported, so a report can always be written, whatever your own types contain.
 public struct PolicyHealth: Sendable, Hashable, Codable {
     /// The policy's name.
@@ -21,6 +21,8 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
     public let heldFor: Duration?
     /// The state of an adaptive throttle; nil for other kinds.
     public let adaptiveThrottle: AdaptiveThrottleStatus?
+    /// The state of a hedge; nil for other kinds.
+    public let hedge: HedgeStatus?
     /// The state of a bulkhead; nil for other kinds.
     public let bulkhead: BulkheadStatus?
 
@@ -35,13 +37,14 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
         circuit = status.detail as? CircuitBreakerStatus
         throttle = status.detail as? ThrottleStatus
         adaptiveThrottle = status.detail as? AdaptiveThrottleStatus
+        hedge = status.detail as? HedgeStatus
         bulkhead = status.detail as? BulkheadStatus
         inStateFor = circuit?.since.map { max(.zero, $0.duration(to: now)) }
         heldFor = throttle?.heldUntil.map { max(.zero, now.duration(to: $0)) }
     }
 
     private enum CodingKeys: String, CodingKey {
-        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, bulkhead
+        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, hedge, bulkhead
         case inStateFor = "inStateForSeconds"
         case heldFor = "heldForSeconds"
     }

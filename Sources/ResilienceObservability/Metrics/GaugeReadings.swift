@@ -53,6 +53,10 @@
                 add(.queueLength, names, Double(throttle.queued))
             case let throttle as AdaptiveThrottleStatus:
                 add(.adaptiveRejection, names, throttle.rejection)
+            case let hedge as HedgeStatus:
+                // Unknown as long as there are too few latencies.
+                if let delay = hedge.delay { add(.hedgeDelay, names, delay.inSeconds) }
+                add(.hedgesLeft, names, Double(hedge.hedgesLeft))
             default: break
             }
         }

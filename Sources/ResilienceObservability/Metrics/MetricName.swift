@@ -20,6 +20,8 @@
         case throttleWait = "resilience_throttle_wait_seconds"
         case adaptiveRejection = "resilience_adaptive_throttle_rejection"
         case retriesLeft = "resilience_retries_left"
+        case hedgeDelay = "resilience_hedge_delay_seconds"
+        case hedgesLeft = "resilience_hedges_left"
         case syncPending = "resilience_sync_pending"
         case syncInFlight = "resilience_sync_in_flight"
         case syncDead = "resilience_sync_dead"
@@ -31,7 +33,7 @@
             switch self {
             case .calls, .callDuration, .callAttempts, .attempts, .attemptDuration: ["pipeline", "outcome"]
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .throttleAvailable,
-                .throttleWait, .adaptiveRejection, .retriesLeft:
+                .throttleWait, .adaptiveRejection, .retriesLeft, .hedgeDelay, .hedgesLeft:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

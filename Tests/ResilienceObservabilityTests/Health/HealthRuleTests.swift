@@ -53,6 +53,7 @@ import Testing
         Case(
             "a full bulkhead and queue", .degraded, .degraded,
             BulkheadStatus(limit: 1, inUse: 1, queueLimit: 1, queued: 1)),
+        Case("a hedge without a copy left", .up, .up, HedgeStatus(delay: nil, samples: 0, hedgesLeft: 0)),
         Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
         Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),
         Case("a queue", .up, .up, queue: QueueHealth(SyncStatus(pending: 9), at: now)),

@@ -21,6 +21,8 @@ import Testing
             breaker
             Throttle("open", limit: .unlimited, timeBase: clock)
             Bulkhead("room", limit: 3, queue: 5, timeBase: clock)
+            Hedge("twice", after: .constant(.milliseconds(200)), budget: .tokens(capacity: 28))
+            Hedge("unknown", timeBase: clock)
         }
         for _ in 0..<2 { try? await pipeline.run {} }
         breaker.reset(keepingGrowth: false)
@@ -41,6 +43,10 @@ import Testing
         #expect(read.value("resilience_throttle_wait_seconds", ["pipeline": "pay", "policy": "open"]) == 0)
         #expect(read.value("resilience_permits_limit", ["pipeline": "pay", "policy": "room"]) == 3)
         #expect(read.value("resilience_permits_in_use", ["pipeline": "pay", "policy": "room"]) == 0)
+        #expect(read.value("resilience_hedge_delay_seconds", ["pipeline": "pay", "policy": "twice"]) == 0.2)
+        #expect(read.value("resilience_hedges_left", ["pipeline": "pay", "policy": "twice"]) == 2)
+        #expect(read.value("resilience_hedge_delay_seconds", ["pipeline": "pay", "policy": "unknown"]) == nil)
+        #expect(read.value("resilience_hedges_left", ["pipeline": "pay", "policy": "unknown"]) == 100)
         #expect(read.value("resilience_sync_pending", ["queue": "out"]) == 12)
         #expect(read.value("resilience_sync_bytes", ["queue": "out"]) == 340)
         #expect(read.value("resilience_sync_up", ["queue": "out"]) == 1)

@@ -152,6 +152,9 @@
                 readings.add(
                     PolicyStatus(policy: "a", detail: AdaptiveThrottleStatus(calls: 9, accepted: 1, rejection: 0.7)),
                     in: "x")
+                readings.add(
+                    PolicyStatus(policy: "e", detail: HedgeStatus(delay: .seconds(1), samples: 100, hedgesLeft: 9)),
+                    in: "x")
                 readings.add(SyncStatus(pending: 3, rate: 2.5), of: "sync")
                 readings.add(Pipeline("x") { Retry(budget: .tokens()) })
             }

@@ -24,11 +24,12 @@ import Testing
             {
                 "attemptTimeout": {"limitSeconds": 5}, "bulkhead": {"limit": 3},
                 "throttle": {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1}},
-                "circuitBreaker": {"probes": 1}, "adaptiveThrottle": {"multiplier": 3}, "retry": {"maxRetries": 2}, "timeout": {"limitSeconds": 30}
+                "circuitBreaker": {"probes": 1}, "adaptiveThrottle": {"multiplier": 3}, "retry": {"maxRetries": 2}, "timeout": {"limitSeconds": 30},
+                "hedge": {"delay": {"kind": "constant", "delaySeconds": 0.2}, "maxHedges": 2}
             }
             """)
         let names = [
-            "timeout", "retry", "adaptiveThrottle", "circuitBreaker", "throttle", "bulkhead", "attemptTimeout",
+            "timeout", "retry", "hedge", "adaptiveThrottle", "circuitBreaker", "throttle", "bulkhead", "attemptTimeout",
         ]
         #expect(configuration.policies == names)
         let clock = ManualClock()
@@ -36,6 +37,8 @@ import Testing
         #expect(pipeline.name == "search" && pipeline.elements.map(\.name) == names)
         #expect(pipeline.timeBase === clock && pipeline.warnings.isEmpty)
         #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30), .seconds(5)])
+        let hedge = pipeline.policies(of: Hedge.self).first
+        #expect(hedge?.status.delay == .milliseconds(200) && hedge?.timeBase === clock && hedge?.traits.maxCopies == 3)
     }
 
     @Test("a timeout that the client enforces is a ClientTimeout")
@@ -59,6 +62,10 @@ import Testing
         let configurations = try [
             PipelineConfiguration(), PipelineConfiguration(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
             PipelineConfiguration(circuitBreaker: .init(), bulkhead: .init(limit: 2)),
+            PipelineConfiguration(hedge: .init()),
+            PipelineConfiguration(hedge: .init(after: .constant(.milliseconds(200)), maxHedges: 3, on: .transient)),
+            PipelineConfiguration(hedge: .init(after: .never)),
+            PipelineConfiguration(hedge: .init(after: .percentile(0.99, atLeast: .seconds(1), minimumSamples: 7))),
         ]
         for configuration in configurations {
             let written = try JSONEncoder().encode(configuration)
@@ -69,12 +76,12 @@ import Testing
     @Test("a list of policies says exactly which there are, with their defaults if they have some")
     func listed() throws {
         let configuration = try decode(
-            #"{"policies": ["circuitBreaker", "retry", "adaptiveThrottle"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
+            #"{"policies": ["circuitBreaker", "retry", "hedge", "adaptiveThrottle"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
         )
         #expect(
             try configuration
                 == PipelineConfiguration(
-                    retry: .init(maxRetries: 7), adaptiveThrottle: .init(), circuitBreaker: .init()))
+                    retry: .init(maxRetries: 7), hedge: .init(), adaptiveThrottle: .init(), circuitBreaker: .init()))
         #expect(try decode(#"{"policies": []}"#).policies == [])
     }
 
@@ -84,7 +91,7 @@ import Testing
             ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
             (
                 #"{"bulkhed": {"limit": 1}, "policies": []}"#,
-                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies"
+                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies"
             ),
             (
                 #"{"policies": ["throttle"]}"#,
@@ -93,6 +100,15 @@ import Testing
             (
                 #"{"policies": ["bulkhead"], "bulkhead": {"limit": 0}}"#,
                 "Bulkhead: bulkhead.limit is 0, and must be at least 1"
+            ),
+            (#"{"hedge": {"maxHedges": 11}}"#, "Hedge: hedge.maxHedges is 11, and must lie in 0...10"),
+            (
+                #"{"hedge": {"delay": {"kind": "constant"}}}"#,
+                "HedgeDelay: hedge.delay.delaySeconds is missing, and must be given"
+            ),
+            (
+                #"{"hedge": {"delay": {"kind": "never", "percentile": 0.9}}}"#,
+                "HedgeDelay: hedge.delay.percentile is given, and is no setting: there are kind"
             ),
             (#"{"policies": {}}"#, "Pipeline: policies is something else, and must be a list of names"),
         ])

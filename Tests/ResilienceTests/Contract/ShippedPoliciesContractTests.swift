@@ -102,6 +102,13 @@ import Testing
         }
     }
 
+    @Test("a hedge keeps the contract, though it makes no copies where a policy is asked step by step")
+    func hedge() async {
+        await expect(PolicyContract { Hedge(timeBase: $0) }, calls: 10_000)
+        await expect(
+            PolicyContract { _ in Hedge(after: .constant(.zero), maxHedges: 3, budget: .tokens(capacity: 100)) })
+    }
+
     @Test("an adaptive throttle keeps the contract, whatever it rejects")
     func adaptiveThrottle() async {
         await expect(PolicyContract { AdaptiveThrottle(timeBase: $0) }, calls: 10_000)

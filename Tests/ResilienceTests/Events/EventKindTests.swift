@@ -33,6 +33,13 @@ import Testing
             ]
         ),
         (
+            "Hedge",
+            [
+                (Hedge.Event.hedged(1, after: .zero), "hedged"), (Hedge.Event.won(1, after: .zero), "won"),
+                (Hedge.Event.budgetExhausted, "budgetExhausted"),
+            ]
+        ),
+        (
             "Throttle",
             [(Throttle.Event.rejected(retryAfter: nil), "rejected"), (Throttle.Event.held(for: .zero), "held")]
         ),

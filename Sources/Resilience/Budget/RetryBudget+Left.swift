@@ -10,11 +10,6 @@ extension RetryBudget {
     }
 }
 
-extension Retry {
-    /// Limits the retries of many calls together; nil if there is no such limit.
-    public var budget: RetryBudget? { settings.budget }
-}
-
 extension TokenBudget {
     func retriesLeft(at now: MonotonicInstant) -> Int { tokens / cost }
 }

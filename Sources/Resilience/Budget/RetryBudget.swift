@@ -87,6 +87,12 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         return machine.withLock { $0.isExhausted(at: now) }
     }
 
+    /// Whether a new budget would allow no more.
+    var isAtRest: Bool {
+        let now = timeBase?.now ?? .distantPast
+        return machine.withLock { $0.isAtRest(at: now) }
+    }
+
     func succeeded(after last: Withdrawal, _ call: inout PolicyCall) {
         if last == .none, isFull.load(ordering: .relaxed) { return }
         let now = now(call: &call)
@@ -114,4 +120,9 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             return body(&machine)
         }
     }
+}
+
+/// A policy that tells a budget how calls end.
+protocol BudgetSpending: Policy {
+    var budget: RetryBudget? { get }
 }

@@ -34,6 +34,13 @@ protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
 
     /// Whether the success of a first attempt changes nothing.
     var isFull: Bool { get }
+
+    /// Whether a new budget would allow no more retries.
+    func isAtRest(at now: MonotonicInstant) -> Bool
+}
+
+extension RetryBudgetStateMachine {
+    func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
 }
 
 /// Tokens that retries cost and successes bring back. Source: the standard retry mode of the AWS SDKs.
@@ -166,6 +173,12 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     }
 
     var isFull: Bool { false }
+
+    func isAtRest(at now: MonotonicInstant) -> Bool {
+        var later = self
+        _ = later.slot(at: now)
+        return later.total.retries == 0
+    }
 
     var description: String {
         let window = Duration.nanoseconds(sliceLength * UInt64(Self.slices))

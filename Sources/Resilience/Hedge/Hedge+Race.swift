@@ -1,0 +1,134 @@
+extension Hedge {
+    /// Runs an operation, and hedges beside it, until the end of the call is certain and all have ended.
+    /// - Parameters:
+    ///   - call: The call, which is inside of all policies further out.
+    ///   - inner: The policies further in.
+    ///   - paysForCalls: Whether the first copies count for the budget. Not if a retry in the same pipeline sees to that.
+    ///   - judge: Returns what a result means.
+    ///   - operation: What each copy runs.
+    /// - Returns: The result, and what it means.
+    nonisolated(nonsending) func race<R: Sendable>(
+        _ call: inout PolicyCall, inside inner: PipelineCore, paysForCalls: Bool,
+        judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation: @escaping @Sendable (CallAttempt) async throws -> R
+    ) async throws -> (R, Verdict) {
+        let (settings, delay) = begin()
+        let (began, deadline, options) = (call.now, call.deadline, call.options)
+        let (attempt, isWatched) = (call.attempt, call.waits != nil)
+        let race = HedgeRace<R>(
+            HedgeStateMachine(
+                maxHedges: options.isIdempotent == false ? 0 : settings.maxHedges, delay: delay,
+                on: settings.verdicts, deadline: deadline, at: began))
+        let executor = inner.timeBase.executorForTasks
+        await withDiscardingTaskGroup { group in
+            @Sendable func run(_ copy: Int, _ withdrawal: Withdrawal) async {
+                let waits = isWatched ? WaitRecord() : nil
+                // The call holds references to these that are not counted.
+                defer { withExtendedLifetime((inner, waits)) {} }
+                var call = PolicyCall(inner, options, attempt: attempt, deadline: deadline)
+                call.waits = waits
+                var (verdict, hasRun) = (Verdict.success, false)
+                let result: Result<R, any Error>
+                do {
+                    // All threads may have been busy since the copy was to begin.
+                    if race.isDecided || Task.isCancelled { throw CancellationError() }
+                    if call.isOver { throw DeadlinePassed() }
+                    result = .success(
+                        try await inner.walk(
+                            &call,
+                            judging: { result in
+                                verdict = judge(result)
+                                return verdict
+                            },
+                            { call in
+                                guard race.mayRun() else {
+                                    // As it will be in a moment. The policies further in must not take it for a failure.
+                                    withUnsafeCurrentTask { $0?.cancel() }
+                                    throw CancellationError()
+                                }
+                                hasRun = true
+                                return try await operation(CallAttempt(call, hedge: copy))
+                            }))
+                } catch {
+                    verdict = call.settled ?? inner.classifier.verdict(for: error)
+                    result = .failure(error)
+                }
+                if verdict.kind != .success, Task.isCancelled || race.isDecided { verdict = .cancelled }
+                call.reading = nil
+                let counts = race.ended(
+                    HedgeRace.Ending(copy: copy, result: result, verdict: verdict, waits: waits?.waits ?? []),
+                    at: call.now)
+                if !hasRun || counts && verdict.kind == .rejected {
+                    // It never reached the other side.
+                    if withdrawal != .none { settings.budget.giveBack(withdrawal) }
+                } else if counts, copy > 0 || paysForCalls {
+                    settings.report(verdict, after: withdrawal, &call)
+                }
+            }
+            group.addTask(executorPreference: executor) { await run(0, .none) }
+            while true {
+                call.reading = nil
+                let (step, waiter) = race.next(at: call.now)
+                switch step {
+                case .begin:
+                    guard !Task.isCancelled, settings.budget.withdraw(.usual, &call) else {
+                        if !Task.isCancelled { tell(.budgetExhausted, &call) }
+                        race.mayBeginNoMore()
+                        continue
+                    }
+                    guard let hedge = race.began(at: call.now) else {
+                        settings.budget.giveBack(.usual)
+                        continue
+                    }
+                    tell(.hedged(hedge, after: began.duration(to: call.now)), &call)
+                    group.addTask(executorPreference: executor) { await run(hedge, .usual) }
+                    continue
+                case .wait(let instant):
+                    if await waiter.wait(until: instant, on: inner.timeBase) != .cancelled { continue }
+                    // The copies are cancelled, too, and their ends are waited for below.
+                    race.mayBeginNoMore()
+                case .end:
+                    break
+                }
+                group.cancelAll()
+                return
+            }
+        }
+        call.reading = nil
+        let outcome = race.outcome
+        let kept = outcome.kept
+        for wait in kept.waits { call.waits?.add(wait.duration, of: wait.policy) }
+        if kept.verdict.kind == .success {
+            // Of a call that may not be repeated nothing is known of those that may; of a cancelled one, nothing at all.
+            if outcome.firstLost || kept.copy == 0, options.isIdempotent != false, !Task.isCancelled {
+                note(began.duration(to: outcome.firstEnded))
+            }
+            if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
+        }
+        if outcome.firstLost, paysForCalls { settings.report(kept.verdict, after: .none, &call) }
+        call.hasRun = outcome.hasRun
+        switch kept.result {
+        case .success(let result):
+            return (result, kept.verdict)
+        case .failure(let error):
+            call.settled = kept.verdict
+            throw error
+        }
+    }
+
+    private func tell(_ event: Event, _ call: inout PolicyCall) {
+        call.emit(event, from: name, to: lazyObservers.known)
+    }
+}
+
+extension HedgeSettings {
+    /// Tells the budget how a copy ended.
+    fileprivate func report(_ verdict: Verdict, after withdrawal: Withdrawal, _ call: inout PolicyCall) {
+        switch verdict.kind {
+        case .success: budget.succeeded(after: withdrawal, &call)
+        case .cancelled, .rejected: break
+        case .transient, .throttled, .uncertain, .permanent:
+            budget.failed(after: withdrawal, mayPass: verdicts.contains(verdict), &call)
+        }
+    }
+}

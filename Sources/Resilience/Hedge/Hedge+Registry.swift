@@ -1,0 +1,29 @@
+/// A registry of hedges, one for each key.
+public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Hedge>
+
+extension Hedge: RegistryEntry {
+    /// Returns true: latencies that nobody has added to for so long are no loss.
+    /// - Parameter time: How long the hedge has not been used.
+    public func canBeEvicted(unusedFor time: Duration) -> Bool { true }
+
+    /// Whether the hedge can take over the settings of another one: not if it would get a budget that measures time on
+    /// another time base.
+    /// - Parameter other: The hedge with the new settings.
+    public func canBeReconfigured(like other: Hedge) -> Bool {
+        let (old, new) = (settings, other.settings)
+        return old.ownsBudget && new.ownsBudget || new.budget.timeBase == nil
+            || new.budget.timeBase === old.budget.timeBase
+    }
+
+    /// Takes over the settings of another hedge, and its budget if it was made with one. The latencies are kept, unless the
+    /// new delay is no percentile.
+    /// - Parameter other: The hedge with the new settings.
+    /// - Returns: This hedge. nil, with nothing changed, if the budget has another time base, or within
+    ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
+    public func reconfigured(like other: Hedge) -> Self? {
+        guard other !== self else { return self }
+        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
+        change(to: other.settings)
+        return self
+    }
+}

@@ -1,0 +1,147 @@
+/// Begins a second copy of a call that takes long, or has failed, and takes the result that comes first.
+///
+/// ```swift
+/// let pipeline = Pipeline("search") {
+///     Timeout(limit: .seconds(5))
+///     Hedge(after: .percentile(0.95))
+///     Timeout(limit: .seconds(1))         // each copy
+/// }
+/// let page = try await pipeline.runHedged { try await client.search() }
+/// ```
+///
+/// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of some
+/// more load. Use it only for what may be done twice.
+///
+/// **Only ``Pipeline/runHedged(options:_:)-(_,()->R)`` makes copies.** They run at the same time, so its operation is
+/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. With ``Pipeline/run(options:_:)-85nqa``,
+/// which takes any operation, and with permits, a hedge does nothing.
+///
+/// Each copy goes through the policies further in: a breaker, a throttle or a bulkhead there sees each of them. The
+/// policies further out see one attempt, which ends as the call does. The copies that have lost are cancelled and waited
+/// for: the policies see them as cancelled, count nothing, and have their permits back.
+///
+/// See <doc:HedgeGuide>.
+public final class Hedge: StatusReporting {
+    public let name: String
+    /// The observers that are told what this hedge does, whatever the pipeline. They are made when this is first asked
+    /// for.
+    public var observers: PolicyObservers { lazyObservers.made }
+    let lazyObservers: LazyObservers
+
+    struct State {
+        var settings: HedgeSettings
+        /// nil if the delay is no percentile.
+        var latencies: LatencyWindow?
+
+        init(_ settings: HedgeSettings) {
+            self.settings = settings
+            if case .percentile(let share, _, _) = settings.delay.kind { latencies = LatencyWindow(percentile: share) }
+        }
+    }
+
+    private let state: Locked<State>
+
+    /// Creates a hedge that knows no latencies.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - delay: How long it waits for a copy before it begins the next one. By default p95 of the latest latencies.
+    ///   - maxHedges: How many copies may follow the first, 0…10. 1 by default.
+    ///   - verdicts: The failures of a copy after which the next one begins at once; neither success nor cancelled.
+    ///   - budget: Limits the hedges of many calls together, for example the budget of a ``Retry``: then both draw on it. nil,
+    ///     the default, for one of its own: ``RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of the calls and
+    ///     10 per second besides.
+    ///   - timeBase: The time base of that budget; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this hedge does; nil for none at first.
+    public init(
+        _ name: String = "hedge", after delay: HedgeDelay = .percentile(), maxHedges: Int = 1,
+        on verdicts: VerdictSet = [.transient, .uncertain], budget: RetryBudget? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        let checks = SettingChecks("Hedge")
+        self.name = name
+        lazyObservers = LazyObservers(observers)
+        state = Locked(
+            State(
+                HedgeSettings(
+                    delay: delay, maxHedges: checks.within(0...10, maxHedges, "maxHedges"),
+                    verdicts: checks.failures(verdicts, "verdicts"),
+                    budget: budget ?? .ratio(0.1, timeBase: timeBase), ownsBudget: budget == nil)))
+    }
+
+    var settings: HedgeSettings { state.withLock { $0.settings } }
+
+    /// Limits the hedges of many calls together.
+    public var budget: RetryBudget { settings.budget }
+
+    /// The time base of the budget; nil if it does not measure time.
+    public var timeBase: (any TimeBase)? { budget.timeBase }
+
+    public var traits: PolicyTraits { PolicyTraits(maxCopies: settings.maxHedges + 1) }
+
+    /// The settings and the delay for a call that begins now.
+    func begin() -> (HedgeSettings, delay: Int64?) { state.withLock { ($0.settings, $0.delay) } }
+
+    /// Takes note of how long the first copy of a call took, or of how long it took at least.
+    func note(_ latency: Duration) {
+        let latency = latency.saturatedNanoseconds
+        state.withLock { $0.latencies?.add(latency) }
+    }
+
+    func change(to settings: HedgeSettings) { state.withLock { $0.change(to: settings) } }
+
+    /// Forgets all latencies. The budget stays as it is, since it may be shared.
+    public func reset() { state.withLock { $0 = State($0.settings) } }
+
+    /// Whether no latencies are known, and a budget of its own is not spent.
+    public var isAtRest: Bool {
+        let (isEmpty, settings) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.settings) }
+        return isEmpty && (!settings.ownsBudget || settings.budget.isAtRest)
+    }
+
+    /// The delay before a hedge begins now, and what is left of the budget.
+    public var status: HedgeStatus {
+        let (delay, samples) = state.withLock { ($0.delay, $0.latencies?.count ?? 0) }
+        return HedgeStatus(delay: delay.map { .nanoseconds($0) }, samples: samples, hedgesLeft: budget.retriesLeft)
+    }
+
+    public var description: String {
+        let settings = settings
+        return "\(name): up to \(settings.maxHedges), after \(settings.delay); at once on \(settings.verdicts)"
+    }
+}
+
+/// The settings of a ``Hedge``.
+struct HedgeSettings: Sendable {
+    var delay: HedgeDelay
+    var maxHedges: Int
+    var verdicts: VerdictSet
+    var budget: RetryBudget
+    /// Whether the hedge has made the budget for itself.
+    var ownsBudget: Bool
+}
+
+extension Hedge.State {
+    /// In nanoseconds; nil if only a failure begins a hedge.
+    fileprivate var delay: Int64? {
+        switch settings.delay.kind {
+        case .never: return nil
+        case .constant(let delay): return delay
+        case .percentile(_, let least, let minimumSamples):
+            guard let latencies, latencies.count >= minimumSamples else { return nil }
+            return latencies.percentile.map { max($0, least) }
+        }
+    }
+
+    /// Goes on with other settings. The latencies stay, and so does a budget of the hedge's own if none is given: with a
+    /// new one, each change of settings would allow as many hedges as at the start.
+    fileprivate mutating func change(to settings: HedgeSettings) {
+        let budget = self.settings.ownsBudget && settings.ownsBudget ? self.settings.budget : settings.budget
+        self.settings = settings
+        self.settings.budget = budget
+        if case .percentile(let share, _, _) = settings.delay.kind {
+            latencies = latencies?.with(percentile: share) ?? LatencyWindow(percentile: share)
+        } else {
+            latencies = nil
+        }
+    }
+}

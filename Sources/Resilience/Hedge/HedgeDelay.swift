@@ -1,0 +1,58 @@
+/// How long a ``Hedge`` waits for a copy of a call before it begins the next one.
+public struct HedgeDelay: Sendable, Hashable, CustomStringConvertible {
+    enum Kind: Sendable, Hashable {
+        /// In nanoseconds.
+        case constant(Int64)
+        /// `atLeast` is in nanoseconds.
+        case percentile(Double, atLeast: Int64, minimumSamples: Int)
+        case never
+    }
+
+    let kind: Kind
+    private static let checks = SettingChecks("HedgeDelay")
+
+    /// Always the same delay.
+    /// - Parameter delay: The delay; 0 or more. With 0, all copies begin at once.
+    public static func constant(_ delay: Duration) -> HedgeDelay {
+        HedgeDelay(kind: .constant(checks.notNegative(delay, "delay").saturatedNanoseconds))
+    }
+
+    /// A percentile of the latencies of the latest 1000 successes, which the hedge measures by itself: of 100 calls, about
+    /// 5 take longer than percentile 0.95.
+    ///
+    /// The hedge measures how long the first copy of each call through `runHedged` took, if it succeeded. It does not
+    /// measure failures, hedges, or calls whose caller was cancelled. A first copy that a hedge has beaten counts with the
+    /// time until then, which is no shorter than the delay. Without it, each hedge that wins would make the percentile shorter.
+    /// - Parameters:
+    ///   - share: The percentile as a share, 0.01…0.999. 0.95 by default.
+    ///   - least: The shortest delay, so that calls that are fast anyway make no hedges; 0 or more. 1 ms by default.
+    ///   - minimumSamples: How many latencies must be known before a hedge begins because of a delay, 1…1000. 100 by
+    ///     default.
+    public static func percentile(
+        _ share: Double = 0.95, atLeast least: Duration = .milliseconds(1), minimumSamples: Int = 100
+    ) -> HedgeDelay {
+        HedgeDelay(
+            kind: .percentile(
+                checks.within(0.01...0.999, share, "percentile"),
+                atLeast: checks.notNegative(least, "atLeast").saturatedNanoseconds,
+                minimumSamples: checks.within(1...LatencyWindow.capacity, minimumSamples, "minimumSamples")))
+    }
+
+    /// No delay begins a hedge: only a failure does.
+    public static let never = HedgeDelay(kind: .never)
+
+    public var description: String {
+        switch kind {
+        case .constant(let delay): Duration.nanoseconds(delay).text
+        case .percentile(let share, let least, let samples):
+            "p\(Self.percent(share)) of at least \(samples) calls, at least \(Duration.nanoseconds(least).text)"
+        case .never: "never"
+        }
+    }
+
+    /// 95 for 0.95, 99.9 for 0.999.
+    private static func percent(_ share: Double) -> String {
+        let tenths = Int((share * 1_000).rounded())
+        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+    }
+}

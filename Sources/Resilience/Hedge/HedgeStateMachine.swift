@@ -1,0 +1,118 @@
+/// Decides when the next copy of a call begins, and as which copy the call ends.
+///
+/// The first copy is the call's own attempt, which is under way from the start; the others are its hedges.
+struct HedgeStateMachine: Sendable, Hashable {
+    enum Step: Sendable, Hashable {
+        /// Begin a hedge if the budget allows: ``began(at:)`` or ``mayBeginNoMore()`` follows.
+        case begin
+        /// Wait until a copy ends, or until this instant.
+        case wait(until: MonotonicInstant)
+        /// The call ends as the copy that was kept.
+        case end
+    }
+
+    /// How much the end of a copy tells the caller if no copy succeeds.
+    private struct Worth: Hashable, Comparable {
+        enum Rank: Int {
+            /// A rejection or a cancellation does not hide how another copy failed.
+            case nothing
+            case failure
+            // What the other side asks for must reach a retry further out.
+            case wait, fewerCalls, noRepetition
+        }
+
+        let rank: Rank
+        let wait: Duration
+
+        init(_ verdict: Verdict) {
+            wait = verdict.namedWait ?? .zero
+            rank =
+                switch verdict.kind {
+                case _ where verdict.saysNothing: .nothing
+                case _ where verdict.shouldRetry == false: .noRepetition
+                case .throttled: .fewerCalls
+                default: wait > .zero ? .wait : .failure
+                }
+        }
+
+        static func < (lhs: Worth, rhs: Worth) -> Bool { (lhs.rank.rawValue, lhs.wait) < (rhs.rank.rawValue, rhs.wait) }
+    }
+
+    let maxHedges: Int
+    /// In nanoseconds; nil if a hedge begins only after a failure.
+    let delay: Int64?
+    /// The verdicts of copies after whose failure a hedge begins at once.
+    let verdicts: VerdictSet
+    let deadline: MonotonicInstant
+
+    /// The number of hedges that have begun.
+    private(set) var hedges = 0
+    private var running = 1
+    private var mayBegin = true
+    /// Whether a copy has failed in a way after which the next one begins at once.
+    private var isAsked = false
+    private var next: MonotonicInstant
+    /// Before this the other side wants to see no further copy.
+    private var floor = MonotonicInstant.distantPast
+    /// Whether the call's end is certain: a copy succeeded, or was answered for good.
+    private(set) var isDecided = false
+    private var kept: Worth?
+
+    init(maxHedges: Int, delay: Int64?, on verdicts: VerdictSet, deadline: MonotonicInstant, at now: MonotonicInstant) {
+        self.maxHedges = maxHedges
+        self.delay = delay
+        self.verdicts = verdicts
+        self.deadline = deadline
+        next = Self.next(after: now, delay)
+    }
+
+    private static func next(after now: MonotonicInstant, _ delay: Int64?) -> MonotonicInstant {
+        delay.map { MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding($0)) } ?? .distantFuture
+    }
+
+    func step(at now: MonotonicInstant) -> Step {
+        // This is no retry: it waits for copies, not between them.
+        if isDecided || running == 0 && !isAsked { return .end }
+        let next = max(next, floor)
+        let mayBegin = mayBegin && hedges < maxHedges && next < deadline && now < deadline
+        if mayBegin, next <= now { return .begin }
+        return running == 0 ? .end : .wait(until: mayBegin ? next : .distantFuture)
+    }
+
+    /// - Returns: false if none may begin any more, since a copy has ended meanwhile.
+    @discardableResult
+    mutating func began(at now: MonotonicInstant) -> Bool {
+        guard mayBegin, !isDecided else { return false }
+        hedges += 1
+        running += 1
+        isAsked = false
+        next = Self.next(after: now, delay)
+        return true
+    }
+
+    /// The budget is exhausted, or the caller was cancelled. The copies that run go on.
+    mutating func mayBeginNoMore() { mayBegin = false }
+
+    /// A copy has ended.
+    /// - Returns: Whether the call ends like this, unless a later copy does better.
+    mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Bool {
+        running -= 1
+        guard !isDecided else { return false }
+        let asks = verdict.kind != .cancelled && verdict.shouldRetry ?? verdicts.contains(verdict)
+        if verdict.kind == .success || verdict.kind == .permanent && !asks {
+            isDecided = true
+            return true
+        }
+        if let wait = verdict.namedWait { floor = max(floor, now + wait) }
+        if asks {
+            next = min(next, now)
+            isAsked = verdict.namedWait == nil
+        } else if verdict.saysNothing || verdict.kind == .throttled || verdict.shouldRetry == false {
+            mayBegin = false
+        }
+        let worth = Worth(verdict)
+        if let kept, kept > worth { return false }
+        kept = worth
+        return true
+    }
+}

@@ -1,0 +1,31 @@
+/// The state of a ``Hedge`` at one moment.
+public struct HedgeStatus: PolicyStatusDetail {
+    /// How long a call that begins now waits before its first hedge; nil if only a failure begins one, or too few latencies
+    /// are known.
+    public let delay: Duration?
+    /// The number of latencies that are known, up to 1000; 0 if the delay is no percentile.
+    public let samples: Int
+    /// How many more hedges the budget would allow now, if no call ended meanwhile.
+    public let hedgesLeft: Int
+
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - delay: How long a call waits before its first hedge.
+    ///   - samples: The number of latencies that are known.
+    ///   - hedgesLeft: How many more hedges the budget would allow.
+    public init(delay: Duration?, samples: Int, hedgesLeft: Int) {
+        self.delay = delay
+        self.samples = samples
+        self.hedgesLeft = hedgesLeft
+    }
+
+    /// Always true: a hedge rejects no call.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "hedge" }
+
+    private enum CodingKeys: String, CodingKey {
+        case delay = "delaySeconds"
+        case samples, hedgesLeft
+    }
+}

@@ -1,0 +1,72 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct LatencyWindowTests {
+    /// The percentile of the latest thousand, as sorting them says.
+    private func sorted(_ latencies: [Int64], _ share: Double) -> Int64? {
+        let latest = latencies.suffix(LatencyWindow.capacity).map { max(0, $0) }.sorted()
+        guard !latest.isEmpty else { return nil }
+        return latest[max(1, Int((share * Double(latest.count)).rounded(.up))) - 1]
+    }
+
+    @Test("without a latency there is no percentile")
+    func empty() {
+        let window = LatencyWindow(percentile: 0.5)
+        #expect(window.count == 0 && window.percentile == nil)
+    }
+
+    @Test(
+        "the percentile is that of the sorted latest thousand, and at most a sixteenth or a microsecond above it",
+        arguments: [0.01, 0.5, 0.9, 0.95, 0.99, 0.999], [UInt64](1...4))
+    func percentile(share: Double, seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var window = LatencyWindow(percentile: share)
+        var latencies: [Int64] = []
+        for number in 0..<3_000 {
+            // Of all magnitudes, in runs that rise and fall.
+            let magnitude = Int64.random(in: 0...(number / 500 % 2 == 0 ? 34 : 62), using: &generator)
+            let latency = Int64.random(in: -3...(1 << magnitude), using: &generator)
+            latencies.append(latency)
+            window.add(latency)
+            let exact = try #require(sorted(latencies, share))
+            let found = try #require(window.percentile)
+            let most = max(exact.saturatingAdding(exact / 16), exact.saturatingAdding(1_024))
+            guard exact < found || found == .max, found <= most || most == .max else {
+                Issue.record("\(found) for \(exact) after \(number)")
+                return
+            }
+        }
+        #expect(window.count == 1_000)
+    }
+
+    @Test(
+        "the longest and the shortest have buckets, too",
+        arguments: [Int64.max, Int64.max - 1, 1 << 62, 0, 1, -1, .min])
+    func extremes(latency: Int64) {
+        var window = LatencyWindow(percentile: 0.95)
+        for _ in 0..<2_500 { window.add(latency) }
+        #expect(window.percentile.map { $0 >= latency } == true)
+    }
+
+    @Test("the same latencies have another percentile at once")
+    func otherPercentile() {
+        var window = LatencyWindow(percentile: 0.99)
+        for number in 1...1_500 { window.add(Int64(number) * 1_000_000) }
+        for share in [0.01, 0.5, 0.999] {
+            let exact = Double(501 + Int((share * 1_000).rounded(.up)) - 1) * 1e6
+            let found = Double(window.with(percentile: share).percentile ?? 0)
+            #expect((exact...exact * 17 / 16).contains(found), "\(share): \(found) for \(exact)")
+        }
+        #expect(window.with(percentile: 0.5).count == 1_000)
+    }
+
+    @Test("what is older than the latest thousand is forgotten")
+    func forgets() {
+        var window = LatencyWindow(percentile: 0.5)
+        for _ in 0..<1_000 { window.add(1_000_000_000) }
+        for _ in 0..<501 { window.add(1_000_000) }
+        #expect((window.percentile ?? 0) < 2_000_000)
+    }
+}

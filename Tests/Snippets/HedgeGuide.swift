@@ -1,0 +1,7 @@
+import Resilience
+
+struct Client: Sendable {
+    func search(replica: Int = 0) async throws -> String { "" }
+}
+
+let client = Client()
