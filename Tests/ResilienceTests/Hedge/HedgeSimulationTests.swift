@@ -61,7 +61,7 @@ private struct Measured: CustomStringConvertible {
 
 @Suite(.heavy) struct HedgeSimulationTests {
     @Test(
-        "with one straggler in a hundred, p99.9 falls to a fiftieth for a load of 1.05", arguments: UInt64(1)...3)
+        "with one straggler in a hundred, p99.9 falls to a twentieth for a load of 1.05", arguments: UInt64(1)...3)
     func stragglers(seed: UInt64) throws {
         let clock = ManualClock()
         let without = try Measured(nil, calls: 20_000, seed: seed, clock)
