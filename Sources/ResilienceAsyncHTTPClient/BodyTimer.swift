@@ -1,4 +1,5 @@
 #if AsyncHTTPClient
+    import AsyncHTTPClient
     import Resilience
 
     /// Ends the reading of a body at an instant, on the time base of a pipeline. The client's own deadline is only for
@@ -22,6 +23,18 @@
                 return try await pipeline.run(options: RunOptions(deadline: deadline), read)
             } catch is TimedOut, is DeadlinePassed {
                 throw Expired()
+            }
+        }
+
+        /// Renews the credentials of a request. At the deadline that ends as the request itself would have.
+        nonisolated(nonsending) func renew(
+            _ request: HTTPClientRequest, until deadline: MonotonicInstant,
+            _ renew: @Sendable (HTTPClientRequest) async throws -> HTTPClientRequest?
+        ) async throws -> HTTPClientRequest? {
+            do {
+                return try await run(until: deadline) { try await renew(request) }
+            } catch is Expired {
+                throw HTTPClientError.deadlineExceeded
             }
         }
     }

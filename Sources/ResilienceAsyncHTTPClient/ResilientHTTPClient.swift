@@ -148,9 +148,10 @@
                     sent.noteResponse()
                     var exchange = try await judge.exchange(
                         response, attempt, reading, isUploading: !request.body.canBeReadAgain)
-                    if response.status == .unauthorized, !sent.isGone, let renew = reauthorize.take(),
-                        let renewed = try await renew(current)
+                    if response.status == .unauthorized, !sent.isGone, let renew = reauthorize,
+                        let renewed = try await reading.renew(current, until: attempt.deadline, renew)
                     {
+                        reauthorize = nil
                         let own = current.body
                         current = renewed
                         current.body = own

@@ -31,7 +31,8 @@ extension Hedge {
                 let result: Result<R, any Error>
                 do {
                     // All threads may have been busy since the copy was to begin.
-                    if race.isDecided || Task.isCancelled { throw CancellationError() }
+                    if race.isDecided { throw CopyLost(policy: self.name) }
+                    try Task.checkCancellation()
                     if call.isOver { throw DeadlinePassed() }
                     result = .success(
                         try await inner.walk(
@@ -41,11 +42,7 @@ extension Hedge {
                                 return verdict
                             },
                             { call in
-                                guard race.mayRun() else {
-                                    // As it will be in a moment. The policies further in must not take it for a failure.
-                                    withUnsafeCurrentTask { $0?.cancel() }
-                                    throw CancellationError()
-                                }
+                                guard race.mayRun() else { throw CopyLost(policy: self.name) }
                                 hasRun = true
                                 return try await operation(CallAttempt(call, hedge: copy))
                             }))
@@ -131,4 +128,13 @@ extension HedgeSettings {
             budget.failed(after: withdrawal, mayPass: verdicts.contains(verdict), &call)
         }
     }
+}
+
+/// A copy got to its operation when another one had decided the call. Its task is cancelled a moment later; the policies
+/// further in must not take it for a failure until then.
+private struct CopyLost: Rejection {
+    let policy: String
+    var verdict: Verdict { .cancelled }
+    var retryAfter: Duration? { nil }
+    var description: String { "Another copy of the call was faster (\(policy))." }
 }

@@ -2,12 +2,15 @@
 public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Hedge>
 
 extension Hedge: RegistryEntry {
-    /// Returns true: latencies that nobody has added to for so long are no loss.
+    /// Returns whether a budget of its own is not spent: latencies that nobody has added to for so long are no loss.
     /// - Parameter time: How long the hedge has not been used.
-    public func canBeEvicted(unusedFor time: Duration) -> Bool { true }
+    public func canBeEvicted(unusedFor time: Duration) -> Bool {
+        let settings = settings
+        return !settings.ownsBudget || settings.budget.isAtRest
+    }
 
-    /// Whether the hedge can take over the settings of another one: not if it would get a budget that measures time on
-    /// another time base.
+    /// Whether the hedge can take over the settings of another one: not if it would get a budget that measures time, and
+    /// has one that measures none, or on another time base.
     /// - Parameter other: The hedge with the new settings.
     public func canBeReconfigured(like other: Hedge) -> Bool {
         let (old, new) = (settings, other.settings)

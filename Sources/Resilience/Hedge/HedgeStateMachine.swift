@@ -18,7 +18,7 @@ struct HedgeStateMachine: Sendable, Hashable {
             case nothing
             case failure
             // What the other side asks for must reach a retry further out.
-            case wait, fewerCalls, noRepetition
+            case repetition, wait, fewerCalls, noRepetition
         }
 
         let rank: Rank
@@ -31,7 +31,7 @@ struct HedgeStateMachine: Sendable, Hashable {
                 case _ where verdict.saysNothing: .nothing
                 case _ where verdict.shouldRetry == false: .noRepetition
                 case .throttled: .fewerCalls
-                default: wait > .zero ? .wait : .failure
+                default: wait > .zero ? .wait : verdict.shouldRetry == true ? .repetition : .failure
                 }
         }
 
@@ -82,7 +82,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     /// - Returns: false if none may begin any more, since a copy has ended meanwhile.
     @discardableResult
     mutating func began(at now: MonotonicInstant) -> Bool {
-        guard mayBegin, !isDecided else { return false }
+        guard step(at: now) == .begin else { return false }
         hedges += 1
         running += 1
         isAsked = false
@@ -98,7 +98,9 @@ struct HedgeStateMachine: Sendable, Hashable {
     mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Bool {
         running -= 1
         guard !isDecided else { return false }
-        let asks = verdict.kind != .cancelled && verdict.shouldRetry ?? verdicts.contains(verdict)
+        // Of a rejection no server has said anything.
+        let wish = verdict.saysNothing ? nil : verdict.shouldRetry
+        let asks = wish ?? verdicts.contains(verdict)
         if verdict.kind == .success || verdict.kind == .permanent && !asks {
             isDecided = true
             return true
@@ -107,7 +109,7 @@ struct HedgeStateMachine: Sendable, Hashable {
         if asks {
             next = min(next, now)
             isAsked = verdict.namedWait == nil
-        } else if verdict.saysNothing || verdict.kind == .throttled || verdict.shouldRetry == false {
+        } else if verdict.saysNothing || verdict.kind == .throttled || wish == false {
             mayBegin = false
         }
         let worth = Worth(verdict)

@@ -10,7 +10,7 @@ extension Pipeline {
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
     /// - Returns: What the operation returned, in the copy that decides the call.
     /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>. If no copy succeeded, the error tells most: a wait that the other side named comes before any
+    ///   <doc:ErrorsGuide>. If no copy succeeded, the error tells most: what the other side asked for comes before any
     ///   other failure, a failure before a rejection, and the later of two.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), _ operation: @escaping @Sendable () async throws -> R
@@ -52,7 +52,7 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each copy that returns.
+    ///   - judge: Returns what a result means. It is called once for each attempt of a copy that returns.
     ///   - operation: The operation, which is given its attempt: see ``CallAttempt/hedge``.
     /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
     /// - Throws: As ``runHedged(options:_:)-(_,()->R)``.

@@ -248,8 +248,9 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// Called when a request ended in any other way, which says nothing about the limit.
-    mutating func endedOtherwise(sentAt: MonotonicInstant, at now: MonotonicInstant) {
-        countEnd(sentAt: sentAt)
+    /// - Parameter endsRequest: false if it is told of the same request again, as of a batch.
+    mutating func endedOtherwise(sentAt: MonotonicInstant, endsRequest: Bool = true, at now: MonotonicInstant) {
+        if endsRequest { countEnd(sentAt: sentAt) }
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
         quotas.endedOtherwise(at: now)
     }

@@ -33,6 +33,8 @@ extension SyncStateMachine {
         let endedAt: MonotonicInstant
         /// The tally of its kind when it was sent.
         let witnesses: FailureWitnesses.Tally
+        /// Whether it is all that the pace is told of its request: a batch has an end for each of its mutations.
+        var endsRequest = true
     }
 
     /// What a delay is for.
@@ -116,6 +118,7 @@ extension SyncStateMachine {
                 }
             }
             notes = results.compactMap { mutation, failure in failure.map { note($0, [mutation]) } }
+            for index in notes.indices where index > 0 || !delivered.isEmpty { notes[index].endsRequest = false }
         }
         // It was one request, no matter how many of its mutations were throttled.
         if notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
@@ -139,7 +142,9 @@ extension SyncStateMachine {
             }
             return
         }
-        if !note.mutations.isEmpty { pace.endedOtherwise(sentAt: note.sentAt, at: note.endedAt) }
+        if !note.mutations.isEmpty {
+            pace.endedOtherwise(sentAt: note.sentAt, endsRequest: note.endsRequest, at: note.endedAt)
+        }
         if isCancelled { return }
         // A check that fails in any other way says that the other side can't be used.
         if failure.isOffline || note.mutations.isEmpty && failure.verdict.kind != .rejected {

@@ -54,7 +54,8 @@ private struct ListedCopies: ExplorableMachine {
     private var isDecided: Bool { ends.contains(where: Self.holds) }
 
     private static func asks(_ verdict: Verdict) -> Bool {
-        verdict.kind != .cancelled && verdict.shouldRetry ?? (verdict.kind == .transient)
+        let wish = verdict.saysNothing ? nil : verdict.shouldRetry
+        return wish ?? (verdict.kind == .transient)
     }
 
     mutating func apply(_ input: Input) throws {

@@ -122,7 +122,8 @@ import Testing
     @Test("if no copy succeeds, the call ends as the one that tells most, and of two such as the later")
     func worth() {
         let ranked: [[Verdict]] = [
-            [.rejected, .cancelled], [.transient, .uncertain], [.transient(retryAfter: .seconds(1))],
+            [.rejected, .cancelled], [.transient, .uncertain], [Verdict(.uncertain, shouldRetry: true)],
+            [.transient(retryAfter: .seconds(1))],
             [.transient(retryAfter: .seconds(2))], [.throttled],
             [.throttled(retryAfter: .seconds(1))], [Verdict(.transient, shouldRetry: false)],
         ]
@@ -137,6 +138,24 @@ import Testing
                 #expect(machine.step(at: at(120)) == .end || machine.step(at: at(120)) == .begin)
             }
         }
+    }
+
+    @Test("a hedge that was to begin does not if the server has asked for a wait meanwhile")
+    func waitMeanwhile() {
+        var machine = machine(maxHedges: 2)
+        machine.began(at: at(100))
+        #expect(machine.step(at: at(200)) == .begin)
+        _ = machine.ended(.transient(retryAfter: .seconds(30)), at: at(200))
+        let hasBegun = machine.began(at: at(200))
+        #expect(!hasBegun && machine.step(at: at(200)) == .wait(until: at(30_200)))
+    }
+
+    @Test("what a rejection says about repetition is not heard, as by a retry")
+    func wishOfARejection() {
+        var machine = machine(maxHedges: 2)
+        machine.began(at: at(100))
+        _ = machine.ended(Verdict(.rejected, shouldRetry: true), at: at(110))
+        #expect(machine.step(at: at(900)) == .wait(until: .distantFuture))
     }
 
     @Test("once no copy runs, no delay and no wait that is over begins another one, however late it is asked")

@@ -258,6 +258,20 @@ private final class Service: Sendable {
         #expect(hedge.status.hedgesLeft == 1 && room.inUse == 0 && room.queued == 0)
     }
 
+    @Test("a breaker around a queue and a timeout does not count a copy whose turn came when the call was decided")
+    func decidedInTheQueue() throws {
+        let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
+        let strict = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock) {
+            hedge()
+            strict
+            room
+            Timeout(limit: .seconds(9))
+        }
+        for _ in 0..<3 { try run(pipeline, service(.answer(after: .milliseconds(150)))) }
+        #expect(strict.state == .closed && strict.status.failureCount == 0 && room.inUse == 0 && room.queued == 0)
+    }
+
     @Test("a hedge that is rejected gives back what it took of the budget")
     func rejectedIsPaidBack() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)
