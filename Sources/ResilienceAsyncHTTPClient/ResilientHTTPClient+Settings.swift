@@ -78,10 +78,10 @@
             /// Returns the request to send instead of one that was answered with 401, with new credentials; nil to leave
             /// it at the 401. nil, the default, leaves it there too.
             ///
-            /// It is called until it has succeeded once in a call, and its request is sent in the same attempt; the later attempts send
-            /// it too. The body stays that of the call; if it can't be sent again, the 401 is returned. Calls that run
-            /// concurrently call it concurrently. If it throws, its error ends the attempt; at the
-            /// attempt's deadline it is cancelled. `prepare` changes its request, too, and must leave the credentials.
+            /// It is called until it has succeeded once in a call, and its request is sent in the same attempt; the later
+            /// attempts send it too. The body stays that of the call; if it can't be sent again, the 401 is returned. Calls
+            /// that run concurrently call it concurrently. If it throws, its error ends the attempt; at the attempt's
+            /// deadline it is cancelled. `prepare` changes its request, too, and must leave the credentials.
             public var reauthorize: (@Sendable (HTTPClientRequest) async throws -> HTTPClientRequest?)?
 
             /// Creates settings with the default values.

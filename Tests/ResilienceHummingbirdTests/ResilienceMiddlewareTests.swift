@@ -21,18 +21,24 @@
             }
         }
 
-        // MARK: Admission
-
-        @Test("of a volley, as many requests as the limit are served, and all others get 503")
-        func volleyOverTheLimit() async throws {
-            let (bulkhead, gate) = (Bulkhead(limit: 4), Gate())
-            let served = Tally()
+        /// A server whose handler waits for a gate.
+        private func router(_ bulkhead: Bulkhead, _ served: Tally, _ gate: Gate) -> Router<BasicRequestContext> {
             let router = Router()
             router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
             router.get("/") { _, _ in
                 try await served.run { try await gate.pass() }
                 return "served"
             }
+            return router
+        }
+
+        // MARK: Admission
+
+        @Test("of a volley, as many requests as the limit are served, and all others get 503")
+        func volleyOverTheLimit() async throws {
+            let (bulkhead, gate) = (Bulkhead(limit: 4), Gate())
+            let served = Tally()
+            let router = router(bulkhead, served, gate)
             let responses = try await router.live { [tally] port in
                 async let responses = volley(20, to: port) { _ in ("/", [:]) }
                 await tally.wait(entered: 20, left: 16)
@@ -50,12 +56,7 @@
             let (recorder, gate) = (EventRecorder(), Gate())
             let bulkhead = Bulkhead(limit: 1, queue: 1, observers: PolicyObservers(recorder))
             let served = Tally()
-            let router = Router()
-            router.add(middleware: ResilienceMiddleware(serving(bulkhead)))
-            router.get("/") { _, _ in
-                try await served.run { try await gate.pass() }
-                return "served"
-            }
+            let router = router(bulkhead, served, gate)
             let answers = try await router.live { [tally] port in
                 async let first = send("/", to: port)
                 await served.wait(entered: 1)
