@@ -41,6 +41,9 @@
         let accepted: Count
         /// The requests that have come whole.
         let received: Count
+        /// Whether the client has kept every connection. That it made only one can't be expected: a response may end a moment before
+        /// its connection is free for the next request.
+        var keptAll: Bool { open.value == accepted.value }
         private let listener: any Channel
         fileprivate let state: WireState
 

@@ -11,7 +11,7 @@ import Testing
         for key in 0..<20 { _ = breakers[key] }
         let store = TotalsStore()
         store.answer(.totals(QueueTotals(pending: 3)))
-        let monitor = HealthMonitor(limit: 5, queueTimeout: .seconds(60)) {
+        let monitor = HealthMonitor(limit: 5, queueTimeout: .seconds(86_400)) {
             HealthSource(breakers, name: "endpoints")
             SyncQueue(idle: "outbox", store, on: .system)
         }
@@ -24,7 +24,8 @@ import Testing
                         let report = await monitor.report()
                         let totals = report.totals
                         #expect(totals.components == 21 && totals.omitted == 16 && report.components.count == 5)
-                        #expect(totals.degraded == totals.openCircuits && totals.down == 0)
+                        // On a busy machine a break may be over before the circuit is closed.
+                        #expect(totals.degraded == totals.openCircuits + totals.halfOpenCircuits && totals.down == 0)
                         #expect(report.status == (totals.degraded == 0 ? .up : .degraded))
                     }
                 }

@@ -47,12 +47,11 @@ private struct Simulation {
     private struct Flight {
         let sender: Int
         let sentAt: MonotonicInstant
-        let arrivesAt: MonotonicInstant
+        /// When it arrives, and then when its answer does.
+        var next: MonotonicInstant
         var endsAt: MonotonicInstant
         /// What the server said: nil until it arrives.
         var answer: (isAdmitted: Bool, wait: Duration)?
-
-        var next: MonotonicInstant { answer == nil ? arrivesAt : endsAt }
     }
 
     var server: any LimitedServer
@@ -70,8 +69,9 @@ private struct Simulation {
         var flights: [Flight] = []
         var now = MonotonicInstant(nanoseconds: 0)
         var requests = 0
+        var left = share * senders.count
 
-        while senders.contains(where: { $0.left > 0 }) {
+        while left > 0 {
             for index in senders.indices where senders[index].wake <= now {
                 senders[index].wake = .distantFuture
                 sending: while senders[index].inFlight < senders[index].left {
@@ -97,29 +97,36 @@ private struct Simulation {
                     // A server that is busy with each is near.
                     let way = isBusyWithEach ? .milliseconds(1) : latency / 2
                     flights.append(
-                        Flight(sender: index, sentAt: now, arrivesAt: now + way, endsAt: now + max(latency, way + way)))
+                        Flight(sender: index, sentAt: now, next: now + way, endsAt: now + max(latency, way + way)))
                 }
             }
 
-            now = flights.reduce(senders.reduce(MonotonicInstant.distantFuture) { min($0, $1.wake) }) {
-                min($0, $1.next)
-            }
-            for index in flights.indices where flights[index].answer == nil && flights[index].arrivesAt <= now {
+            // By index, here and below: without optimization, copies of what is visited would take most of the time.
+            now = .distantFuture
+            for index in senders.indices { now = min(now, senders[index].wake) }
+            for index in flights.indices { now = min(now, flights[index].next) }
+            for index in flights.indices where flights[index].answer == nil && flights[index].next <= now {
                 let isAdmitted = server.admits(at: now)
                 flights[index].answer = (isAdmitted, now.duration(to: server.nextAdmission(from: now)))
                 if !isAdmitted { flights[index].endsAt = now + flights[index].sentAt.duration(to: now) }
+                flights[index].next = flights[index].endsAt
             }
-            let ends = flights.filter { $0.answer != nil && $0.endsAt <= now }
-            flights.removeAll { $0.answer != nil && $0.endsAt <= now }
-            for flight in ends {
+            var index = 0
+            while index < flights.count {
+                guard let answer = flights[index].answer, flights[index].next <= now else {
+                    index += 1
+                    continue
+                }
+                let flight = flights.remove(at: index)
                 senders[flight.sender].inFlight -= 1
                 senders[flight.sender].wake = now
-                if let answer = flight.answer, !answer.isAdmitted {
-                    let named = retryAfter.named(for: answer.wait)
-                    senders[flight.sender].throttled(sentAt: flight.sentAt, named: named, at: now)
-                } else {
+                if answer.isAdmitted {
                     server.answered(at: now)
                     senders[flight.sender].acknowledged(sentAt: flight.sentAt, at: now)
+                    left -= 1
+                } else {
+                    let named = retryAfter.named(for: answer.wait)
+                    senders[flight.sender].throttled(sentAt: flight.sentAt, named: named, at: now)
                 }
             }
         }

@@ -255,6 +255,20 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 6000) == 2)
     }
 
+    @Test("beside two slow requests every run begins with three in flight: that is no width, and the next may go")
+    func noWidthBesideSlowOnes() {
+        var pace = SendPace(maxInFlight: 8)
+        for _ in 0..<2 { pace.sent(at: at(0)) }
+        pace.pauseForASecond()
+        for start in [Int64(1000), 2000, 3000] {
+            pace.sent(at: at(start), beside: 2)
+            pace.acknowledged(sentAt: at(start), at: at(start))
+            pace.sent(at: at(start + 1), beside: 2)
+            pace.pauseForASecond(at: start + 1)
+        }
+        #expect(pace.answer(at: at(5000), inFlight: 2) == .now)
+    }
+
     @Test("of several 429s the one that ends last counts")
     func longestPause() {
         var pace = SendPace(maxInFlight: 4)

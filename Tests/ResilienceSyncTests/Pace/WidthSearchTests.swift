@@ -5,7 +5,7 @@ import Testing
 extension WidthSearch {
     /// A run in which more and more are in flight, up to so many, and that ends after so many more acknowledgements.
     fileprivate mutating func run(upTo widest: Int, thenAcknowledged: Int = 0, isRateKnown: Bool = false) -> Bool {
-        runBegan()
+        runBegan(beside: 0)
         for inFlight in 1...widest {
             sent(inFlight: inFlight)
             if inFlight < widest { acknowledgedOne() }
@@ -70,7 +70,7 @@ extension WidthSearch {
     func patience() {
         var search = WidthSearch.limited(to: 2)
         for patience in [1000, 2000] {
-            search.runBegan()
+            search.runBegan(beside: 0)
             search.sent(inFlight: 2)
             for _ in 1..<patience { search.acknowledgedOne() }
             #expect(search.limit == 2)
@@ -85,7 +85,7 @@ extension WidthSearch {
     @Test("each success makes the next step twice as large, and costs no patience")
     func success() {
         var search = WidthSearch.limited(to: 2)
-        search.runBegan()
+        search.runBegan(beside: 0)
         for limit in [3, 5, 9, 17, 33] { search.expectMore(after: 1000, limit: limit) }
     }
 
@@ -94,14 +94,14 @@ extension WidthSearch {
         arguments: [4, 5])
     func stepFails(width: Int) {
         var search = WidthSearch.limited(to: 2)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.hold(for: 1000)
         search.hold(for: 1000)
         #expect(search.limit == 5)
         search.sent(inFlight: width)
         let isTooWide = search.runEnded(isRateKnown: false)
         #expect(isTooWide && search.limit == 3)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.expectMore(after: 2000, limit: 4)
         // It goes well for as long: two more, and then as soon as at first.
         search.expectMore(after: 2000, limit: 6)
@@ -121,7 +121,7 @@ extension WidthSearch {
     func reachedAgain(inFlight: Int) {
         var search = WidthSearch()
         for _ in 0..<3 {
-            search.runBegan()
+            search.runBegan(beside: 0)
             search.sent(inFlight: 4)
             for _ in 0..<9 {
                 search.acknowledgedOne()
@@ -135,12 +135,12 @@ extension WidthSearch {
     @Test("acknowledgements of a run that ended don't count in the next")
     func runEndsMeanwhile() {
         var search = WidthSearch.limited(to: 3)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.hold(for: 999)
         search.sent(inFlight: 4)
         _ = search.runEnded(isRateKnown: false)
         #expect(search.limit == 3)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.expectMore(after: 1000, limit: 4)
     }
 
@@ -148,7 +148,7 @@ extension WidthSearch {
     func mostPatience() {
         var search = WidthSearch.limited(to: 2)
         for doublings in 0...10 {
-            search.runBegan()
+            search.runBegan(beside: 0)
             search.expectMore(after: min(1000 << doublings, 1_000_000), limit: 3)
             search.sent(inFlight: 3)
             _ = search.runEnded(isRateKnown: false)
@@ -158,7 +158,7 @@ extension WidthSearch {
     @Test("a 429 at a width that went well before, while more is tried, disproves it")
     func failsBelowStep() {
         var search = WidthSearch.limited(to: 4)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.hold(for: 1000)
         #expect(search.limit == 5)
         search.sent(inFlight: 4)
@@ -169,7 +169,7 @@ extension WidthSearch {
     @Test("what goes out below the limit does not count for one more")
     func below() {
         var search = WidthSearch.limited(to: 2)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.sent(inFlight: 1)
         for _ in 0..<3000 { search.acknowledgedOne() }
         #expect(search.limit == 2)
@@ -181,16 +181,39 @@ extension WidthSearch {
         _ = search.run(upTo: 2)
         #expect(search.limit == nil)
         search = .limited(to: 3)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.sent(inFlight: 1)
         search.probeRejected()
         _ = search.run(upTo: 4)
         #expect(search.limit == nil, "nor does the run before count any more")
     }
+
+    @Test("a width that slow requests of earlier runs make up is none; beyond it three of this run's are")
+    func besideSlowOnes() {
+        var search = WidthSearch()
+        for (beside, widest, limit) in [(2, 3, nil), (2, 3, nil), (2, 4, nil), (2, 4, nil), (2, 5, nil), (2, 5, 4)] {
+            search.runBegan(beside: beside)
+            for inFlight in (beside + 1)...widest { search.sent(inFlight: inFlight) }
+            _ = search.runEnded(isRateKnown: false)
+            #expect(search.limit == limit)
+        }
+    }
+
+    @Test("a step that fails beside slow requests is taken back like any other")
+    func stepBesideSlowOnes() {
+        var search = WidthSearch.limited(to: 3)
+        search.runBegan(beside: 0)
+        search.hold(for: 1000)
+        search.runBegan(beside: 2)
+        for inFlight in 3...4 { search.sent(inFlight: inFlight) }
+        let isTooWide = search.runEnded(isRateKnown: false)
+        #expect(isTooWide && search.limit == 3)
+    }
+
     @Test("a probe that is rejected beside slow requests says nothing of it")
     func rejectedBesideOthers() {
         var search = WidthSearch.limited(to: 3)
-        search.runBegan()
+        search.runBegan(beside: 0)
         search.sent(inFlight: 2)
         search.probeRejected()
         #expect(search.limit == 3)

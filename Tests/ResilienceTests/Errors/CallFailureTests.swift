@@ -176,6 +176,7 @@ import Testing
         "UnusableSnapshot": "CircuitBreaker.restore", "InvalidSettings": "PolicySettings.checked",
         "Expired": "nobody: a timeout throws TimedOut instead",
         "NotBegun": "nobody: an abandoning timeout throws TimedOut instead",
+        "CopyLost": "nobody: the end of a copy that has lost does not count",
         "InsideWasLost": "an around policy that makes a mistake",
     ]
 

@@ -30,6 +30,8 @@ import Testing
             let latency = Int64.random(in: -3...(1 << magnitude), using: &generator)
             latencies.append(latency)
             window.add(latency)
+            // Sorting takes long.
+            guard number < 50 || number % 41 == 0 else { continue }
             let exact = try #require(sorted(latencies, share))
             let found = try #require(window.percentile)
             let most = max(exact.saturatingAdding(exact / 16), exact.saturatingAdding(1_024))
