@@ -156,7 +156,7 @@ struct SendPace: Sendable, Hashable {
     private mutating func startRun(at now: MonotonicInstant, beside inFlight: Int) {
         phase = .probing(sentAt: now)
         (resumedAt, admitted, earlier) = (now, 0, inFlight)
-        widthSearch.runBegan()
+        widthSearch.runBegan(beside: inFlight)
     }
 
     /// Called at each end of a request.

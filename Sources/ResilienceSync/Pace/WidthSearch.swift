@@ -11,9 +11,12 @@ struct WidthSearch: Sendable, Hashable {
     /// The most requests to have in flight; nil if there is no evidence of a limit.
     private(set) var limit: Int?
 
-    /// The most that were in flight in this run, and the number acknowledged since that was reached.
+    /// The most that were in flight in this run, those of earlier runs included, and the number acknowledged since that
+    /// was reached.
     private var widest = 0
     private var acknowledged = 0
+    /// How many of earlier runs were in flight when this one began.
+    private var earlier = 0
     /// The number at which the previous run ended; 0 if it ended otherwise.
     private var suspect = 0
     /// After how many acknowledgements at the limit more is tried, and how many there were so far.
@@ -24,11 +27,13 @@ struct WidthSearch: Sendable, Hashable {
 
     private static let leastPatience = 1_000
     private static let mostPatience = 1_000_000
-    /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit.
+    /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit, besides
+    /// slow ones of earlier runs: beside two of those, three is where every run begins.
     private static let leastWidth = 3
 
     /// Called when a run begins: a probe goes out, and after it one more with each acknowledgement.
-    mutating func runBegan() { (widest, acknowledged) = (0, 0) }
+    /// - Parameter earlier: The number of requests of earlier runs that are in flight.
+    mutating func runBegan(beside earlier: Int) { (widest, acknowledged, self.earlier) = (0, 0, earlier) }
 
     /// - Parameter inFlight: The number of requests in flight, this one included.
     mutating func sent(inFlight: Int) {
@@ -51,8 +56,9 @@ struct WidthSearch: Sendable, Hashable {
     mutating func runEnded(isRateKnown: Bool) -> Bool {
         // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = widest >= Self.leastWidth && acknowledged <= 2 * widest
-        let isTooWide = isAtWidest && (limit.map(isTold(at:)) ?? (widest == suspect && !isRateKnown))
-        suspect = isAtWidest ? widest : 0
+        let isSuspect = isAtWidest && widest - earlier >= Self.leastWidth
+        let isTooWide = limit.map { isAtWidest && isTold(at: $0) } ?? (isSuspect && widest == suspect && !isRateKnown)
+        suspect = isSuspect ? widest : 0
         held = 0
         if isTooWide, let limit, tried > 0 {
             (self.limit, patience) = (limit - tried, min(2 * patience, Self.mostPatience))
