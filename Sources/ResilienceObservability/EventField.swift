@@ -49,6 +49,8 @@
             case let event as Bulkhead.Event: fields(of: event)
             case let event as Timeout.Event: fields(of: event)
             case let event as FallbackEvent: fields(of: event)
+            case let event as SingleFlightEvent: fields(of: event)
+            case let event as CacheEvent: fields(of: event)
             case let event as SyncEvent: fields(of: event)
             default: []
             }
@@ -149,6 +151,25 @@
             switch event {
             case .fellBack(let verdict): fields(of: verdict)
             case .failed(let verdict, let error): fields(of: verdict) + [EventField("error", error)]
+            }
+        }
+
+        private static func fields(of event: SingleFlightEvent) -> [EventField] {
+            switch event {
+            case .began: []
+            case .joined(let waiting): [EventField("count", waiting)]
+            case .abandoned(let time): [EventField("duration", time)]
+            case .endedLate(let delay): [EventField("late", delay)]
+            }
+        }
+
+        private static func fields(of event: CacheEvent) -> [EventField] {
+            switch event {
+            case .hit, .hitStale, .hitFailure, .missed: []
+            case .loaded(let time): [EventField("duration", time)]
+            case .failed(let verdict, let time): fields(of: verdict) + [EventField("duration", time)]
+            case .fellBack(let verdict): fields(of: verdict)
+            case .evicted(let count): [EventField("count", count)]
             }
         }
 

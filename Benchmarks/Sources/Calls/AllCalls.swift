@@ -78,6 +78,14 @@ extension Calls {
                 let patience = AbandoningTimeout(limit: .seconds(5))
                 for number in 0..<count { _ = try await patience.run { number } }
             },
+            Calls("single flight, joined by nobody") { count in
+                let flights = SingleFlight<Int, Int>()
+                for number in 0..<count { _ = try await flights.run(for: 1) { number } }
+            },
+            Calls("cache, fresh") { count in
+                let cache = CallCache<Int, Int>(lifetime: CacheLifetime(freshFor: .seconds(86_400)))
+                for number in 0..<count { _ = try await cache.value(for: 1) { number } }
+            },
             Calls("race of a task group, done at once") { count in
                 for number in 0..<count { _ = try await race { number } }
             },

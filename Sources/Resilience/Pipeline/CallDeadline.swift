@@ -14,6 +14,8 @@ import Synchronization
 /// For each call it is as ``RunOptions/deadline`` is; the earlier of the two counts. A ``Timeout`` around a call makes
 /// it earlier for the pipelines that its operation runs. `run` itself cancels nothing: the pipelines do.
 ///
+/// The operation of a ``SingleFlight``, and so the load of a ``CallCache``, has none: it belongs to several calls.
+///
 /// Where no deadline travels, a call pays for one load of a flag.
 public struct CallDeadline: Sendable {
     /// The instant at which the work must have ended, on ``timeBase``.
@@ -71,6 +73,14 @@ public struct CallDeadline: Sendable {
     ) async rethrows -> R {
         guard isInUse, travelling != nil else { return try await inside() }
         return try await CallDeadline(at: deadline, on: timeBase).run(inside)
+    }
+
+    /// Runs work without the deadline that travels with the task.
+    nonisolated(nonsending) static func lifting<R>(
+        _ body: nonisolated(nonsending) () async throws -> R
+    ) async rethrows -> R {
+        guard isInUse, travelling != nil else { return try await body() }
+        return try await $travelling.withValue(nil) { try await body() }
     }
 
     @TaskLocal private static var travelling: CallDeadline?

@@ -80,7 +80,8 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         let deadline = timeBase.now + limit
         let call = AbandonableCall<R>()
         // Never on the caller's thread, not even for its first step, since that may block.
-        let task = Task(executorPreference: timeBase.executorForTasks) { @concurrent [self] in
+        let priority = Task.currentPriority
+        let task = Task(executorPreference: timeBase.executorForTasks, priority: priority) { @concurrent [self] in
             let result: Result<R, any Error>
             do {
                 guard call.mayBegin(at: timeBase.now, before: deadline) else { throw NotBegun() }
@@ -90,7 +91,11 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
             }
             if let abandonedAt = call.operationEnded(with: result) { endedLate(after: abandonedAt) }
         }
-        let wake = await Self.escalating(task) { await call.waiter.wait(until: deadline, on: timeBase) }
+        let wake = await call.waiter.wait(until: deadline, on: timeBase) { raised in
+            if raised > priority, #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+                task.escalatePriority(to: raised)
+            }
+        }
         let result = call.callerLeaves(at: timeBase.now) { stillRunning.add(1, ordering: .relaxed) }
         guard let result else {
             // Not on the caller's thread: what the operation does when it is cancelled may block.
@@ -107,18 +112,6 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     }
 
     private struct NotBegun: Error {}
-
-    /// Raises the task's priority when the caller's is raised while it waits, where the system supports it.
-    private static nonisolated(nonsending) func escalating<R>(
-        _ task: Task<Void, Never>, _ wait: nonisolated(nonsending) () async -> R
-    ) async -> R {
-        guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
-            return await wait()
-        }
-        return await withTaskPriorityEscalationHandler(operation: wait) { _, priority in
-            task.escalatePriority(to: priority)
-        }
-    }
 
     public var description: String { "\(name): \(limit.text), abandoning" }
 

@@ -67,4 +67,22 @@ public final class PolicyWaiter: Sendable {
         if let alarm, wake != .expired { timeBase.cancel(alarm) }
         return wake
     }
+
+    /// Suspends as ``wait(until:on:)``, and tells the priority of the waiting task, also when it is raised, where the
+    /// system supports that.
+    nonisolated(nonsending) func wait(
+        until deadline: MonotonicInstant, on timeBase: any TimeBase,
+        raising: @escaping @Sendable (TaskPriority) -> Void
+    ) async -> Wake {
+        guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
+            return await wait(until: deadline, on: timeBase)
+        }
+        return await withTaskPriorityEscalationHandler {
+            // It may have been raised a moment before.
+            raising(Task.currentPriority)
+            return await wait(until: deadline, on: timeBase)
+        } onPriorityEscalated: { _, priority in
+            raising(priority)
+        }
+    }
 }

@@ -77,6 +77,23 @@ import Testing
             "FallbackEvent",
             [(FallbackEvent.fellBack(.transient), "fellBack"), (FallbackEvent.failed(.transient, error: ""), "failed")]
         ),
+        (
+            "CacheEvent",
+            [
+                (CacheEvent.hit, "hit"), (CacheEvent.hitStale, "hitStale"), (CacheEvent.hitFailure, "hitFailure"),
+                (CacheEvent.missed, "missed"), (CacheEvent.loaded(took: .zero), "loaded"),
+                (CacheEvent.failed(.transient, took: .zero), "failed"), (CacheEvent.fellBack(.transient), "fellBack"),
+                (CacheEvent.evicted(1), "evicted"),
+            ]
+        ),
+        (
+            "SingleFlightEvent",
+            [
+                (SingleFlightEvent.began, "began"), (SingleFlightEvent.joined(waiting: 2), "joined"),
+                (SingleFlightEvent.abandoned(after: .zero), "abandoned"),
+                (SingleFlightEvent.endedLate(by: .zero), "endedLate"),
+            ]
+        ),
     ]
 
     @Test("every event has the kind it always had, and no two of one policy the same")

@@ -50,6 +50,12 @@ import Testing
         ),
         ({ _ = Timeout(limit: .zero) }, "Timeout: limit is 0 s, and must be above zero"),
         ({ _ = AbandoningTimeout(limit: .zero) }, "AbandoningTimeout: limit is 0 s, and must be above zero"),
+        ({ _ = cache(freshFor: .seconds(-1)) }, "CallCache: freshFor is -1 s, and must not be negative"),
+        ({ _ = cache(maxCount: 0) }, "CallCache: maxCount is 0, and must be at least 1"),
+        ({ _ = cache(maxCost: 0) }, "CallCache: maxCost is 0, and must be at least 1"),
+        (
+            { _ = SingleFlight<Int, Int>(joinWindow: .zero) }, "SingleFlight: joinWindow is 0 s, and must be above zero"
+        ),
         ({ _ = Retry(maxRetries: -1) }, "Retry: maxRetries is -1, and must not be negative"),
         ({ _ = Retry(maxElapsed: .seconds(-1)) }, "Retry: maxElapsed is -1 s, and must not be negative"),
         (
@@ -230,4 +236,8 @@ import Testing
         }
         #expect(text(result).contains(Self.limit))
     }
+}
+
+private func cache(freshFor: Duration = .seconds(1), maxCount: Int = 1, maxCost: Int? = nil) -> CallCache<Int, Int> {
+    CallCache(lifetime: CacheLifetime(freshFor: freshFor), maxCount: maxCount, maxCost: maxCost)
 }

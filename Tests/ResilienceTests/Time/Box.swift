@@ -18,4 +18,7 @@ final class Box<Value: Sendable>: Sendable {
             return state
         }
     }
+
+    /// Reads and writes it in one step.
+    func withLock<R: Sendable>(_ body: (inout Value) -> R) -> R { state.withLock { body(&$0) } }
 }

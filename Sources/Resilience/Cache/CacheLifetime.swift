@@ -1,0 +1,27 @@
+/// How long a ``CallCache`` keeps a value, and when it returns it. All times count from when the value came.
+public struct CacheLifetime: Sendable, Hashable {
+    /// How long the value is fresh: it is returned, and nothing is loaded.
+    public var freshFor: Duration
+    /// For how long after that it is still returned at once, while a new value is loaded (`stale-while-revalidate`, RFC 5861).
+    public var staleWhileRevalidate: Duration
+    /// For how long after it was fresh it is returned if a new value can't be loaded (`stale-if-error`, RFC 5861).
+    public var staleIfError: Duration
+
+    /// Creates a lifetime.
+    /// - Parameters:
+    ///   - freshFor: How long the value is fresh; 0 for never.
+    ///   - staleWhileRevalidate: For how long after that it is still returned at once, while a new value is loaded. 0 by default.
+    ///   - staleIfError: For how long after it was fresh it is returned if a new value can't be loaded. 0 by default.
+    public init(freshFor: Duration, staleWhileRevalidate: Duration = .zero, staleIfError: Duration = .zero) {
+        self.freshFor = freshFor
+        self.staleWhileRevalidate = staleWhileRevalidate
+        self.staleIfError = staleIfError
+    }
+
+    /// The same, with 0 for each time of less than that.
+    var clamped: CacheLifetime {
+        CacheLifetime(
+            freshFor: max(.zero, freshFor), staleWhileRevalidate: max(.zero, staleWhileRevalidate),
+            staleIfError: max(.zero, staleIfError))
+    }
+}

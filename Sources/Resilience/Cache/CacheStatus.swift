@@ -1,0 +1,20 @@
+/// The state of a ``CallCache`` at one moment.
+public struct CacheStatus: Sendable, Hashable, Codable {
+    /// The number of values and failures that are kept, those that are no longer of use included.
+    public let count: Int
+    /// What they cost together; 0 if costs are not counted.
+    public let cost: Int
+    /// How many loads are in flight, and how many calls wait for them.
+    public let loads: SingleFlightStatus
+
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - count: The number of values and failures that are kept.
+    ///   - cost: What they cost together.
+    ///   - loads: How many loads are in flight, and how many calls wait for them.
+    public init(count: Int, cost: Int, loads: SingleFlightStatus) {
+        self.count = count
+        self.cost = cost
+        self.loads = loads
+    }
+}

@@ -1,0 +1,422 @@
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(5))) struct CallCacheTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let load = ScriptedOperation<String, Int>()
+
+    private struct NotFound: Error, Equatable, VerdictConvertible { let verdict = Verdict.permanent }
+
+    private static let lifetime = CacheLifetime(
+        freshFor: .seconds(60), staleWhileRevalidate: .seconds(30), staleIfError: .seconds(600))
+
+    private func cache(
+        lifetime: CacheLifetime = Self.lifetime, staleOn: VerdictSet = .outages, failuresFor: Duration = .zero,
+        maxCount: Int = 1000, maxCost: Int? = nil, costOf: (@Sendable (Int) -> Int)? = nil,
+        lifetimeOf: (@Sendable (String, Int) -> CacheLifetime?)? = nil
+    ) -> CallCache<String, Int> {
+        CallCache(
+            "profiles", lifetime: lifetime, staleOn: staleOn, failuresFor: failuresFor, maxCount: maxCount,
+            maxCost: maxCost,
+            costOf: costOf, lifetimeOf: lifetimeOf, timeBase: clock, observers: PolicyObservers(recorder))
+    }
+
+    private var events: [CacheEvent] { recorder.events(of: CacheEvent.self) }
+
+    private func ask(_ cache: CallCache<String, Int>, _ key: String = "a") async throws -> Int {
+        try await cache.value(for: key) { try await load(key) }
+    }
+
+    // MARK: Fresh
+
+    @Test("a value is loaded once, and returned while it is fresh; each key has its own")
+    func fresh() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2), .success(3))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(59))
+            #expect(try await ask(cache) == 1)
+            #expect(try await ask(cache, "b") == 2)
+            #expect(load.inputs == ["a", "b"] && cache.status.count == 2 && cache.status.cost == 0)
+        }
+        #expect(events == [.missed, .loaded(took: .zero), .hit, .missed, .loaded(took: .zero)])
+    }
+
+    @Test("a thousand calls that miss at once load once; a second thousand gets what is kept")
+    func stampede() throws {
+        let cache = cache()
+        load.enqueue(.success(1))
+        try clock.run { () async throws in
+            load.hold()
+            let calls = (0..<1000).map { _ in Task { try await ask(cache) } }
+            await clock.runUntilIdle()
+            #expect(cache.status.loads == SingleFlightStatus(flights: 1, waiting: 1000, abandoned: 0))
+            load.release()
+            for call in calls { #expect(try await call.value == 1) }
+            for _ in 0..<1000 { #expect(try await ask(cache) == 1) }
+        }
+        #expect(load.callCount == 1)
+    }
+
+    // MARK: Stale
+
+    @Test("a stale value is returned at once, while one load is made in the background, whatever becomes of the caller")
+    func staleWhileRevalidate() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(60))
+            load.hold()
+            let caller = Task {
+                let value = try await CallDeadline(after: .seconds(1), on: clock).run { try await ask(cache) }
+                cancelCurrentTask()
+                return value
+            }
+            #expect(try await caller.value == 1)
+            for _ in 0..<10 { #expect(try await ask(cache) == 1) }
+            await clock.runUntilIdle()
+            #expect(load.running == 1)
+            clock.advance(by: .seconds(5))
+            load.release()
+            await clock.runUntilIdle()
+            #expect(try await ask(cache) == 2)
+            #expect(load.callCount == 2)
+        }
+        #expect(events.filter { $0 == .hitStale }.count == 11 && events.contains(.loaded(took: .seconds(5))))
+    }
+
+    @Test("a load in the background that fails leaves the value; after the pause the next call tries again")
+    func failedRefresh() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .failure(Outage()), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(60))
+            for _ in 0..<3 {
+                #expect(try await ask(cache) == 1)
+                await clock.runUntilIdle()
+            }
+            #expect(load.callCount == 2)
+            clock.advance(by: .seconds(1))
+            #expect(try await ask(cache) == 1)
+            await clock.runUntilIdle()
+            #expect(try await ask(cache) == 2)
+        }
+        #expect(events.contains(.failed(.transient, took: .zero)))
+    }
+
+    @Test(
+        "a load in the background that hangs is given up when its value may no longer be returned: the next call loads")
+    func hangingRefresh() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2), .success(3))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(60))
+            load.hold()
+            #expect(try await ask(cache) == 1)
+            await clock.runUntilIdle()
+            clock.advance(by: .seconds(30))
+            await clock.runUntilIdle()
+            #expect(load.running == 0 && cache.status.loads.flights == 0)
+            load.release()
+            #expect(try await ask(cache) == 3)
+        }
+    }
+
+    @Test("a value that is stored before a load in the background begins is not replaced by it")
+    func storedBeforeRefresh() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(60))
+            #expect(try await ask(cache) == 1)
+            cache.store(9, for: "a")
+            await clock.runUntilIdle()
+            #expect(cache.freshValue(for: "a") == 9 && load.callCount == 1)
+        }
+    }
+
+    @Test("if no new value can be loaded, the one from before is returned as long as it may be")
+    func staleIfError() throws {
+        let cache = cache()
+        load.enqueue(.success(1))
+        load.fallback = .failure(Outage())
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(120))
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(539))
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(1))
+            await #expect(throws: Outage()) { try await ask(cache) }
+        }
+        #expect(events.filter { $0 == .fellBack(.transient) }.count == 2)
+    }
+
+    @Test("a load that takes too long for a caller gives it the value from before, and goes on for others")
+    func deadline() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            load.hold()
+            async let patient = ask(cache)
+            await clock.runUntilIdle()
+            let start = clock.now
+            let impatient = try await cache.value(for: "a", deadline: start + .seconds(2)) { try await load("a") }
+            #expect(impatient == 1 && clock.now == start + .seconds(2))
+            load.release()
+            #expect(try await patient == 2)
+        }
+    }
+
+    @Test("a caller that is cancelled gets no value from before, but its cancellation")
+    func cancelled() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            load.hold()
+            let call = Task { try await ask(cache) }
+            await clock.runUntilIdle()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            await clock.runUntilIdle()
+            #expect(load.running == 0 && cache.status.loads.abandoned == 0)
+        }
+    }
+
+    @Test(
+        "a value that was removed while a call waits is not returned when its load fails; one that was stored is",
+        arguments: [true, false])
+    func writtenWhileWaiting(stores: Bool) throws {
+        let cache = cache()
+        load.enqueue(.success(1), .failure(Outage()))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            load.hold()
+            let call = Task { try await ask(cache) }
+            await clock.runUntilIdle()
+            if stores { cache.store(9, for: "a") } else { cache.remove("a") }
+            load.release()
+            if stores {
+                #expect(try await call.value == 9)
+            } else {
+                await #expect(throws: Outage()) { try await call.value }
+            }
+        }
+    }
+
+    @Test("a call without time left gets the value from before, if there is one")
+    func noTime() throws {
+        let cache = cache()
+        load.enqueue(.success(1))
+        try clock.run { () async throws in
+            await #expect(throws: DeadlinePassed.self) {
+                try await cache.value(for: "a", deadline: clock.now) { try await load("a") }
+            }
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            #expect(try await cache.value(for: "a", deadline: clock.now) { try await load("a") } == 1)
+        }
+        #expect(load.callCount == 1 && events.last == .fellBack(.rejected))
+    }
+
+    @Test("an operation that asks a cache for a stale value does not become a part of the load in the background")
+    func refreshInside() throws {
+        let (cache, outer) = (cache(), SingleFlight<String, Int>(timeBase: clock))
+        load.enqueue(.success(1), .success(2))
+        let depth = Box(-1)
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(60))
+            let value = try await outer.run(for: "o") {
+                try await cache.value(for: "a") {
+                    depth.withLock { $0 = FlightPath.current.count }
+                    return try await load("a")
+                }
+            }
+            #expect(value == 1)
+            await clock.runUntilIdle()
+            #expect(depth.value == 1)
+        }
+    }
+
+    // MARK: Failures
+
+    @Test("a failure that is an answer drops the value, and is kept if it is to be; an outage is never kept")
+    func answers() throws {
+        let cache = cache(failuresFor: .seconds(10))
+        load.enqueue(.success(1), .failure(NotFound()), .failure(Outage()), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(60))
+            // Stale, and the load in the background is told that it is gone.
+            #expect(try await ask(cache) == 1)
+            await clock.runUntilIdle()
+            await #expect(throws: NotFound()) { try await ask(cache) }
+            #expect(load.callCount == 2)
+            clock.advance(by: .seconds(10))
+            await #expect(throws: Outage()) { try await ask(cache) }
+            #expect(try await ask(cache) == 2)
+        }
+        #expect(events.contains(.hitFailure) && events.contains(.failed(.permanent, took: .zero)))
+    }
+
+    @Test(
+        "a failure that is neither an answer nor in staleOn is thrown, and leaves the value; one in staleOn is no answer"
+    )
+    func otherFailures() throws {
+        let cache = cache(staleOn: .permanent, failuresFor: .seconds(10))
+        load.enqueue(.success(1), .failure(Outage()), .failure(NotFound()))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            await #expect(throws: Outage()) { try await ask(cache) }
+            clock.advance(by: .seconds(1))
+            #expect(try await ask(cache) == 1)
+        }
+        #expect(load.callCount == 3)
+    }
+
+    @Test("by default no failure is kept")
+    func notKept() throws {
+        let cache = cache()
+        load.fallback = .failure(NotFound())
+        try clock.run { () async throws in
+            for _ in 0..<3 { await #expect(throws: NotFound()) { try await ask(cache) } }
+        }
+        #expect(load.callCount == 3 && cache.status.count == 0)
+    }
+
+    // MARK: By hand
+
+    @Test("what a load returns that began before a write is not kept", arguments: [true, false])
+    func write(stores: Bool) throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            load.hold()
+            async let before = ask(cache)
+            await clock.runUntilIdle()
+            if stores { cache.store(9, for: "a") } else { cache.remove("a") }
+            async let after = ask(cache)
+            await clock.runUntilIdle()
+            load.release()
+            #expect(try await before == 1)
+            #expect(try await after == (stores ? 9 : 2))
+            #expect(cache.freshValue(for: "a") == (stores ? 9 : 2))
+        }
+    }
+
+    @Test("what a call loads that asked before all was removed is not kept, even if its load had not begun")
+    func askedBefore() throws {
+        var hasBegunLater = false
+        for seed in UInt64(0)..<100 {
+            let clock = ManualClock()
+            let cache = CallCache<String, Int>(lifetime: Self.lifetime, timeBase: clock)
+            let log = Journal()
+            try clock.run(seed: seed) { () async throws in
+                let call = Task {
+                    _ = try await cache.value(for: "a") {
+                        log.note("load")
+                        return 1
+                    }
+                }
+                Task {
+                    log.note("remove, \(cache.status.loads.waiting)")
+                    cache.removeAll()
+                }
+                try await call.value
+                await clock.runUntilIdle()
+            }
+            // It had asked, and its load had not begun.
+            if log.lines == ["remove, 1", "load"] {
+                hasBegunLater = true
+                #expect(cache.status.count == 0, "seed \(seed)")
+            }
+        }
+        #expect(hasBegunLater)
+    }
+
+    @Test("all is removed at once, and nothing that is being loaded is kept")
+    func removeAll() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            _ = try await ask(cache)
+            load.hold()
+            async let other = ask(cache, "b")
+            await clock.runUntilIdle()
+            cache.removeAll()
+            load.release()
+            #expect(try await other == 2)
+            #expect(cache.status.count == 0 && cache.freshValue(for: "a") == nil && cache.freshValue(for: "b") == nil)
+        }
+    }
+
+    // MARK: Bounds
+
+    @Test("it keeps no more than its count and its cost, and tells how many had to go")
+    func bounds() throws {
+        let cache = cache(maxCount: 3, maxCost: 100, costOf: { $0 })
+        for (key, value) in [("a", 10), ("b", 20), ("c", 30), ("d", 40)] { cache.store(value, for: key) }
+        #expect(cache.status.count == 3 && cache.status.cost == 90 && cache.freshValue(for: "a") == nil)
+        cache.store(95, for: "e")
+        #expect(cache.status.count == 1 && cache.status.cost == 95)
+        cache.store(101, for: "f")
+        #expect(cache.status.count == 1 && cache.freshValue(for: "f") == nil)
+        #expect(events == [.evicted(1), .evicted(3)])
+    }
+
+    @Test("a value may have a lifetime of its own; less than nothing is nothing")
+    func ownLifetime() throws {
+        let cache = cache(lifetimeOf: { key, value in
+            key == "usual" ? nil : CacheLifetime(freshFor: .seconds(value), staleIfError: .seconds(-5))
+        })
+        cache.store(5, for: "short")
+        cache.store(-5, for: "never")
+        cache.store(5, for: "usual")
+        #expect(cache.freshValue(for: "never") == nil && cache.freshValue(for: "short") == 5)
+        clock.advance(by: .seconds(5))
+        #expect(cache.freshValue(for: "short") == nil && cache.freshValue(for: "usual") == 5)
+    }
+
+    @Test("values and keys whose deinit uses the cache meet no lock")
+    func deinits() {
+        final class Value: Sendable {
+            let whenGone: @Sendable () -> Void
+            init(_ whenGone: @escaping @Sendable () -> Void) { self.whenGone = whenGone }
+            deinit { whenGone() }
+        }
+        let gone = Box(0)
+        let cache = CallCache<Int, Value>(lifetime: CacheLifetime(freshFor: .seconds(1)), maxCount: 2, timeBase: clock)
+        let whenGone: @Sendable () -> Void = { [unowned cache] in
+            _ = cache.status
+            cache.remove(100)
+            gone.withLock { $0 += 1 }
+        }
+        for key in [1, 2, 3, 3] { cache.store(Value(whenGone), for: key) }
+        cache.remove(3)
+        #expect(gone.value == 3)
+        cache.removeAll()
+        #expect(gone.value == 4)
+    }
+
+    @Test("it says how it is set up")
+    func describes() {
+        #expect("\(cache())" == "profiles: up to 1000 entries, fresh for 60 s")
+        #expect("\(cache(maxCount: 5, maxCost: 100))" == "profiles: up to 5 entries of cost 100, fresh for 60 s")
+    }
+}
