@@ -126,15 +126,14 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// A call no longer loads the key, for whatever reason.
     mutating func isOver(_ load: Load, of key: Key) -> Gone {
         guard let present = loading[key], present.number == load.number else { return Gone() }
-        if present.calls == 1 { return outdate(key) }
+        if present.calls == 1 { return Gone(keys: outdate(key)) }
         loading[key]?.calls -= 1
         return Gone()
     }
 
     /// The loads of a key no longer count.
-    private mutating func outdate(_ key: Key) -> Gone {
-        guard let index = loading.index(forKey: key) else { return Gone() }
-        return Gone(keys: [loading.remove(at: index).key])
+    private mutating func outdate(_ key: Key) -> [Key] {
+        loading.index(forKey: key).map { [loading.remove(at: $0).key] } ?? []
     }
 
     /// A load has succeeded.
@@ -142,7 +141,7 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         _ load: Load, of key: Key, with value: Value, cost: Int, for lifetime: CacheLifetime, at now: MonotonicInstant
     ) -> Gone {
         guard loading[key]?.number == load.number else { return Gone() }
-        return keep(value, for: key, cost: cost, lifetime: lifetime, at: now)
+        return Gone(entries: keep(value, for: key, cost: cost, lifetime: lifetime, at: now))
     }
 
     /// A load has failed.
@@ -158,8 +157,8 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             entries[key]?.pausedUntil = now + pauseAfterError
             return Gone()
         }
-        guard time > .zero else { return drop(key) }
-        return put(.failure(error, keptFor: time), for: key, cost: 0, at: now)
+        guard time > .zero else { return Gone(entries: drop(key)) }
+        return Gone(entries: put(.failure(error, keptFor: time), for: key, cost: 0, at: now))
     }
 
     // MARK: Writing
@@ -168,17 +167,11 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     mutating func store(
         _ value: Value, for key: Key, cost: Int, lifetime: CacheLifetime, at now: MonotonicInstant
     ) -> Gone {
-        var gone = outdate(key)
-        gone.entries = keep(value, for: key, cost: cost, lifetime: lifetime, at: now).entries
-        return gone
+        Gone(entries: keep(value, for: key, cost: cost, lifetime: lifetime, at: now), keys: outdate(key))
     }
 
     /// Removes what there is for a key. What the loads of calls before this return is not kept.
-    mutating func remove(_ key: Key) -> Gone {
-        var gone = outdate(key)
-        gone.entries = drop(key).entries
-        return gone
-    }
+    mutating func remove(_ key: Key) -> Gone { Gone(entries: drop(key), keys: outdate(key)) }
 
     /// Removes everything, as ``remove(_:)`` does.
     /// - Returns: All that was there.
@@ -189,24 +182,25 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return all
     }
 
-    private mutating func drop(_ key: Key) -> Gone {
-        guard let entry = entries.removeValue(forKey: key) else { return Gone() }
+    private mutating func drop(_ key: Key) -> [Entry] {
+        guard let entry = entries.removeValue(forKey: key) else { return [] }
         sieve.remove(entry.place)
         cost -= entry.cost
-        return Gone(entries: [entry])
+        return [entry]
     }
 
     private mutating func keep(
         _ value: Value, for key: Key, cost: Int, lifetime: CacheLifetime, at now: MonotonicInstant
-    ) -> Gone {
+    ) -> [Entry] {
         // One that can never be returned would only take room.
         let isOfUse = lifetime != CacheLifetime(freshFor: .zero)
         guard isOfUse, cost <= maxCost else { return drop(key) }
         return put(.value(value, lifetime), for: key, cost: max(0, cost), at: now)
     }
 
-    private mutating func put(_ content: Content, for key: Key, cost: Int, at now: MonotonicInstant) -> Gone {
-        var gone = Gone()
+    private mutating func put(_ content: Content, for key: Key, cost: Int, at now: MonotonicInstant) -> [Entry] {
+        var gone: [Entry] = []
+        // The one that is replaced makes room by its cost, and may be evicted to make more.
         if let old = entries[key] {
             self.cost -= old.cost
             entries[key]?.cost = 0
@@ -216,17 +210,13 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             guard let evicted = sieve.evict() else { break }
             guard let entry = entries.removeValue(forKey: evicted) else { continue }
             self.cost -= entry.cost
-            gone.entries.append(entry)
+            gone.append(entry)
         }
-        if let old = entries[key] {
-            gone.entries.append(old)
-            entries[key]?.content = content
-            entries[key]?.since = max(now, old.since)
-            entries[key]?.pausedUntil = .distantPast
-            entries[key]?.cost = cost
-        } else {
-            entries[key] = Entry(key: key, content: content, since: now, cost: cost, place: sieve.insert(key))
-        }
+        let old = entries[key]
+        if let old { gone.append(old) }
+        entries[key] = Entry(
+            key: old?.key ?? key, content: content, since: old.map { max(now, $0.since) } ?? now, cost: cost,
+            place: old?.place ?? sieve.insert(key))
         self.cost += cost
         return gone
     }

@@ -174,7 +174,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     /// How much is kept, and what is being loaded.
     public var status: CacheStatus {
         let (count, cost) = state.withLock { ($0.count, $0.cost) }
-        return CacheStatus(count: count, cost: maxCost == nil ? 0 : cost, loads: loads.status)
+        return CacheStatus(count: count, cost: cost, loads: loads.status)
     }
 
     public var description: String {
@@ -230,7 +230,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    private func cost(of value: Value) -> Int { maxCost == nil ? 0 : max(0, costOf?(value) ?? 1) }
+    private func cost(of value: Value) -> Int { maxCost == nil ? 0 : costOf?(value) ?? 1 }
 
     private func lifetime(of value: Value, _ key: Key) -> CacheLifetime { lifetimeOf?(key, value)?.clamped ?? lifetime }
 

@@ -67,18 +67,6 @@ final class Flight<Value: Sendable>: Sendable {
         task?.raise(to: priority)
     }
 
-    /// Not on the caller's thread: what the operation does when it is cancelled may block.
-    func cancel(on executor: (any TaskExecutor)?) {
-        let task = state.withLock { $0.task }
-        Task(executorPreference: executor) { @concurrent in task?.cancel() }
-    }
-}
-
-extension Task where Success == Void, Failure == Never {
-    /// Raises the task's priority, where the system supports it.
-    fileprivate func raise(to priority: TaskPriority) {
-        if #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            escalatePriority(to: priority)
-        }
-    }
+    /// Nobody waits any more.
+    func cancel(on executor: (any TaskExecutor)?) { state.withLock { $0.task }?.cancel(on: executor) }
 }

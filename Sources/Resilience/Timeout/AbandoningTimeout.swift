@@ -92,14 +92,11 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
             if let abandonedAt = call.operationEnded(with: result) { endedLate(after: abandonedAt) }
         }
         let wake = await call.waiter.wait(until: deadline, on: timeBase) { raised in
-            if raised > priority, #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-                task.escalatePriority(to: raised)
-            }
+            if raised > priority { task.raise(to: raised) }
         }
         let result = call.callerLeaves(at: timeBase.now) { stillRunning.add(1, ordering: .relaxed) }
         guard let result else {
-            // Not on the caller's thread: what the operation does when it is cancelled may block.
-            Task(executorPreference: timeBase.executorForTasks) { @concurrent in task.cancel() }
+            task.cancel(on: timeBase.executorForTasks)
             throw wake == .expired ? timedOut(nil) : CancellationError()
         }
         do {

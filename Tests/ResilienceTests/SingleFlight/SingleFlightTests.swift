@@ -185,16 +185,16 @@ import Testing
 
     @Test("a call that would ask once more at its deadline or later begins nothing, and tells the error that it joined")
     func askingTooLate() async throws {
-        let time = LateAlarms()
+        let time = AlarmlessClock()
         let (began, joined, mayFail) = (PolicyWaiter(), PolicyWaiter(), PolicyWaiter())
         let observers = PolicyObservers { event in if event.detail.kind == "joined" { joined.resume() } }
         let flights = SingleFlight<String, Int>(sharesErrors: false, timeBase: time, observers: observers)
-        let deadline = MonotonicInstant(nanoseconds: 5_000_000_000)
+        let deadline = time.now + .seconds(5)
         let first = Task {
             try await flights.run(for: "a") {
                 began.resume()
                 await waits(for: mayFail)
-                time.set(deadline)
+                time.advance(by: .seconds(5))
                 throw Outage()
             }
         }
@@ -626,18 +626,6 @@ import Testing
         let other = flights(joinWindow: .seconds(2), sharesErrors: false)
         #expect("\(other)" == "profiles: joins calls for the same key for up to 2 s, errors not shared")
     }
-}
-
-/// A time base that is set by hand, and whose alarms never fire.
-private final class LateAlarms: TimeBase {
-    private let time = Locked(MonotonicInstant(nanoseconds: 0))
-
-    var now: MonotonicInstant { time.withLock { $0 } }
-    func set(_ instant: MonotonicInstant) { time.withLock { $0 = instant } }
-    func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
-        TimeBaseAlarm(id: 0)
-    }
-    func cancel(_ alarm: TimeBaseAlarm) {}
 }
 
 /// Waits whatever is cancelled.
