@@ -49,7 +49,8 @@
             }
         }
 
-        @Test("the first event is everything, later ones are what changes, within a second")
+        /// How soon they come, `DashboardHubTests` say on a clock of their own.
+        @Test("the first event is everything, later ones are what changes")
         func events() async throws {
             try await Server { breaker }.run { [breaker] _, port in
                 try await EventConnection.run(port, "/resilience/events") { connection in
@@ -59,11 +60,8 @@
                     let first = try #require(try await connection.next())
                     #expect(first.name == "snapshot" && first.circuit == "closed" && first.rows.count == 1)
                     #expect(first.value("allowsActions") == false)
-                    let clock = ContinuousClock()
-                    let before = clock.now
                     breaker.trip()
                     let change = try #require(try await connection.next { $0.circuit == "open" })
-                    #expect(before.duration(to: clock.now) < .seconds(1))
                     #expect(change.name == "change" && change.rows.count == 1)
                     let summary: [String: Any]? = change.value("summary")
                     #expect(summary?["status"] as? String == "degraded")
