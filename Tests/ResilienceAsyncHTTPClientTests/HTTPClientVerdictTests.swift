@@ -11,7 +11,7 @@
     @testable import ResilienceAsyncHTTPClient
     import ResilienceHTTP
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct HTTPClientVerdictTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct HTTPClientVerdictTests {
         private static let source = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
             .appending(path: ".build/checkouts/async-http-client/Sources/AsyncHTTPClient/HTTPClient.swift")

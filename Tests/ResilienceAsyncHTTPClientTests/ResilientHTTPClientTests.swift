@@ -12,7 +12,7 @@
     import Testing
 
     /// The whole way to a response: policies, verdicts, the client, and a server on loopback.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct ResilientHTTPClientTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilientHTTPClientTests {
         let bulkhead = Bulkhead("room", limit: 1)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(10))
 

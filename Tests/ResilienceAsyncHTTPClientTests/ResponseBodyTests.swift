@@ -9,7 +9,7 @@
     import Testing
 
     /// From the head of a response to the end of its body: the call is inside of its policies, and then it is not.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct ResponseBodyTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ResponseBodyTests {
         let bulkhead = Bulkhead("room", limit: 1)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(10))
         let recorder = EventRecorder()

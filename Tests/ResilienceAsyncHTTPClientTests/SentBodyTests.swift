@@ -7,7 +7,7 @@
 
     @testable import ResilienceAsyncHTTPClient
 
-    @Suite(.timeLimit(.minutes(5))) struct SentBodyTests {
+    @Suite(.timeLimit(.minutes(20))) struct SentBodyTests {
         @Test("a body of bytes can be read again, and a streamed one can't")
         func forms() {
             let bytes: [UInt8] = [1, 2, 3]

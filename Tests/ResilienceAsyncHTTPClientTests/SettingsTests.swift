@@ -9,7 +9,7 @@
     import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct SettingsTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct SettingsTests {
         let bulkhead = Bulkhead("room", limit: 1)
 
         private var pipeline: Pipeline {

@@ -8,7 +8,7 @@
     import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct ConfigurationServiceTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ConfigurationServiceTests {
         private let provider = MutableInMemoryProvider(
             initialValues: ["resilience.pipelines.p.bulkhead.limit": .init(.int(1), isSecret: false)])
         private let recorder = EventRecorder()

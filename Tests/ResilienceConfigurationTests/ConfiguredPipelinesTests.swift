@@ -8,7 +8,7 @@
 
     @testable import ResilienceConfiguration
 
-    @Suite(.timeLimit(.minutes(10)), .responsive) struct ConfiguredPipelinesTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ConfiguredPipelinesTests {
         let provider = MutableInMemoryProvider(initialValues: [:])
         let recorder = EventRecorder()
         let clock = ManualClock()

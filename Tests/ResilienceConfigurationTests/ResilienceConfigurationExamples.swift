@@ -7,7 +7,7 @@
     import Testing
 
     /// The code of the pages in Sources/ResilienceConfiguration/ResilienceConfiguration.docc, as it stands there.
-    @Suite(.timeLimit(.minutes(10)), .responsive) struct ResilienceConfigurationExamples {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilienceConfigurationExamples {
         struct Client: Sendable {
             func page() async throws -> String { "page" }
             func search() async throws -> String { "found" }

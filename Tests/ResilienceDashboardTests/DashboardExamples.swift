@@ -8,7 +8,7 @@
     import Testing
 
     /// The code of the module's page, as it stands there.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct DashboardExamples {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct DashboardExamples {
         @Test("the page and /health in two lines, and another page by which circuits can be opened")
         func twoLines() async throws {
             let router = Router()

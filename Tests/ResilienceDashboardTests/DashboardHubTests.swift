@@ -7,7 +7,7 @@
     @testable import ResilienceDashboard
 
     /// A hub is made inside of the run, so that the tasks that follow its circuits are a part of that.
-    @Suite(.timeLimit(.minutes(5))) struct DashboardHubTests {
+    @Suite(.timeLimit(.minutes(20))) struct DashboardHubTests {
         private let clock = ManualClock()
         private let breaker: CircuitBreaker
 

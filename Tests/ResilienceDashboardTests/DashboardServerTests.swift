@@ -11,7 +11,7 @@
     @testable import ResilienceDashboard
 
     /// The dashboard in a server, over connections on loopback, in real time.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct DashboardServerTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct DashboardServerTests {
         private let breaker = CircuitBreaker("upstream", openFor: .seconds(60))
 
         /// Who has left a dashboard.

@@ -9,7 +9,7 @@
 
     @testable import ResilienceHummingbird
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct CallDeadlineMiddlewareTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct CallDeadlineMiddlewareTests {
         private let clock = ManualClock()
         private let recorder = EventRecorder()
 

@@ -10,7 +10,7 @@
     import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct CallFailureMiddlewareTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct CallFailureMiddlewareTests {
         private struct Refused: Error, VerdictConvertible {
             let verdict: Verdict
         }

@@ -8,7 +8,7 @@
     import Testing
 
     /// The examples of ResilienceHummingbird's documentation, as they stand there.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct ResilienceHummingbirdExamples {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilienceHummingbirdExamples {
         @Test("three lines guard a server, and a fourth gives its requests a deadline")
         func adoption() async throws {
             let router = Router()

@@ -10,7 +10,7 @@
     import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct ResilienceMiddlewareTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ResilienceMiddlewareTests {
         private let tally = Tally()
 
         /// A pipeline whose permits are counted.

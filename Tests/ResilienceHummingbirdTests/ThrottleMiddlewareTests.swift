@@ -9,7 +9,7 @@
     import TestSupport
     import Testing
 
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct ThrottleMiddlewareTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct ThrottleMiddlewareTests {
         private let clock = ManualClock()
 
         private static let client = HTTPField.Name("client")!

@@ -20,7 +20,7 @@
     #endif
 
     /// Two connections fail alike: that of a service behind the server, and that of the server's own client.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct UpstreamTests {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct UpstreamTests {
         private let seen = SeenErrors()
         private let tally = Tally()
 

@@ -11,7 +11,7 @@ struct TooManyRequests: Error, VerdictConvertible {
     var verdict: Verdict { .throttled(retryAfter: retryAfter) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct NotesOutboxTests {
+@Suite(.timeLimit(.minutes(20))) struct NotesOutboxTests {
     let clock = ManualClock()
     let send = ScriptedOperation<Mutation, Void>(fallback: .success(()))
     let rename = Mutation(entity: "note-7", kind: "rename", payload: Data())

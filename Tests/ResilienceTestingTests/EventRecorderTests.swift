@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct EventRecorderTests {
+@Suite(.timeLimit(.minutes(20))) struct EventRecorderTests {
     let recorder = EventRecorder()
 
     enum Knock: PolicyEventDetail, Equatable {

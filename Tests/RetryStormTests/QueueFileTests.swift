@@ -5,7 +5,7 @@
 
     @testable import RetryStorm
 
-    @Suite(.timeLimit(.minutes(5))) struct QueueFileTests {
+    @Suite(.timeLimit(.minutes(20))) struct QueueFileTests {
         private let mutations = ["a", "b"].map { Mutation(id: $0, entity: $0, kind: "create", payload: Data()) }
 
         private func backlog(in store: SQLiteStore) async throws -> (ids: [String], isResumed: Bool) {

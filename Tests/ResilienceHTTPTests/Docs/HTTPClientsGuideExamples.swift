@@ -12,7 +12,7 @@
     #endif
 
     /// The code of HTTPClientsGuide.md and of the module's landing page, as it stands there.
-    @Suite(.timeLimit(.minutes(5)), .responsive) struct HTTPClientsGuideExamples {
+    @Suite(.timeLimit(.minutes(20)), .responsive) struct HTTPClientsGuideExamples {
         private struct Tokens: Sendable {
             func renewed(_ request: URLRequest) async throws -> URLRequest? {
                 var request = request

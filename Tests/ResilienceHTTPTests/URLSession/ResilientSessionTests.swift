@@ -11,7 +11,7 @@
     #endif
 
     /// Over real connections on loopback. Each test counts the permits and the connections that are left.
-    @Suite(.timeLimit(.minutes(5))) struct ResilientSessionTests {
+    @Suite(.timeLimit(.minutes(20))) struct ResilientSessionTests {
         // MARK: What an answer means
 
         @Test("a call comes through a 429, a 503 and two answers that are cut off in mid-body")

@@ -9,7 +9,7 @@
         import FoundationNetworking
     #endif
 
-    @Suite(.timeLimit(.minutes(5))) struct URLSessionResponseTests {
+    @Suite(.timeLimit(.minutes(20))) struct URLSessionResponseTests {
         @Test("an answer is returned with its body, whatever its status", arguments: [200, 404, 503])
         func answer(status: Int) async throws {
             try await Loopback.run([.status(status, body: "text")]) { loopback in

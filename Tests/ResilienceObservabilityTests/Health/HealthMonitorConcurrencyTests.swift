@@ -4,7 +4,7 @@ import ResilienceSync
 import Testing
 
 /// On the system's threads, so that the thread sanitizer has something to see.
-@Suite(.timeLimit(.minutes(5))) struct HealthMonitorConcurrencyTests {
+@Suite(.timeLimit(.minutes(20))) struct HealthMonitorConcurrencyTests {
     @Test("reports that many threads ask for, while circuits change and a queue is read, count every component once")
     func volley() async {
         let breakers = CircuitBreakerRegistry<Int> { CircuitBreaker("\($0)") }

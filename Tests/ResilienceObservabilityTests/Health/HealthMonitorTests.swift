@@ -6,7 +6,7 @@ import Testing
 
 @testable import ResilienceObservability
 
-@Suite(.timeLimit(.minutes(5))) struct HealthMonitorTests {
+@Suite(.timeLimit(.minutes(20))) struct HealthMonitorTests {
     private struct Broken: Error, CustomStringConvertible {
         var description: String { "disk full" }
     }

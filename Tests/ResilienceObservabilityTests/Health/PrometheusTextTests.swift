@@ -6,7 +6,7 @@ import Testing
 
 @testable import ResilienceObservability
 
-@Suite(.timeLimit(.minutes(5))) struct PrometheusTextTests {
+@Suite(.timeLimit(.minutes(20))) struct PrometheusTextTests {
     private let clock = ManualClock()
 
     @Test("a report and counts are written in the format, with the values that they have")

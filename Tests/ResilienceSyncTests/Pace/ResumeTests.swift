@@ -6,7 +6,7 @@ import Testing
 @testable import ResilienceSync
 
 /// The whole queue, and a server that was closed twice.
-@Suite(.timeLimit(.minutes(5))) struct ResumeTests {
+@Suite(.timeLimit(.minutes(20))) struct ResumeTests {
     private static let length = Duration.seconds(3600)
 
     private final class ClosedTwice: Sendable {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-@Suite(.timeLimit(.minutes(5))) final class SyncPassTests: Sendable {
+@Suite(.timeLimit(.minutes(20))) final class SyncPassTests: Sendable {
     let fixture = Fixture()
     let store = MemoryStore()
     /// What the other side was asked, in order, the mutations' sending among it.

@@ -5,7 +5,7 @@ import Testing
 
 /// A flush of five mutations with which something interferes at its nth step: before or after any call of the store or
 /// the server. One mutation fails at first, one for good.
-@Suite(.timeLimit(.minutes(5))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(20))) struct CancellationTests {
     private let bench = Bench()
 
     @Test(

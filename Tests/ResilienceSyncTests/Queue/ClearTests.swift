@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ClearTests {
+@Suite(.timeLimit(.minutes(20))) struct ClearTests {
     let fixture = Fixture()
 
     @Test("clearing returns how many were pending, resets the breaker and ends the pause (B9)")

@@ -5,7 +5,7 @@ import ResilienceTesting
 import Testing
 
 /// What was set aside, and what becomes of those behind it.
-@Suite(.timeLimit(.minutes(5))) struct DeadTests {
+@Suite(.timeLimit(.minutes(20))) struct DeadTests {
     let fixture = Fixture()
 
     private func queue(rule: LaneRule) -> SyncQueue {
@@ -226,7 +226,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct AgeLimitTests {
+@Suite(.timeLimit(.minutes(20))) struct AgeLimitTests {
     let fixture = Fixture()
     let wallClock = WallClock()
 

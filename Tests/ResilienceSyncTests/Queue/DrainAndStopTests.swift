@@ -4,7 +4,7 @@ import Testing
 
 @testable import ResilienceSync
 
-@Suite(.timeLimit(.minutes(5))) struct DrainTests {
+@Suite(.timeLimit(.minutes(20))) struct DrainTests {
     let fixture = Fixture()
 
     @Test("draining waits out pauses and stalls, and reports all of what happened")
@@ -106,7 +106,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct StopTests {
+@Suite(.timeLimit(.minutes(20))) struct StopTests {
     let fixture = Fixture()
 
     @Test("stopping ends what is in flight and loses nothing; flushing and draining then say that it is stopped")

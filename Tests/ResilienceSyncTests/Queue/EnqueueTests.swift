@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct EnqueueTests {
+@Suite(.timeLimit(.minutes(20))) struct EnqueueTests {
     let fixture = Fixture()
 
     @Test("enqueuing stores and does not send")

@@ -79,7 +79,7 @@ import Testing
 }
 
 /// What an outage, a bad day and a mutation that breaks its server make of a backlog, behind the guide's pipeline.
-@Suite(.timeLimit(.minutes(5))) struct OutageTests {
+@Suite(.timeLimit(.minutes(20))) struct OutageTests {
     /// - Parameter chance: the share of calls that fail although the server is well.
     private func run(
         pending: Int, for seconds: Double, counting: FailureCounting = .whileOthersSucceed, poison: Set<String> = [],

@@ -5,7 +5,7 @@ import ResilienceTesting
 import Testing
 
 /// Nobody is kept away for ever, neither by what fails each time nor by what arrives faster than it can be sent.
-@Suite(.timeLimit(.minutes(5))) final class FairnessTests: Sendable {
+@Suite(.timeLimit(.minutes(20))) final class FairnessTests: Sendable {
     private let clock = ManualClock()
     private let delivered = Locked<[String]>([])
 

@@ -4,7 +4,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct HandlerTests {
+@Suite(.timeLimit(.minutes(20))) struct HandlerTests {
     let fixture = Fixture()
 
     private func queue(

@@ -6,7 +6,7 @@ import Testing
 
 /// The app dies at every step of filling and flushing a queue, in turn: before and after each call of the store and each
 /// effect on the server. What dies learns nothing more and does nothing more; the next start finds what the store holds.
-@Suite(.timeLimit(.minutes(5))) struct KillTests {
+@Suite(.timeLimit(.minutes(20))) struct KillTests {
     @Test("killed at any step: nothing lost, no effect doubled, order kept; at most what was in flight is sent again")
     func everyStep() async throws {
         var step = 0

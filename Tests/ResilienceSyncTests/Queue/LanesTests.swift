@@ -4,7 +4,7 @@ import ResilienceTesting
 import Testing
 
 /// Several requests at once.
-@Suite(.timeLimit(.minutes(5))) struct LanesTests {
+@Suite(.timeLimit(.minutes(20))) struct LanesTests {
     let fixture = Fixture()
 
     @Test("entities are sent side by side up to the limit, and never two mutations of one", arguments: [2, 3, 8])

@@ -5,7 +5,7 @@ import ResilienceTesting
 import Testing
 
 /// Limits and coalescing, as the queue tells of them.
-@Suite(.timeLimit(.minutes(5))) struct LimitTests {
+@Suite(.timeLimit(.minutes(20))) struct LimitTests {
     let fixture = Fixture()
 
     private func queue(_ rules: AppendRules, store: some MutationStore = MemoryStore()) -> SyncQueue {

@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct OrderTests {
+@Suite(.timeLimit(.minutes(20))) struct OrderTests {
     let fixture = Fixture()
 
     @Test("mutations are sent in the order they were enqueued, over any number of pages", arguments: [1, 2, 7, 100])

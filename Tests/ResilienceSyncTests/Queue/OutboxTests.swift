@@ -7,7 +7,7 @@
     import Testing
 
     /// A queue in the app's own database.
-    @Suite(.timeLimit(.minutes(5))) struct OutboxTests {
+    @Suite(.timeLimit(.minutes(20))) struct OutboxTests {
         let fixture = Fixture()
         let folder: TemporaryFolder
         let database: DatabaseQueue

@@ -5,7 +5,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct PauseTests {
+@Suite(.timeLimit(.minutes(20))) struct PauseTests {
     let fixture = Fixture()
 
     @Test("queues that were told the same wait come back at different times, none of them before it (P55)")
@@ -303,7 +303,7 @@ import Testing
 }
 
 /// Another queue on the same store stands for the next start of the app.
-@Suite(.timeLimit(.minutes(5))) struct PauseOverRestartsTests {
+@Suite(.timeLimit(.minutes(20))) struct PauseOverRestartsTests {
     let fixture = Fixture()
     let wallClock = WallClock()
     let store = MemoryStore()

@@ -4,7 +4,7 @@ import ResilienceTesting
 import Testing
 
 /// A queue that asks how the other side is before it sends (B10).
-@Suite(.timeLimit(.minutes(5))) struct QueueHealthCheckTests {
+@Suite(.timeLimit(.minutes(20))) struct QueueHealthCheckTests {
     private let fixture = Fixture()
     private let check = ScriptedOperation<String, Void>(fallback: .success(()))
 

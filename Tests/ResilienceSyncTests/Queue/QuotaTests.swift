@@ -8,7 +8,7 @@ import Testing
 @testable import ResilienceSync
 
 /// Quotas that handlers note, through the whole queue.
-@Suite(.timeLimit(.minutes(5))) struct QuotaTests {
+@Suite(.timeLimit(.minutes(20))) struct QuotaTests {
     let fixture = Fixture()
 
     /// A queue whose every answer says so many are left for a minute; the last word is repeated.

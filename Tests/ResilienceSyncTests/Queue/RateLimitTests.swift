@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RateLimitTests {
+@Suite(.timeLimit(.minutes(20))) struct RateLimitTests {
     let fixture = Fixture()
 
     @Test("through the queue too only 429s count, and the third in a row trips the breaker (B1)")

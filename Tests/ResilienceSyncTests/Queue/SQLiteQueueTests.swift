@@ -6,7 +6,7 @@
     import Testing
 
     /// The queue over restarts.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteQueueTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteQueueTests {
         let folder: TemporaryFolder
         let path: String
         let wallClock = WallClock()

@@ -5,7 +5,7 @@ import ResilienceTesting
 import Testing
 
 /// Several queues on one store (P54).
-@Suite(.timeLimit(.minutes(5))) struct SharedStoreTests {
+@Suite(.timeLimit(.minutes(20))) struct SharedStoreTests {
     let one = Fixture()
     let other = Fixture()
     let store = MemoryStore()

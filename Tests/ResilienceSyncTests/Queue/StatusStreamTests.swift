@@ -5,7 +5,7 @@ import Testing
 @testable import ResilienceSync
 
 /// What the stream of states says last is how the queue stands (P50).
-@Suite(.timeLimit(.minutes(5))) struct StatusStreamTests {
+@Suite(.timeLimit(.minutes(20))) struct StatusStreamTests {
     private let fixture = Fixture()
 
     /// The first that a condition holds for; what is read before it is asked for `afterFirst`.

@@ -3,7 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StormTests {
+@Suite(.timeLimit(.minutes(20))) struct StormTests {
     let fixture = Fixture()
     /// Of two that are under way together both would be asked, and refused as one.
     private let oneByOne = SyncQueueConfiguration(maxInFlight: 1)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ResilienceSync
 
-@Suite(.timeLimit(.minutes(5))) struct TriggerTests {
+@Suite(.timeLimit(.minutes(20))) struct TriggerTests {
     let fixture = Fixture()
 
     @Test("50 flushes and 50 triggers at the same instant: one flush runs, and sends each mutation once (B12)")

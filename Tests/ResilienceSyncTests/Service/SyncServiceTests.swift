@@ -6,7 +6,7 @@
     import ServiceLifecycleTestKit
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct SyncServiceTests {
+    @Suite(.timeLimit(.minutes(20))) struct SyncServiceTests {
         let fixture = Fixture()
 
         /// Runs a service, and shuts it down gracefully while one of three mutations is in flight.

@@ -6,7 +6,7 @@
     import Testing
 
     /// When the queue is told of what was enqueued in a transaction: at its commit, of what is left of it.
-    @Suite(.timeLimit(.minutes(5))) struct OutboxCommitTests {
+    @Suite(.timeLimit(.minutes(20))) struct OutboxCommitTests {
         let fixture = Fixture()
         let folder: TemporaryFolder
         let database: DatabaseQueue

@@ -5,7 +5,7 @@ import ResilienceTesting
 import Testing
 
 /// What is old is not put over what is new, though nobody knows yet whether that has arrived.
-@Suite(.timeLimit(.minutes(5))) struct RetryInFlightTests {
+@Suite(.timeLimit(.minutes(20))) struct RetryInFlightTests {
     /// With "a1" dead, and "a2" of the same entity behind it.
     private func queueWithOneDead(_ store: any MutationStore, _ fixture: Fixture) async throws -> SyncQueue {
         fixture.server.enqueue(.refused(.gone))

@@ -5,7 +5,7 @@
     import Testing
 
     /// A statement that fails in the middle of a change undoes all of the change.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteAtomicityTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteAtomicityTests {
         let database: DatabaseQueue
         let store: SQLiteStore
 

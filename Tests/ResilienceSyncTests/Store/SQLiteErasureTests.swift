@@ -6,7 +6,7 @@
     import Testing
 
     /// What is left in the files of what was removed: nothing, once everything was.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteErasureTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteErasureTests {
         let folder: TemporaryFolder
         let path: String
 

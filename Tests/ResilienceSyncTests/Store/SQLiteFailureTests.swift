@@ -5,7 +5,7 @@
     import Testing
 
     /// Databases that can't be written to for now: each change fails as a whole, and works again when they can.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteFailureTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteFailureTests {
         let folder: TemporaryFolder
         let path: String
 

@@ -6,7 +6,7 @@
     import Testing
 
     /// A store's database from its opening to its end: opened by several at once, closed or deleted while in use.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteLifeTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteLifeTests {
         let folder: TemporaryFolder
         let path: String
 

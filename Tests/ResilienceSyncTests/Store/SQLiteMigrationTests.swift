@@ -5,7 +5,7 @@
     import Testing
 
     /// What the first version of the store wrote.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteMigrationTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteMigrationTests {
         let folder: TemporaryFolder
         let path: String
 

@@ -5,7 +5,7 @@
     import Testing
 
     /// However much is in the queue, nothing it asks looks at all of it.
-    @Suite(.timeLimit(.minutes(5))) struct SQLitePlanTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLitePlanTests {
         @Test("no statement scans the mutations or sorts them", arguments: SQLiteTable.SQL.allCases)
         func plan(sql: SQLiteTable.SQL) async throws {
             let database = try DatabaseQueue()

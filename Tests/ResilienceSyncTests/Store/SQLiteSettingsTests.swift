@@ -5,7 +5,7 @@
     import Testing
 
     /// What the connections that are really used are set to.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteSettingsTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteSettingsTests {
         let folder: TemporaryFolder
         let path: String
 
@@ -50,7 +50,7 @@
     }
 
     /// GRDB's migrator, told to erase the database when its schema has changed.
-    @Suite(.timeLimit(.minutes(5))) struct SQLiteMigratorTests {
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteMigratorTests {
         let folder: TemporaryFolder
         let database: DatabaseQueue
 

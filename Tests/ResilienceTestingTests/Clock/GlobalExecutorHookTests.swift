@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The kit and another library that uses the runtime's hook. Each test has a process of its own: the hook is the process's.
-@Suite(.timeLimit(.minutes(5))) struct GlobalExecutorHookTests {
+@Suite(.timeLimit(.minutes(20))) struct GlobalExecutorHookTests {
     typealias Original = @convention(thin) (UnownedJob) -> Void
     typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
 

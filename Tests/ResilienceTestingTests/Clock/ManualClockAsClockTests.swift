@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// The manual clock in code that knows nothing of this package but takes a `Clock`.
-@Suite(.timeLimit(.minutes(5))) struct ManualClockAsClockTests {
+@Suite(.timeLimit(.minutes(20))) struct ManualClockAsClockTests {
     let clock = ManualClock()
 
     /// Asks every ten seconds until the answer is true.

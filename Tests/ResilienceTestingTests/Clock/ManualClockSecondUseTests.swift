@@ -4,7 +4,7 @@ import Testing
 @testable import ResilienceTesting
 
 /// What a manual clock does after a run, whatever became of it.
-@Suite(.timeLimit(.minutes(5))) struct ManualClockSecondUseTests {
+@Suite(.timeLimit(.minutes(20))) struct ManualClockSecondUseTests {
     let clock = ManualClock()
 
     private struct Outage: Error {}

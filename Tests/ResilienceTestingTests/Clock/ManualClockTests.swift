@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ManualClockTests {
+@Suite(.timeLimit(.minutes(20))) struct ManualClockTests {
     let clock = ManualClock()
     let fired = Notes<String>()
 
@@ -155,7 +155,7 @@ import Testing
     private func seconds(since start: MonotonicInstant) -> Int64 { start.duration(to: clock.now).components.seconds }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct CancelledWaitsTests {
+@Suite(.timeLimit(.minutes(20))) struct CancelledWaitsTests {
     @Test("a test that waits for what does not come can be cancelled, and does not hang")
     func cancelled() async {
         await withTaskGroup(of: Void.self) { group in

@@ -4,7 +4,7 @@ import Testing
 @testable import ResilienceTesting
 
 /// Waiting for a certain sleeper, and what the clock says of those that it has.
-@Suite(.timeLimit(.minutes(5))) struct SleepersTests {
+@Suite(.timeLimit(.minutes(20))) struct SleepersTests {
     let clock = ManualClock()
 
     private struct Outage: Error {}

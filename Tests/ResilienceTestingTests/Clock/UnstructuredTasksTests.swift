@@ -4,7 +4,7 @@ import ResilienceTesting
 import Testing
 
 /// Tasks that the code under test starts without saying where they run.
-@Suite(.timeLimit(.minutes(5))) struct UnstructuredTasksTests {
+@Suite(.timeLimit(.minutes(20))) struct UnstructuredTasksTests {
     let clock = ManualClock()
 
     private struct Outage: Error {}

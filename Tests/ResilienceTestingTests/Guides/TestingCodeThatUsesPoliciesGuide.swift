@@ -74,7 +74,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct ActivitiesTests {
+@Suite(.timeLimit(.minutes(20))) struct ActivitiesTests {
     let clock = ManualClock()
 
     @Test("a page that fails twice comes on the third attempt, two seconds later")

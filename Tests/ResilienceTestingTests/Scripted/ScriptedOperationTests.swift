@@ -1,7 +1,7 @@
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ScriptedOperationTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedOperationTests {
     struct Down: Error, Equatable {
         var number = 0
     }

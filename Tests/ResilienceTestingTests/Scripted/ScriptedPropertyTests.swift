@@ -1,7 +1,7 @@
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ScriptedPropertyTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedPropertyTests {
     private protocol Session {
         var token: String? { get set }
         var name: String { get }

@@ -4,7 +4,7 @@ import Testing
 @testable import ResilienceTesting
 
 /// What a script does after something: after a cancellation, after a reset, the second time.
-@Suite(.timeLimit(.minutes(5))) struct ScriptedSecondUseTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedSecondUseTests {
     private let clock = ManualClock()
     private let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 

@@ -10,7 +10,7 @@
     #endif
 
     /// The whole way: policies, verdicts, `URLSession`, and a server.
-    @Suite(.timeLimit(.minutes(5))) struct StubServerPipelineTests {
+    @Suite(.timeLimit(.minutes(20))) struct StubServerPipelineTests {
         @Test("through a 429, a 503 and a reset in mid-body a pipeline comes to its answer in four requests")
         func recovery() async throws {
             let server = try await StubServer.start([

@@ -5,7 +5,7 @@
     import ResilienceTesting
     import Testing
 
-    @Suite(.timeLimit(.minutes(5))) struct StubServerStopTests {
+    @Suite(.timeLimit(.minutes(20))) struct StubServerStopTests {
         private static let get = "GET / HTTP/1.1\r\nHost: stub\r\n\r\n"
 
         @Test("stopping ends the connection of a held request without an answer")

@@ -8,7 +8,7 @@
         import FoundationNetworking
     #endif
 
-    @Suite(.timeLimit(.minutes(5))) struct StubServerTests {
+    @Suite(.timeLimit(.minutes(20))) struct StubServerTests {
         private let client = HTTPClient()
 
         @Test("answers are given one a request, with their status, headers and body")

@@ -4,7 +4,7 @@
     import Testing
 
     /// To the byte, without a client's own ideas.
-    @Suite(.timeLimit(.minutes(5))) struct StubWireTests {
+    @Suite(.timeLimit(.minutes(20))) struct StubWireTests {
         private static let ok = "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nok"
 
         private static func get(_ path: String = "/") -> String { "GET \(path) HTTP/1.1\r\nHost: stub\r\n\r\n" }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// The share, with calls, time and what is told.
-@Suite(.timeLimit(.minutes(5))) struct AdaptiveThrottleTests {
+@Suite(.timeLimit(.minutes(20))) struct AdaptiveThrottleTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
 

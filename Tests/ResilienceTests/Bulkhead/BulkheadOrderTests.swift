@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct BulkheadOrderTests {
+@Suite(.timeLimit(.minutes(20))) struct BulkheadOrderTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let journal = Journal()

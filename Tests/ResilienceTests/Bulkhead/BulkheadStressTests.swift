@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Real tasks on all cores; no test of these knows in which order they run.
-@Suite(.timeLimit(.minutes(5))) struct BulkheadStressTests {
+@Suite(.timeLimit(.minutes(20))) struct BulkheadStressTests {
     /// Counts who is inside and how many there ever were at the same time.
     private final class Room: Sendable {
         private let inside = Atomic(0)

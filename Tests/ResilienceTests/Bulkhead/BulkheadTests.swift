@@ -2,7 +2,7 @@
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct BulkheadTests {
+@Suite(.timeLimit(.minutes(20))) struct BulkheadTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let journal = Journal()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct BulkheadWaitTests {
+@Suite(.timeLimit(.minutes(20))) struct BulkheadWaitTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))

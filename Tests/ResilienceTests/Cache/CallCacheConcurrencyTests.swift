@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// On the system's threads, so that the thread sanitizer has something to see.
-@Suite(.heavy, .timeLimit(.minutes(5))) struct CallCacheConcurrencyTests {
+@Suite(.heavy, .timeLimit(.minutes(20))) struct CallCacheConcurrencyTests {
     @Test("however many read and write concurrently, nobody gets what was loaded before a write that had ended")
     func writes() async throws {
         let cache = CallCache<Int, Int>(

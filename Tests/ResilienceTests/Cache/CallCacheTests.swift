@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct CallCacheTests {
+@Suite(.timeLimit(.minutes(20))) struct CallCacheTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let load = ScriptedOperation<String, Int>()

@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 /// Callers that wait for the probe's end instead of being rejected.
-@Suite(.timeLimit(.minutes(5))) struct ExcessTests {
+@Suite(.timeLimit(.minutes(20))) struct ExcessTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
     let recorder = EventRecorder()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct HealthCheckTests {
+@Suite(.timeLimit(.minutes(20))) struct HealthCheckTests {
     let clock = ManualClock()
     let check = ScriptedOperation<Void, Void>(fallback: .success(()))
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct TransitionTests {
+@Suite(.timeLimit(.minutes(20))) struct TransitionTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
 

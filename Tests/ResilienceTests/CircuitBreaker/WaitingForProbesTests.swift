@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 /// Callers that wait for the probes' end, step by step: see `ExcessTests` for whole calls.
-@Suite(.timeLimit(.minutes(5))) struct WaitingForProbesTests {
+@Suite(.timeLimit(.minutes(20))) struct WaitingForProbesTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The code of Sources/Resilience/Resilience.docc/CircuitBreakerGuide.md, as it stands there.
-@Suite(.timeLimit(.minutes(5))) struct CircuitBreakerGuideExamples {
+@Suite(.timeLimit(.minutes(20))) struct CircuitBreakerGuideExamples {
     private struct Client: Sendable {
         func activities() async throws -> String { "activities" }
         func ping() async throws {}

@@ -9,7 +9,7 @@ private struct Client: Sendable {
 private let client = Client()
 
 /// The code of Sources/Resilience/Resilience.docc/HedgeGuide.md, as it stands there.
-@Suite(.timeLimit(.minutes(5)), .responsive) struct HedgeGuideExamples {
+@Suite(.timeLimit(.minutes(20)), .responsive) struct HedgeGuideExamples {
     @Test("the examples run, and their orders are no known mistakes")
     func usual() async throws {
         let pipeline = Pipeline("search") {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The code of Sources/Resilience/Resilience.docc/RegistryGuide.md, as it stands there.
-@Suite(.timeLimit(.minutes(5))) struct RegistryGuideExamples {
+@Suite(.timeLimit(.minutes(20))) struct RegistryGuideExamples {
     private struct Client: Sendable {
         func streams() async throws -> [Int] { [1] }
         func upload() async throws {}

@@ -3,7 +3,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct CallFailureTests {
+@Suite(.timeLimit(.minutes(20))) struct CallFailureTests {
     struct Closed: Rejection {
         var retryAfter: Duration? { .seconds(8) }
         var description: String { "Closed on Sundays." }

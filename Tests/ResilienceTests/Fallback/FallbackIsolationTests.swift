@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct FallbackIsolationTests {
+@Suite(.timeLimit(.minutes(20))) struct FallbackIsolationTests {
     /// Not `Sendable`.
     final class Notes {
         var lines = 0

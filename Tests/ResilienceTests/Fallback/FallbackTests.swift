@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct FallbackTests {
+@Suite(.timeLimit(.minutes(20))) struct FallbackTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
 

@@ -44,7 +44,7 @@ private final class Service: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct HedgeTests {
+@Suite(.timeLimit(.minutes(20))) struct HedgeTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let bulkhead: Bulkhead

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct CallDeadlineTests {
+@Suite(.timeLimit(.minutes(20))) struct CallDeadlineTests {
     let clock = ManualClock()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 

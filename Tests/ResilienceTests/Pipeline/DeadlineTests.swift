@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct DeadlineTests {
+@Suite(.timeLimit(.minutes(20))) struct DeadlineTests {
     let clock = ManualClock()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 

@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// What the driver owes every policy.
-@Suite(.timeLimit(.minutes(5))) struct DriverTests {
+@Suite(.timeLimit(.minutes(20))) struct DriverTests {
     let journal = Journal()
     let clock = ManualClock()
 

@@ -4,7 +4,7 @@ import Testing
 
 /// The operation runs where the call was made: it touches its actor synchronously, captures a local `var` and objects
 /// that are not `Sendable`, and returns one.
-@Suite(.timeLimit(.minutes(5))) struct IsolationTests {
+@Suite(.timeLimit(.minutes(20))) struct IsolationTests {
     let clock = ManualClock()
 
     /// Not `Sendable`.

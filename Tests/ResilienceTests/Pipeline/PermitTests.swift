@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct PermitTests {
+@Suite(.timeLimit(.minutes(20))) struct PermitTests {
     let clock = ManualClock()
     let journal = Journal()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct PipelinePermitTests {
+@Suite(.timeLimit(.minutes(20))) struct PipelinePermitTests {
     let clock = ManualClock()
     let journal = Journal()
     let recorder = EventRecorder()

@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// What the end of an attempt means to the policies around it.
-@Suite(.timeLimit(.minutes(5))) struct VerdictAndCancellationTests {
+@Suite(.timeLimit(.minutes(20))) struct VerdictAndCancellationTests {
     let journal = Journal()
     let clock = ManualClock()
 

@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 /// What policies and pipelines say to a registry that keeps them.
-@Suite(.timeLimit(.minutes(5))) struct RegistryEntryTests {
+@Suite(.timeLimit(.minutes(20))) struct RegistryEntryTests {
     let clock = ManualClock()
 
     /// A policy of a user's that keeps a state, and is no entry.

@@ -345,7 +345,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct RegistryWatcherTests {
+@Suite(.timeLimit(.minutes(20))) struct RegistryWatcherTests {
     let clock = ManualClock()
 
     @Test("a key that is being made when somebody begins to watch is watched from its first change on")

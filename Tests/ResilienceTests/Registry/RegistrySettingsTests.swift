@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct RegistrySettingsTests {
+@Suite(.timeLimit(.minutes(20))) struct RegistrySettingsTests {
     let clock = ManualClock()
     let breakers: CircuitBreakerRegistry<String>
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// On the system's threads, so that the thread sanitizer has something to see.
-@Suite(.heavy, .timeLimit(.minutes(5))) struct SingleFlightConcurrencyTests {
+@Suite(.heavy, .timeLimit(.minutes(20))) struct SingleFlightConcurrencyTests {
     @Test("however many ask concurrently: a key's operations run one after another, and no caller has a result twice")
     func fresh() async throws {
         let recorder = EventRecorder()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct SingleFlightTests {
+@Suite(.timeLimit(.minutes(20))) struct SingleFlightTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Int>()

@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// One 429 holds everybody; then one probe finds out whether all may go on.
-@Suite(.timeLimit(.minutes(5))) struct ThrottleGateTests {
+@Suite(.timeLimit(.minutes(20))) struct ThrottleGateTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))

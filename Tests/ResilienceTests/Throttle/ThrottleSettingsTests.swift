@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// Costs, windows, ramps, changes of rate and readings, with time and tasks.
-@Suite(.timeLimit(.minutes(5))) struct ThrottleSettingsTests {
+@Suite(.timeLimit(.minutes(20))) struct ThrottleSettingsTests {
     let clock = ManualClock()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 

@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// The rate, with time, tasks and deadlines.
-@Suite(.timeLimit(.minutes(5))) struct ThrottleTests {
+@Suite(.timeLimit(.minutes(20))) struct ThrottleTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let journal = Journal()

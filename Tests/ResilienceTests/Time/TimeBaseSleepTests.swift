@@ -2,7 +2,7 @@ import Resilience
 import Testing
 
 /// Sleeping on the real time base. What takes time is tested on a manual clock.
-@Suite(.timeLimit(.minutes(5))) struct TimeBaseSleepTests {
+@Suite(.timeLimit(.minutes(20))) struct TimeBaseSleepTests {
     let base: any TimeBase = .system
 
     @Test("a sleep on the system's time base ends at its deadline or after it, never before")

@@ -23,7 +23,7 @@ private final class Stubborn: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct AbandoningTimeoutTests {
+@Suite(.timeLimit(.minutes(20))) struct AbandoningTimeoutTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-@Suite(.timeLimit(.minutes(5))) struct ClientTimeoutTests {
+@Suite(.timeLimit(.minutes(20))) struct ClientTimeoutTests {
     let clock = ManualClock()
 
     /// A client that takes a timeout, and ends by itself when it has passed.

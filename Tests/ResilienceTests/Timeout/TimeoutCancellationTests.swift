@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Whose cancellation it was, and which of two limits.
-@Suite(.timeLimit(.minutes(5))) struct TimeoutCancellationTests {
+@Suite(.timeLimit(.minutes(20))) struct TimeoutCancellationTests {
     let clock = ManualClock()
     let journal = Journal()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))

@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct TimeoutTests {
+@Suite(.timeLimit(.minutes(20))) struct TimeoutTests {
     let clock = ManualClock()
     let journal = Journal()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))

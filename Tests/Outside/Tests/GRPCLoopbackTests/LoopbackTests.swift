@@ -7,7 +7,7 @@ import Testing
 /// RPCs over HTTP/2 connections on loopback, through the pipelines of a client and of a server.
 ///
 /// After each test no permit of either is in use, and no connection and no stream is open.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct LoopbackTests {
+@Suite(.serialized, .timeLimit(.minutes(20))) struct LoopbackTests {
     let bulkhead = Bulkhead(limit: 4)
     let served = Bulkhead("served", limit: 4)
     let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(1000))
