@@ -136,7 +136,8 @@
             switch event {
             case .queued: []
             case .rejected(let reason): [EventField("reason", "\(reason)")]
-            case .limitChanged(_, let limit), .queueChanged(_, let limit): [EventField("limit", limit)]
+            case .limitChanged(_, let limit), .limitAdapted(_, let limit), .queueChanged(_, let limit):
+                [EventField("limit", limit)]
             }
         }
 

@@ -36,6 +36,8 @@ public final class Bulkhead: StatusReporting {
     private let lazyObservers: LazyObservers
     /// The order in which waiting calls get a permit.
     package let order: Order
+    /// How the bulkhead finds its limit; nil if that is fixed.
+    public var adaptiveLimit: AdaptiveLimit? { adapter?.settings }
 
     struct State {
         /// Its `inUse` is right only inside ``ask(_:)``.
@@ -45,7 +47,11 @@ public final class Bulkhead: StatusReporting {
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
 
-        var hasLimitsAsMade: Bool { (machine.limit, machine.queueLimit) == made }
+    }
+
+    /// What an adaptive limit has learned is no setting.
+    func hasLimitsAsMade(_ state: State) -> Bool {
+        (adapter == nil ? state.machine.limit : state.made.limit, state.machine.queueLimit) == state.made
     }
 
     private static let checks = SettingChecks("Bulkhead")
@@ -55,6 +61,8 @@ public final class Bulkhead: StatusReporting {
     let predictsWait: Bool
     private let freePermits: FreePermits
     private let state: Locked<State>
+    /// Nil if the limit is fixed.
+    private let adapter: LimitAdapter?
 
     /// Creates a bulkhead with all permits free.
     /// - Parameters:
@@ -71,19 +79,52 @@ public final class Bulkhead: StatusReporting {
     ///     `retryAfter` and `estimatedWait` are nil.
     ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
     ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
-    public init(
+    public convenience init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
         maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
     ) {
+        self.init(
+            name, limit: Self.checks.atLeast(1, limit, "limit"), adapter: nil, queue, order, maxWait, predictsWait,
+            timeBase, observers)
+    }
+
+    /// Creates a bulkhead that finds its limit by itself, with all permits free.
+    ///
+    /// Each call is measured, which costs two readings of the clock and a lock.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - adaptiveLimit: How it finds out how many calls may run at the same time.
+    ///   - queue: How many calls may wait; 0 or more. While the limit is lower to measure the baseline, more calls wait
+    ///     or are rejected.
+    ///   - order: Which waiting call is next, and which is rejected when the queue is full.
+    ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
+    ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`;
+    ///     see ``init(_:limit:queue:order:maxWait:predictsWait:timeBase:observers:)``.
+    ///   - timeBase: The time base for waits and latencies; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    public convenience init(
+        _ name: String = "bulkhead", adaptiveLimit: AdaptiveLimit, queue: Int = 0, order: Order = .firstInFirstOut,
+        maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
+        observers: PolicyObservers? = nil
+    ) {
+        self.init(
+            name, limit: adaptiveLimit.initial, adapter: LimitAdapter(adaptiveLimit), queue, order, maxWait,
+            predictsWait, timeBase, observers)
+    }
+
+    private init(
+        _ name: String, limit: Int, adapter: LimitAdapter?, _ queue: Int, _ order: Order, _ maxWait: Duration?,
+        _ predictsWait: Bool, _ timeBase: any TimeBase, _ observers: PolicyObservers?
+    ) {
         let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
-        let limit = Self.checks.atLeast(1, limit, "limit")
         let queue = Self.checks.atLeast(0, queue, "queue")
         self.name = name
         lazyObservers = LazyObservers(observers)
         self.order = order
         self.maxWait = min(maxWait ?? .infinite, .infinite)
         self.predictsWait = predictsWait
+        self.adapter = adapter
         base = timeBase
         let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
         state = Locked(State(machine: machine, made: (limit, queue)))
@@ -99,16 +140,31 @@ public final class Bulkhead: StatusReporting {
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if BulkheadSlot.isOutside(slot), freePermits.take() {
-            BulkheadSlot.inside.write(to: &slot)
+            inside(&call, waited: false).write(to: &slot)
             return .proceed
         }
         return enterOrWait(&call, &slot)
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        if let adapter { adapt(adapter, &call, slot, outcome) }
         if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { leave(&call, slot) }
         BulkheadSlot.outside.write(to: &slot)
         return .pass
+    }
+
+    /// What the slot of a call that has just got its permit is to keep.
+    @inline(__always) private func inside(_ call: inout PolicyCall, waited: Bool) -> BulkheadSlot {
+        adapter != nil || waited && predictsWait ? .measured(since: call.now) : .inside
+    }
+
+    @inline(never) private func adapt(
+        _ adapter: LimitAdapter, _ call: inout PolicyCall, _ slot: PolicySlot, _ outcome: PolicyOutcome
+    ) {
+        guard case .measured(let since) = BulkheadSlot(slot) else { return }
+        guard adapter.ended(&call, since: since, outcome, free: freePermits.free) else { return }
+        let (old, new) = setLimit { adapter.permits }
+        if old != new { call.emit(Event.limitAdapted(from: old, to: new), from: name, to: lazyObservers.known) }
     }
 
     /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
@@ -151,7 +207,7 @@ public final class Bulkhead: StatusReporting {
         }
         switch answer {
         case .enter:
-            BulkheadSlot.inside.write(to: &slot)
+            inside(&call, waited: false).write(to: &slot)
             return .proceed
         case .queue(let ticket, _):
             BulkheadSlot.queued(ticket: ticket).write(to: &slot)
@@ -180,7 +236,7 @@ public final class Bulkhead: StatusReporting {
             BulkheadSlot.outside.write(to: &slot)
             return reject(rejection, estimate, &call)
         }
-        (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
+        inside(&call, waited: true).write(to: &slot)
         return .proceed
     }
 
@@ -193,7 +249,7 @@ public final class Bulkhead: StatusReporting {
     @inline(never) private func leave(_ call: inout PolicyCall, _ slot: PolicySlot) {
         let own = BulkheadSlot(slot)
         var serviceTime: Int64?
-        if case .measured(let since) = own {
+        if predictsWait, case .measured(let since) = own {
             serviceTime = call.now.nanoseconds.saturatingSubtracting(since.nanoseconds)
         }
         let next = ask { state -> PolicyWaiter? in
@@ -213,15 +269,28 @@ public final class Bulkhead: StatusReporting {
     ///
     /// New permits go to waiting calls at once. If the limit is lowered, calls inside finish, and no call gets in until
     /// fewer calls are inside than the new limit.
+    ///
+    /// An ``AdaptiveLimit`` goes on from there, or from the nearest limit within its bounds.
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
         guard Self.checks.isAtLeast(1, limit, "limit"), SettingChecks.mayChange else { return }
-        let (old, next) = ask { state in
-            let old = state.machine.limit
-            return (old, state.machine.setLimit(limit).compactMap { state.waiters.removeValue(forKey: $0) })
+        let now = base.now
+        let (old, new) = setLimit { [adapter] in
+            guard let adapter else { return limit }
+            adapter.set(to: limit, at: now)
+            return adapter.permits
+        }
+        if old != new { tell(.limitChanged(from: old, to: new)) }
+    }
+
+    /// - Parameter limit: Is asked inside the lock: of two changes of an adaptive limit, the later one stays.
+    private func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
+        let (old, new, next) = ask { state in
+            let (old, new) = (state.machine.limit, limit())
+            return (old, new, state.machine.setLimit(new).compactMap { state.waiters.removeValue(forKey: $0) })
         }
         for waiter in next { waiter.resume() }
-        if old != limit { tell(.limitChanged(from: old, to: limit)) }
+        return (old, new)
     }
 
     /// Changes how many calls may wait.
@@ -248,7 +317,7 @@ public final class Bulkhead: StatusReporting {
             let machine = state.machine
             return BulkheadStatus(
                 limit: machine.limit, inUse: machine.inUse, queueLimit: machine.queueLimit, queued: machine.queued,
-                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) })
+                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) }, adaptive: adapter?.status)
         }
     }
 
@@ -260,7 +329,7 @@ public final class Bulkhead: StatusReporting {
     /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting
     /// it would lose nothing.
     public var isAtRest: Bool {
-        ask { $0.machine.inUse == 0 && $0.hasLimitsAsMade }
+        ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) }
     }
 
     public var description: String {
@@ -272,6 +341,7 @@ public final class Bulkhead: StatusReporting {
             case .byPriority: ", by priority"
             }
         let wait = maxWait == .infinite ? "" : " for at most \(maxWait.text)"
-        return "\(name): \(limit) at a time, \(queue) queued\(wait)\(turn)"
+        let bounds = adapter.map { ", adapted within \($0.settings.range.lowerBound)–\($0.settings.range.upperBound)" }
+        return "\(name): \(limit) at a time\(bounds ?? ""), \(queue) queued\(wait)\(turn)"
     }
 }

@@ -7,6 +7,8 @@ extension Bulkhead {
         case rejected(BulkheadFull.Reason)
         /// ``Bulkhead/setLimit(_:)`` has changed how many calls may run at the same time.
         case limitChanged(from: Int, to: Int)
+        /// The ``AdaptiveLimit`` has changed how many calls may run at the same time.
+        case limitAdapted(from: Int, to: Int)
         /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
         case queueChanged(from: Int, to: Int)
 
@@ -15,13 +17,14 @@ extension Bulkhead {
             case .queued: "queued"
             case .rejected: "rejected"
             case .limitChanged: "limitChanged"
+            case .limitAdapted: "limitAdapted"
             case .queueChanged: "queueChanged"
             }
         }
 
         public var severity: PolicyEventSeverity {
             switch self {
-            case .queued, .rejected: .debug
+            case .queued, .rejected, .limitAdapted: .debug
             case .limitChanged, .queueChanged: .notice
             }
         }
@@ -34,6 +37,7 @@ extension Bulkhead {
             case .rejected(.waitedTooLong): "waited too long, rejecting call"
             case .rejected(.displaced): "lost its place in the queue, rejecting call"
             case .limitChanged(let old, let new): "limit \(old) → \(new)"
+            case .limitAdapted(let old, let new): "limit adapted \(old) → \(new)"
             case .queueChanged(let old, let new): "queue \(old) → \(new)"
             }
         }

@@ -11,6 +11,8 @@ public struct BulkheadStatus: PolicyStatusDetail {
     /// How long one more call at the end of the queue would wait; nil if there are no recent service times, for example
     /// because no call had to wait.
     public let estimatedWait: Duration?
+    /// What an ``AdaptiveLimit`` has learned; nil if the limit is fixed.
+    public let adaptive: AdaptiveLimitStatus?
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
@@ -19,12 +21,17 @@ public struct BulkheadStatus: PolicyStatusDetail {
     ///   - queueLimit: How many calls may wait.
     ///   - queued: The number of calls in the queue.
     ///   - estimatedWait: How long one more call at the end of the queue would wait; nil if unknown.
-    public init(limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil) {
+    ///   - adaptive: What an adaptive limit has learned; nil if the limit is fixed.
+    public init(
+        limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil,
+        adaptive: AdaptiveLimitStatus? = nil
+    ) {
         self.limit = limit
         self.inUse = inUse
         self.queueLimit = queueLimit
         self.queued = queued
         self.estimatedWait = estimatedWait
+        self.adaptive = adaptive
     }
 
     /// Whether a call would get in now without a wait.
@@ -33,7 +40,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     public static var kind: String { "bulkhead" }
 
     private enum CodingKeys: String, CodingKey {
-        case limit, inUse, queueLimit, queued
+        case limit, inUse, queueLimit, queued, adaptive
         case estimatedWait = "estimatedWaitSeconds"
     }
 }

@@ -10,6 +10,9 @@ struct FreePermits: ~Copyable {
 
     init(_ count: Int) { self.count = Atomic(count) }
 
+    /// How many permits were free a moment ago; 0 if they were collected.
+    var free: Int { max(0, count.load(ordering: .relaxed)) }
+
     /// Takes a free permit.
     /// - Returns: false if there is none, or if they are collected.
     func take() -> Bool {

@@ -34,6 +34,7 @@
             ("adaptive throttle", AdaptiveThrottle.Event.ended),
             ("adaptive throttle", AdaptiveThrottle.Event.began(0.5)),
             ("bulkhead", Bulkhead.Event.queued), ("bulkhead", Bulkhead.Event.rejected(.full)),
+            ("bulkhead", Bulkhead.Event.limitAdapted(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.limitChanged(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.queueChanged(from: 1, to: 2)),
             ("timeout", Timeout.Event.timedOut(.zero)), ("timeout", Timeout.Event.endedLate(by: .zero)),

@@ -32,12 +32,23 @@ import Testing
         #expect(search.order == .lastInFirstOut && database.status.limit == 8)
     }
 
+    @Test("a bulkhead finds its limit, and can be asked for it")
+    func adaptive() async throws {
+        let catalog = Bulkhead(
+            "catalog", adaptiveLimit: .gradient(in: 2...500), queue: 32,
+            maxWait: .seconds(1))
+        let page = try await catalog.run { try await client.report() }
+        print(catalog.status.limit, catalog.status.adaptive?.baseline ?? .zero)
+        #expect(page == "report" && catalog.status.limit == 20)
+    }
+
     @Test("every event of a bulkhead has its log line in the guide")
     func logLines() throws {
         let guide = try Guide("BulkheadGuide")
         for event in [
             Bulkhead.Event.queued, .rejected(.full), .rejected(.turnTooLate), .rejected(.waitedTooLong),
-            .rejected(.displaced), .limitChanged(from: 8, to: 12), .queueChanged(from: 32, to: 64),
+            .rejected(.displaced), .limitAdapted(from: 8, to: 12), .limitChanged(from: 8, to: 12),
+            .queueChanged(from: 32, to: 64),
         ] {
             #expect(guide.logs(event), "\(event)")
         }

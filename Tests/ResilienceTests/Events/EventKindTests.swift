@@ -55,6 +55,7 @@ import Testing
             [
                 (Bulkhead.Event.queued, "queued"), (Bulkhead.Event.rejected(.full), "rejected"),
                 (Bulkhead.Event.limitChanged(from: 1, to: 2), "limitChanged"),
+                (Bulkhead.Event.limitAdapted(from: 1, to: 2), "limitAdapted"),
                 (Bulkhead.Event.queueChanged(from: 1, to: 2), "queueChanged"),
             ]
         ),

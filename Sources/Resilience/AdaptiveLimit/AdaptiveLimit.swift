@@ -1,0 +1,142 @@
+/// How a ``Bulkhead`` finds out by itself how many calls may run at the same time.
+///
+/// ```swift
+/// let bulkhead = Bulkhead("search", adaptiveLimit: .gradient(), queue: 64, maxWait: .seconds(1))
+/// ```
+///
+/// The limit changes with each window of calls, and at once when the other side asks for fewer. It does not change while
+/// no call ends. It is not raised while fewer than half of the permits are in use.
+///
+/// A window is over when it has lasted for its shortest time, and the mean latency of its calls is known to 5 % (the
+/// standard error), from 16 calls on, and from as many as
+/// there are permits; or after 400 calls. Its calls are those that succeeded, and those whose time ran
+/// out after more than the baseline. One that took very long counts as four times the mean before. After a change the
+/// next window begins a mean latency later, when calls that began before are over.
+///
+/// The baseline is how long a call takes that finds no queue on the other side. It is learned while less than half of
+/// the permits are in use, and otherwise **by halving the limit**, for a window, until that no longer makes calls faster:
+/// first at the beginning, later at most every minute, and for at most a twentieth of the time. After a change of the
+/// service the limit falls at first, and if that made calls no faster, their latency is the new baseline.
+///
+/// See <doc:BulkheadGuide>.
+public struct AdaptiveLimit: Sendable {
+    private static let checks = SettingChecks("AdaptiveLimit")
+
+    /// The limit as long as nothing is known.
+    public let initial: Int
+    /// The bounds of the limit.
+    public let range: ClosedRange<Int>
+    let algorithm: any LimitAlgorithm
+    /// In nanoseconds.
+    let window: Int64
+    /// In nanoseconds; `.max` for none.
+    let slowAfter: Int64
+    let overload: VerdictSet
+
+    /// Raises the limit by a constant with each window, and lowers it by a factor after an overload.
+    ///
+    /// It looks at no latency but `slowAfter`, so it is for services that say when they have too much to do.
+    /// - Parameters:
+    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - range: The bounds of the limit, 1 or more.
+    ///   - increase: How many permits are added with each window in which at least half are in use; above 0. Until the
+    ///     first overload the limit doubles instead.
+    ///   - decrease: What the limit is multiplied with after an overload, above 0 and below 1.
+    ///   - window: The shortest time between two raises, above zero.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call that
+    ///     a ``Timeout`` further in ended is an overload, too.
+    public static func aimd(
+        initial: Int = 20, in range: ClosedRange<Int> = 1...200, increase: Double = 1, decrease: Double = 0.9,
+        window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
+    ) -> AdaptiveLimit {
+        let algorithm = AIMDLimit(
+            increase: checks.require(
+                increase > 0 && increase.isFinite, increase, "increase", "must be above 0 and finite", else: 1),
+            decrease: checks.require(
+                decrease > 0 && decrease < 1, decrease, "decrease", "must be above 0 and below 1", else: 0.9))
+        return custom(algorithm, initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts)
+    }
+
+    /// Lowers the limit at once to what finds no queue, and raises it faster and faster while there is none.
+    ///
+    /// It is quick after changes, and holds for latencies of all sorts. Begin with this one.
+    /// - Parameters:
+    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - range: The bounds of the limit, 1 or more.
+    ///   - tolerance: By which share of the baseline latencies may be longer, 0.01…10. The limit settles so much above
+    ///     what the service works on at the same time. 0.05 is enough where all calls take about as long.
+    ///   - window: The shortest time between two changes, above zero.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
+    ///     overload the limit falls by a tenth.
+    public static func gradient(
+        initial: Int = 20, in range: ClosedRange<Int> = 1...200, tolerance: Double = 0.1,
+        window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
+    ) -> AdaptiveLimit {
+        let algorithm = GradientLimit(tolerance: checks.within(0.01...10, tolerance, "tolerance"))
+        return custom(algorithm, initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts)
+    }
+
+    /// Raises and lowers the limit by a twentieth, at least 1, to where a few calls wait on the other side.
+    ///
+    /// It is calm, for services whose calls all take about as long. After a change of the service it takes longer than
+    /// ``gradient(initial:in:tolerance:window:slowAfter:on:)``.
+    /// - Parameters:
+    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - range: The bounds of the limit, 1 or more.
+    ///   - queue: Which share of the limit may wait on the other side, within 0.01…0.9.
+    ///   - window: The shortest time between two changes, above zero.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
+    ///     overload the limit falls by a tenth.
+    public static func vegas(
+        initial: Int = 20, in range: ClosedRange<Int> = 1...200, queue: ClosedRange<Double> = 0.03...0.08,
+        window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
+    ) -> AdaptiveLimit {
+        let queue = checks.require(
+            queue.lowerBound >= 0.01 && queue.upperBound <= 0.9, queue, "queue", "must lie in 0.01...0.9",
+            else: 0.03...0.08)
+        return custom(
+            VegasLimit(queue: queue), initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts)
+    }
+
+    /// Changes the limit by a rule of your own.
+    /// - Parameters:
+    ///   - algorithm: The rule. Each bulkhead has a copy.
+    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - range: The bounds of the limit, 1 or more.
+    ///   - window: The shortest time between two changes, above zero.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default.
+    public static func custom(
+        _ algorithm: some LimitAlgorithm, initial: Int = 20, in range: ClosedRange<Int> = 1...200,
+        window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
+    ) -> AdaptiveLimit {
+        let range = checks.require(
+            range.lowerBound >= 1 && range.upperBound <= highest, range, "range", "must lie in 1...\(highest)",
+            else: 1...200)
+        return AdaptiveLimit(
+            initial: checks.within(range, initial, "initial"), range: range, algorithm: algorithm,
+            window: checks.aboveZero(window, "window").saturatedNanoseconds,
+            slowAfter: slowAfter.map { checks.aboveZero($0, "slowAfter").saturatedNanoseconds } ?? .max,
+            overload: checks.failures(verdicts, "verdicts"))
+    }
+
+    /// Above it there is no need of a limit; and a `Double` counts so far, and further, one by one.
+    private static let highest = 1_000_000_000
+}
+
+extension AdaptiveLimit: Hashable {
+    public static func == (one: AdaptiveLimit, other: AdaptiveLimit) -> Bool {
+        (one.initial, one.range, one.window, one.slowAfter, one.overload)
+            == (other.initial, other.range, other.window, other.slowAfter, other.overload)
+            && AnyHashable(one.algorithm) == AnyHashable(other.algorithm)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(initial)
+        hasher.combine(range)
+        hasher.combine(AnyHashable(algorithm))
+    }
+}

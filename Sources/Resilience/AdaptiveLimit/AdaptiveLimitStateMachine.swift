@@ -1,0 +1,223 @@
+/// Measures windows of calls, and has an algorithm say what the limit is after each.
+///
+/// All times and latencies are in nanoseconds. Every input is O(1).
+struct AdaptiveLimitStateMachine: Sendable {
+    /// How a call has ended.
+    enum End {
+        case success
+        /// The other side asked for fewer calls.
+        case overload
+        /// The call's time ran out: it would have taken longer.
+        case cut
+        /// It says nothing.
+        case other
+    }
+
+    private enum Constants {
+        /// A window has at least so many calls and at least as many as there are permits, since calls in volleys differ,
+        /// but no need of more than `mostCalls`; `mostCallsOfSearch` while calls are held back to measure.
+        static let leastCalls = 16
+        static let mostCalls = 400
+        static let mostCallsOfSearch = 100
+        /// The standard error that is small enough, as a share of the mean.
+        static let precision = 0.05
+        /// A latency counts as so many times the last window's mean at most.
+        static let clip = 4.0
+        /// If half of the limit leaves more than this share of the latency, there was no queue, or not ours.
+        static let unchanged = 0.75
+        /// Another baseline within this share is the same one, better known.
+        static let similar = 0.25
+        /// How many calls the baseline remembers.
+        static let memory = 1000.0
+        /// The time from one search to the next is so many times what the search took, at least.
+        static let rest = 20.0
+        static let longestAge = 60e9
+        /// 31 years: no sum of such latencies overflows.
+        static let longest = 1e18
+    }
+
+    /// What was before the limit fell.
+    private struct Height: Hashable {
+        /// As many calls ran at the same time.
+        let limit: Double
+        let latency: Double
+        /// The limit to go back to.
+        let restored: Double
+    }
+
+    private let settings: AdaptiveLimit
+    private var algorithm: any LimitAlgorithm
+    private(set) var limit: Double
+    /// The mean latency of calls that found no queue.
+    private(set) var baseline: Double?
+    /// How many calls it was measured from.
+    private var baselineWeight = 0.0
+    private var baselineAt = Int64.min
+    /// How old the baseline may be.
+    private var age = 0.0
+    private var height: Height?
+    /// When the search began that halves the limit to measure the baseline; nil if there is none.
+    private var searchBegan: Int64?
+    /// The calls of the window. It begins at this instant, which may be ahead.
+    private var calls = LatencyMean()
+    private var windowBegins = Int64.min
+    private var isWindowOpen = false
+    private var peak = 0
+    /// The mean latency of the last window.
+    private(set) var latency: Double?
+    private var latestOverload = Int64.min
+
+    init(_ settings: AdaptiveLimit) {
+        self.settings = settings
+        algorithm = settings.algorithm
+        limit = Double(settings.initial)
+    }
+
+    /// How many calls may run at the same time.
+    var permits: Int { Int(limit) }
+    var isSearching: Bool { searchBegan != nil }
+    private var least: Double { Double(settings.range.lowerBound) }
+
+    /// A call has ended.
+    /// - Parameters:
+    ///   - end: How.
+    ///   - began: When it got its permit.
+    ///   - inUse: How many permits were in use, its own among them.
+    /// - Returns: Whether ``permits`` has changed.
+    mutating func ended(_ end: End, began: Int64, at now: Int64, inUse: Int) -> Bool {
+        let before = permits
+        let latency = min(Constants.longest, Double(max(0, now.saturatingSubtracting(began))))
+        switch end {
+        case .other: return false
+        case .overload: overload(began: began, at: now)
+        case .cut:
+            guard algorithm.usesBaseline else {
+                overload(began: began, at: now)
+                break
+            }
+            // One whose caller had too little time says nothing.
+            guard let baseline, latency > baseline else { return false }
+            add(latency, inUse, at: now)
+        case .success: add(latency, inUse, at: now)
+        }
+        return permits != before
+    }
+
+    /// Begins anew from this limit, or from the nearest within the bounds. The baseline stays.
+    mutating func set(to limit: Int, at now: Int64) {
+        (height, searchBegan) = (nil, nil)
+        change(to: Double(limit), at: now)
+    }
+
+    /// One overload is all that those calls say which had begun before the limit fell.
+    private mutating func overload(began: Int64, at now: Int64) {
+        guard began >= latestOverload else { return }
+        latestOverload = now
+        let full = isSearching ? height?.restored ?? limit : limit
+        (height, searchBegan) = (nil, nil)
+        change(to: algorithm.limitAfterOverload(full), at: now)
+    }
+
+    private mutating func add(_ latency: Double, _ inUse: Int, at now: Int64) {
+        if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
+        guard now >= windowBegins else { return }
+        calls.add(min(latency, (self.latency ?? .infinity) * Constants.clip))
+        peak = max(peak, inUse)
+        let most = isSearching ? Constants.mostCallsOfSearch : Constants.mostCalls
+        guard calls.count >= min(most, max(Constants.leastCalls, permits)),
+            now.saturatingSubtracting(windowBegins) >= settings.window,
+            calls.count >= most || calls.error <= Constants.precision * calls.mean
+        else { return }
+        close(at: now)
+    }
+
+    private mutating func close(at now: Int64) {
+        let latency = calls.mean
+        self.latency = latency
+        if latency > Double(settings.slowAfter) { return overload(began: .max, at: now) }
+        let isBusy = peak * 2 >= permits
+        if let height, limit <= max(least, height.limit / 2) {
+            if latency > height.latency * Constants.unchanged {
+                return found(latency, height.restored, at: now)
+            }
+            if isSearching {
+                guard limit > least else { return found(latency, limit, at: now) }
+                return halve(limit, latency, restoring: limit, at: now)
+            }
+            self.height = Height(limit: limit, latency: latency, restored: limit)
+        }
+        guard let baseline else {
+            learn(latency, at: now)
+            return isBusy && algorithm.usesBaseline ? search(latency, at: now) : change(to: limit, at: now)
+        }
+        let foundNoQueue = !isBusy && latency < baseline * (1 + Constants.similar)
+        if foundNoQueue || latency + 2 * calls.error < baseline { learn(latency, at: now) }
+        if algorithm.usesBaseline, isBusy, height == nil, limit > least,
+            Double(now.saturatingSubtracting(baselineAt)) >= age
+        {
+            return search(latency, at: now)
+        }
+        ask(latency, self.baseline ?? baseline, isBusy, at: now)
+    }
+
+    private mutating func ask(_ latency: Double, _ baseline: Double, _ isBusy: Bool, at now: Int64) {
+        let old = limit
+        let sure = max(latency - calls.error, min(latency, baseline))
+        let window = LimitWindow(
+            limit: limit, latency: .nanoseconds(Int64(sure)), baseline: .nanoseconds(Int64(baseline)), isBusy: isBusy)
+        change(to: algorithm.limit(after: window), at: now)
+        if limit >= old {
+            height = nil
+        } else if height == nil {
+            height = Height(limit: old, latency: latency, restored: old)
+        }
+    }
+
+    /// Begins to halve the limit until that no longer makes calls faster.
+    private mutating func search(_ latency: Double, at now: Int64) {
+        searchBegan = now
+        halve(min(limit, Double(peak)), latency, restoring: limit, at: now)
+    }
+
+    private mutating func halve(_ limit: Double, _ latency: Double, restoring restored: Double, at now: Int64) {
+        height = Height(limit: limit, latency: latency, restored: restored)
+        change(to: limit / 2, at: now)
+    }
+
+    /// The latency does not depend on the limit: it is that of calls that find no queue.
+    private mutating func found(_ latency: Double, _ limit: Double, at now: Int64) {
+        if let searchBegan {
+            let rest = Constants.rest * Double(now.saturatingSubtracting(searchBegan))
+            age = max(rest, isSimilar(latency) ? min(Constants.longestAge, age * 2) : 0)
+        }
+        learn(latency, at: now)
+        (height, searchBegan) = (nil, nil)
+        change(to: limit, at: now)
+    }
+
+    private func isSimilar(_ latency: Double) -> Bool {
+        baseline.map { abs(latency - $0) < Constants.similar * $0 } ?? false
+    }
+
+    private mutating func learn(_ latency: Double, at now: Int64) {
+        let weight = Double(calls.count)
+        if let baseline, isSimilar(latency) {
+            self.baseline = baseline + (latency - baseline) * weight / (baselineWeight + weight)
+            baselineWeight = min(Constants.memory, baselineWeight + weight)
+        } else {
+            (baseline, baselineWeight) = (latency, weight)
+        }
+        baselineAt = now
+    }
+
+    /// Begins the next window: now if the number of permits is the same, else when calls of the old one are over.
+    private mutating func change(to limit: Double, at now: Int64) {
+        let old = permits
+        if limit.isFinite {
+            self.limit = min(Double(settings.range.upperBound), max(least, limit))
+        }
+        let wait = old == permits ? 0 : Int64(latency ?? 0)
+        (calls, peak, isWindowOpen) = (LatencyMean(), 0, true)
+        windowBegins = now.saturatingAdding(wait)
+    }
+}

@@ -1,0 +1,32 @@
+/// Down to the share of the limit that found no queue, up by a share that doubles as long as no queue shows.
+///
+/// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, at least a half there as
+/// here. By Little's law, limit × baseline ÷ latency is what the other side works on at the same time. Near the limit at
+/// which a queue showed last, it grows by a twentieth. See
+/// ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
+struct GradientLimit: LimitAlgorithm {
+    private static let step = 0.05
+    let tolerance: Double
+    private var growth = 1.0
+    /// The limit at which a queue showed last.
+    private var ceiling = Double.infinity
+
+    init(tolerance: Double) { self.tolerance = tolerance }
+
+    mutating func limit(after window: LimitWindow) -> Double {
+        let gradient = window.baseline / window.latency
+        if gradient * (1 + tolerance) < 1 {
+            (growth, ceiling) = (Self.step, window.limit)
+            return window.limit * max(0.5, gradient)
+        }
+        guard window.isBusy else { return window.limit }
+        if (0.75 * ceiling...1.25 * ceiling).contains(window.limit) { growth = Self.step }
+        defer { growth = min(1, growth * 2) }
+        return window.limit + max(1, window.limit * growth)
+    }
+
+    mutating func limitAfterOverload(_ limit: Double) -> Double {
+        (growth, ceiling) = (Self.step, limit)
+        return limit * 0.9
+    }
+}

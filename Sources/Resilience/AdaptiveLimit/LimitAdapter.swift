@@ -1,0 +1,50 @@
+/// The limit of an adaptive ``Bulkhead``, learned from the calls that leave it.
+///
+/// Its lock is taken inside that of the bulkhead's state, or alone.
+final class LimitAdapter: Sendable {
+    let settings: AdaptiveLimit
+    private let machine: Locked<AdaptiveLimitStateMachine>
+
+    init(_ settings: AdaptiveLimit) {
+        self.settings = settings
+        machine = Locked(AdaptiveLimitStateMachine(settings))
+    }
+
+    /// How many calls may run at the same time, as was learned last.
+    var permits: Int { machine.withLock { $0.permits } }
+
+    /// A call leaves.
+    /// - Parameter free: How many permits are free.
+    /// - Returns: Whether the limit has changed.
+    func ended(_ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, free: Int) -> Bool {
+        let end = end(&call, outcome)
+        let now = call.now.nanoseconds
+        return machine.withLock {
+            $0.ended(end, began: began.nanoseconds, at: now, inUse: $0.permits - free)
+        }
+    }
+
+    private func end(_ call: inout PolicyCall, _ outcome: PolicyOutcome) -> AdaptiveLimitStateMachine.End {
+        let verdict = outcome.verdict
+        if settings.overload.contains(verdict) { return .overload }
+        switch verdict.kind {
+        case .success: return .success
+        case .rejected: return .other
+        case .cancelled: return call.isOver ? .cut : .other
+        case .transient, .throttled, .permanent, .uncertain:
+            // A policy further in ended it, as a timeout does.
+            if let error = outcome.error as? any PolicyError { return error.reachedService == false ? .other : .cut }
+            return call.isOver ? .cut : .other
+        }
+    }
+
+    func set(to limit: Int, at now: MonotonicInstant) { machine.withLock { $0.set(to: limit, at: now.nanoseconds) } }
+
+    var status: AdaptiveLimitStatus {
+        machine.withLock { machine in
+            AdaptiveLimitStatus(
+                range: settings.range, latency: machine.latency.map { .nanoseconds(Int64($0)) },
+                baseline: machine.baseline.map { .nanoseconds(Int64($0)) }, isSearching: machine.isSearching)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+/// By small steps to where a few calls wait on the other side: up while it is fewer, down while it is more.
+///
+/// So does TCP Vegas (Brakmo and Peterson, 1995), which estimates as here how many wait: limit × (1 − baseline ÷
+/// latency). The bounds are shares of the limit, as in Netflix's concurrency-limits, where fixed ones were too slow at
+/// high limits. Until a queue shows first the limit doubles. See
+/// ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
+struct VegasLimit: LimitAlgorithm {
+    let queue: ClosedRange<Double>
+    private var isStarting = true
+
+    init(queue: ClosedRange<Double>) { self.queue = queue }
+
+    mutating func limit(after window: LimitWindow) -> Double {
+        let limit = window.limit
+        let queued = limit * (1 - window.baseline / window.latency)
+        let step = max(1, limit * 0.05)
+        if queued > max(1, limit * queue.upperBound) {
+            defer { isStarting = false }
+            return limit - (isStarting ? queued : step)
+        }
+        guard window.isBusy, queued < limit * queue.lowerBound else { return limit }
+        return limit + (isStarting ? limit : step)
+    }
+
+    mutating func limitAfterOverload(_ limit: Double) -> Double {
+        isStarting = false
+        return limit * 0.9
+    }
+}

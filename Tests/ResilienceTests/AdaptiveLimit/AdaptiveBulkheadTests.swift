@@ -1,0 +1,276 @@
+import Foundation
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(20))) struct AdaptiveBulkheadTests {
+    private let clock = ManualClock()
+    private let recorder = EventRecorder()
+
+    private func bulkhead(_ limit: AdaptiveLimit, queue: Int = 0) -> Bulkhead {
+        let bulkhead = Bulkhead("search", adaptiveLimit: limit, queue: queue, timeBase: clock)
+        bulkhead.observers.add(recorder)
+        return bulkhead
+    }
+
+    /// So many calls of 100 ms, all at the same time.
+    private func volley(_ bulkhead: Bulkhead, _ count: Int, _ length: Duration = .milliseconds(100)) async throws {
+        let clock = clock
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<count { group.addTask { try await bulkhead.run { try await clock.sleep(for: length) } } }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("the limit rises while it limits calls, and those that wait get the new permits")
+    func rises() throws {
+        let bulkhead = bulkhead(.aimd(initial: 4, in: 1...64), queue: 1000)
+        let start = clock.now
+        let end = try clock.run {
+            try await volley(bulkhead, 400)
+            return clock.now
+        }
+        let limits = recorder.events(of: Bulkhead.Event.self).compactMap { event -> Int? in
+            if case .limitAdapted(_, let limit) = event { limit } else { nil }
+        }
+        #expect(limits == [8, 16, 32, 64])
+        #expect(bulkhead.status.limit == 64 && bulkhead.inUse == 0 && bulkhead.queued == 0)
+        #expect(start.duration(to: end) < .seconds(3))
+    }
+
+    @Test("a volley of 429s lowers the limit once, at once, and the next one again (P46)")
+    func throttled() async throws {
+        let bulkhead = bulkhead(.gradient(initial: 20))
+        let clock = clock
+        try clock.run {
+            await withTaskGroup { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        try? await bulkhead.run {
+                            try await clock.sleep(for: .seconds(1))
+                            throw Failure()
+                        }
+                    }
+                }
+            }
+        }
+        #expect(bulkhead.status.limit == 18)
+        clock.advance(by: .seconds(1))
+        for _ in 0..<2 {
+            await #expect(throws: Failure.self) { try await bulkhead.run { throw Failure() } }
+            clock.advance(by: .seconds(1))
+        }
+        #expect(bulkhead.status.limit == 14)
+        #expect(
+            recorder.events(of: Bulkhead.Event.self) == [
+                .limitAdapted(from: 20, to: 18), .limitAdapted(from: 18, to: 16), .limitAdapted(from: 16, to: 14),
+            ])
+    }
+
+    private struct Failure: Error, VerdictConvertible { let verdict = Verdict.throttled }
+
+    @Test(
+        "failures, rejections and cancellations say nothing",
+        arguments: [Verdict.transient, .permanent, .uncertain, .rejected, .cancelled])
+    func ignored(verdict: Verdict) throws {
+        let bulkhead = bulkhead(.gradient(initial: 4))
+        for _ in 0..<1000 {
+            let permit = try bulkhead.acquire()
+            clock.advance(by: .seconds(1))
+            permit.complete(verdict)
+        }
+        #expect(bulkhead.status.limit == 4 && bulkhead.status.adaptive?.latency == nil)
+    }
+
+    @Test("which failures mean an overload can be said")
+    func verdicts() throws {
+        let bulkhead = bulkhead(.aimd(initial: 10, on: .transient))
+        try bulkhead.acquire().complete(.throttled)
+        #expect(bulkhead.status.limit == 10)
+        try bulkhead.acquire().complete(.transient)
+        #expect(bulkhead.status.limit == 9)
+    }
+
+    @Test("calls that a timeout ends are latencies, whether it stands outside or inside", arguments: [true, false])
+    func timeouts(isOutside: Bool) throws {
+        let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8))
+        let timeout = Timeout(limit: .milliseconds(400))
+        let pipeline = Pipeline(timeBase: clock) {
+            if isOutside { timeout }
+            bulkhead
+            if !isOutside { timeout }
+        }
+        let clock = clock
+        try clock.run {
+            for round in 0..<80 {
+                await withTaskGroup { group in
+                    for _ in 0..<8 {
+                        group.addTask {
+                            try? await pipeline.run {
+                                try await clock.sleep(for: round < 20 ? .milliseconds(100) : .seconds(60))
+                            }
+                        }
+                    }
+                }
+                if round == 19 { #expect(bulkhead.status.adaptive?.latency == .milliseconds(100)) }
+            }
+        }
+        #expect(bulkhead.status.adaptive?.latency == .milliseconds(400))
+    }
+
+    @Test("a caller with less time than a call takes does not lower the limit for all")
+    func impatient() throws {
+        let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8), queue: 8)
+        let pipeline = Pipeline(timeBase: clock) { bulkhead }
+        let clock = clock
+        try clock.run { for _ in 0..<10 { try await volley(bulkhead, 8) } }
+        let before = bulkhead.status
+        try clock.run {
+            for _ in 0..<200 {
+                let options = RunOptions(deadline: clock.now.advanced(by: .milliseconds(50)))
+                try? await pipeline.run(options: options) {
+                    try await clock.sleep(for: .milliseconds(50))
+                    throw CancellationError()
+                }
+            }
+        }
+        #expect(bulkhead.status == before)
+    }
+
+    @Test("the status tells the bounds, the latency and the baseline, and can be written and read")
+    func status() throws {
+        let bulkhead = bulkhead(.gradient(initial: 10, in: 2...50), queue: 3)
+        #expect(bulkhead.status.adaptive == AdaptiveLimitStatus(range: 2...50))
+        #expect(bulkhead.description == "search: 10 at a time, adapted within 2–50, 3 queued")
+        try clock.run { for _ in 0..<4 { try await volley(bulkhead, 5) } }
+        let status = bulkhead.status
+        #expect(
+            status.adaptive
+                == AdaptiveLimitStatus(
+                    range: 2...50, latency: .milliseconds(100), baseline: .milliseconds(100), isSearching: true))
+        #expect(status.limit == 2)
+        let json = try JSONEncoder().encode(status)
+        #expect(try JSONDecoder().decode(BulkheadStatus.self, from: json) == status)
+        #expect(String(decoding: json, as: UTF8.self).contains(#""baselineSeconds":0.1"#))
+        #expect(Bulkhead(limit: 1).status.adaptive == nil && Bulkhead(limit: 1).adaptiveLimit == nil)
+        #expect(bulkhead.adaptiveLimit == .gradient(initial: 10, in: 2...50))
+    }
+
+    @Test("a limit set by hand is where it goes on from, within its bounds")
+    func setByHand() {
+        let bulkhead = bulkhead(.gradient(initial: 10, in: 2...50))
+        bulkhead.setLimit(30)
+        bulkhead.setLimit(1)
+        bulkhead.setLimit(.max)
+        #expect(bulkhead.status.limit == 50)
+        #expect(
+            recorder.events(of: Bulkhead.Event.self) == [
+                .limitChanged(from: 10, to: 30), .limitChanged(from: 30, to: 2), .limitChanged(from: 2, to: 50),
+            ])
+    }
+
+    @Test("what was learned is no setting: it is kept by a change of others, and lost by an eviction")
+    func registry() {
+        let bulkhead = bulkhead(.gradient(initial: 10), queue: 1)
+        bulkhead.setLimit(30)
+        #expect(bulkhead.isAtRest && bulkhead.canBeEvicted(unusedFor: .zero))
+        let other = Bulkhead("search", adaptiveLimit: .gradient(initial: 10), queue: 5, timeBase: clock)
+        #expect(bulkhead.canBeReconfigured(like: other) && bulkhead.reconfigured(like: other) === bulkhead)
+        #expect(bulkhead.status.limit == 30 && bulkhead.status.queueLimit == 5)
+        #expect(!bulkhead.canBeReconfigured(like: Bulkhead("search", adaptiveLimit: .vegas(initial: 10))))
+        #expect(!bulkhead.canBeReconfigured(like: Bulkhead("search", limit: 10)))
+        #expect(!Bulkhead("search", limit: 10).canBeReconfigured(like: bulkhead))
+        bulkhead.setQueue(7)
+        #expect(!bulkhead.isAtRest)
+    }
+
+    @Test(
+        "invalid settings are told, with what is valid",
+        arguments: [
+            (AdaptiveLimitInput.range(0...5), "range must lie in 1...1000000000"),
+            (.range(1...1_000_000_001), "range must lie in 1...1000000000"),
+            (.initial(201), "initial must lie in 1...200"),
+            (.initial(0), "initial must lie in 1...200"), (.window(.zero), "window must be above zero"),
+            (.slowAfter(.zero), "slowAfter must be above zero"), (.tolerance(0), "tolerance must lie in 0.01...10.0"),
+            (.tolerance(.nan), "tolerance must lie in 0.01...10.0"),
+            (.increase(0), "increase must be above 0 and finite"),
+            (.increase(.infinity), "increase must be above 0 and finite"),
+            (.decrease(1), "decrease must be above 0 and below 1"),
+            (.decrease(.nan), "decrease must be above 0 and below 1"),
+            (.queue(0...0.5), "queue must lie in 0.01...0.9"), (.queue(0.5...1), "queue must lie in 0.01...0.9"),
+            (.verdicts(.success), "verdicts must have neither success nor cancelled among them"),
+        ])
+    func invalid(input: AdaptiveLimitInput, text: String) throws {
+        let error = #expect(throws: InvalidSettings.self) { try PolicySettings.checked { input.limit } }
+        let problem = try #require(error?.problems.first)
+        #expect("\(problem.parameter) \(problem.requirement)" == text && problem.subject == "AdaptiveLimit")
+        #expect(error?.problems.count == 1)
+    }
+
+    @Test("however many calls come and go on many threads, no permit is lost or made, and none waits for nothing")
+    func concurrent() async throws {
+        let bulkhead = Bulkhead(
+            adaptiveLimit: .custom(Restless(), initial: 8, in: 1...16, window: .nanoseconds(1)), queue: 10_000)
+        let most = Box((inside: 0, most: 0))
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<10_000 {
+                group.addTask {
+                    try await bulkhead.run {
+                        most.withLock {
+                            $0.inside += 1; $0.most = max($0.most, $0.inside)
+                        }
+                        await Task { @concurrent in }.value
+                        most.withLock { $0.inside -= 1 }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0 && most.withLock { $0.most } <= 16)
+        try holdAll(bulkhead, left: bulkhead.status.limit)
+    }
+
+    /// Takes as many permits as there are to be, one after another, and one too many.
+    private func holdAll(_ bulkhead: Bulkhead, left: Int) throws {
+        guard left > 0 else {
+            #expect(throws: WouldWait.self) { _ = try bulkhead.acquire() }
+            return
+        }
+        let permit = try bulkhead.acquire()
+        try holdAll(bulkhead, left: left - 1)
+        permit.complete(.cancelled)
+    }
+
+    /// Up and down for no reason.
+    private struct Restless: LimitAlgorithm {
+        private var count = 0
+        var usesBaseline: Bool { false }
+        mutating func limit(after window: LimitWindow) -> Double {
+            count += 1
+            return Double(1 + count * 7 % 16)
+        }
+        mutating func limitAfterOverload(_ limit: Double) -> Double { limit }
+    }
+}
+
+/// One setting that is not the default.
+enum AdaptiveLimitInput: Sendable {
+    case range(ClosedRange<Int>), initial(Int), window(Duration), slowAfter(Duration), tolerance(Double)
+    case increase(Double), decrease(Double), queue(ClosedRange<Double>), verdicts(VerdictSet)
+
+    var limit: AdaptiveLimit {
+        switch self {
+        case .range(let range): .gradient(initial: 2, in: range)
+        case .initial(let initial): .gradient(initial: initial)
+        case .window(let window): .aimd(window: window)
+        case .slowAfter(let slowAfter): .vegas(slowAfter: slowAfter)
+        case .tolerance(let tolerance): .gradient(tolerance: tolerance)
+        case .increase(let increase): .aimd(increase: increase)
+        case .decrease(let decrease): .aimd(decrease: decrease)
+        case .queue(let queue): .vegas(queue: queue)
+        case .verdicts(let verdicts): .gradient(on: verdicts)
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import Foundation
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import Resilience
+
+/// How long calls take without a queue.
+enum ServiceTimes: String, Sendable, CaseIterable {
+    case fixed, uniform, exponential
+    /// One in twenty takes eleven times as long.
+    case heavy
+
+    /// With a mean of 1.
+    func next(_ generator: inout SeededGenerator) -> Double {
+        let share = Double.random(in: 0..<1, using: &generator)
+        switch self {
+        case .fixed: return 1
+        case .uniform: return 0.5 + share
+        case .exponential: return -log(1 - share)
+        case .heavy: return (share < 0.05 ? 11 : 0.5 + Double.random(in: 0..<1, using: &generator)) / 1.5
+        }
+    }
+}
+
+/// A service of so many workers with a queue before them, behind limits that adapt: in simulated time, event by event.
+struct LimitedService {
+    /// What happened in one stretch of time.
+    struct Stretch {
+        /// The time-weighted mean of all limits, and the throughput, both in parts of what the workers can do.
+        var limit = 0.0
+        var throughput = 0.0
+        /// The first limit's baseline in parts of the service time.
+        var baseline = 0.0
+    }
+
+    private struct Event {
+        enum Kind { case arrival, done, rejected }
+        let time: Double
+        let kind: Kind
+        let began: Double
+        let client: Int
+    }
+
+    private struct Client {
+        var machine: AdaptiveLimitStateMachine
+        var inUse = 0
+        var waiting = 0
+    }
+
+    let capacity: (_ time: Double) -> Int
+    let serviceTime: (_ time: Double) -> Double
+    let times: ServiceTimes
+    /// The calls that come, in parts of what the workers can do.
+    let load: Double
+    /// With more calls than so many times the capacity, the service answers 429 after a tenth of the service time.
+    var rejectsAbove: Double?
+
+    private var clients: [Client]
+    private var generator: SeededGenerator
+    private var events: [Event] = []
+    private var queue: [(began: Double, client: Int)] = []
+    private var head = 0
+    private var busy = 0
+    private var inside = 0
+    private var now = 0.0
+
+    init(
+        _ limits: [AdaptiveLimit], _ times: ServiceTimes, load: Double, seed: UInt64, rejectsAbove: Double? = nil,
+        serviceTime: @escaping (Double) -> Double, capacity: @escaping (Double) -> Int
+    ) {
+        clients = limits.map { Client(machine: AdaptiveLimitStateMachine($0)) }
+        self.times = times
+        self.load = load
+        self.rejectsAbove = rejectsAbove
+        self.serviceTime = serviceTime
+        self.capacity = capacity
+        generator = SeededGenerator(seed: seed)
+        for client in clients.indices { push(Event(time: 0, kind: .arrival, began: 0, client: client)) }
+    }
+
+    /// Runs on until so many seconds have passed in all.
+    mutating func run(until end: Double) -> Stretch {
+        var stretch = Stretch()
+        let start = now
+        while let event = events.first, event.time < end {
+            pop()
+            let limits = Double(clients.reduce(0) { $0 + $1.machine.permits })
+            stretch.limit += limits / Double(capacity(now)) * (event.time - now)
+            now = event.time
+            handle(event)
+            if event.kind == .done { stretch.throughput += serviceTime(now) / Double(capacity(now)) }
+            admit(event.client)
+        }
+        stretch.limit /= end - start
+        stretch.throughput /= end - start
+        stretch.baseline = (clients[0].machine.baseline ?? 0) / 1e9 / serviceTime(now)
+        return stretch
+    }
+
+    private mutating func handle(_ event: Event) {
+        let client = event.client
+        switch event.kind {
+        case .arrival:
+            // 64 wait at most; the others are turned away.
+            clients[client].waiting = min(64, clients[client].waiting + 1)
+            let rate = Double(capacity(now)) / serviceTime(now) * load / Double(clients.count)
+            let gap = -log(1 - Double.random(in: 0..<1, using: &generator)) / rate
+            push(Event(time: now + gap, kind: .arrival, began: 0, client: client))
+            return
+        case .done:
+            busy -= 1
+            serve()
+            ended(.success, event)
+        case .rejected: ended(.overload, event)
+        }
+        inside -= 1
+        clients[client].inUse -= 1
+    }
+
+    private mutating func ended(_ end: AdaptiveLimitStateMachine.End, _ event: Event) {
+        _ = clients[event.client].machine.ended(
+            end, began: Int64(event.began * 1e9), at: Int64(now * 1e9), inUse: clients[event.client].inUse)
+    }
+
+    private mutating func admit(_ client: Int) {
+        while clients[client].inUse < clients[client].machine.permits, clients[client].waiting > 0 {
+            clients[client].waiting -= 1
+            clients[client].inUse += 1
+            inside += 1
+            if let rejectsAbove, Double(inside) > Double(capacity(now)) * rejectsAbove {
+                push(Event(time: now + serviceTime(now) / 10, kind: .rejected, began: now, client: client))
+            } else {
+                queue.append((now, client))
+                serve()
+            }
+        }
+    }
+
+    private mutating func serve() {
+        while busy < capacity(now), head < queue.count {
+            let (began, client) = queue[head]
+            head += 1
+            busy += 1
+            push(
+                Event(time: now + times.next(&generator) * serviceTime(now), kind: .done, began: began, client: client))
+        }
+        if head > 10_000 {
+            queue.removeFirst(head)
+            head = 0
+        }
+    }
+
+    /// A heap: the first event is the earliest.
+    private mutating func push(_ event: Event) {
+        events.append(event)
+        var index = events.count - 1
+        while index > 0, events[(index - 1) / 2].time > events[index].time {
+            events.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
+        }
+    }
+
+    private mutating func pop() {
+        events.swapAt(0, events.count - 1)
+        events.removeLast()
+        var index = 0
+        while case let left = 2 * index + 1, left < events.count {
+            let child = left + 1 < events.count && events[left + 1].time < events[left].time ? left + 1 : left
+            guard events[child].time < events[index].time else { return }
+            events.swapAt(child, index)
+            index = child
+        }
+    }
+}
+
+/// What adaptive limits find out about services whose capacity is known.
+@Suite(.heavy) struct AdaptiveLimitSimulationTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let limit: String
+        let capacity: Int
+        let milliseconds: Int
+        let times: ServiceTimes
+        /// Of a gradient. The default is for services whose calls differ.
+        var tolerance = 0.1
+
+        var settings: AdaptiveLimit {
+            switch limit {
+            case "gradient": .gradient(in: 1...1000, tolerance: tolerance)
+            case "vegas": .vegas(in: 1...1000)
+            default: .aimd(in: 1...1000)
+            }
+        }
+
+        var testDescription: String { "\(limit), \(capacity) at \(milliseconds) ms, \(times)" }
+    }
+
+    static let cases = ["gradient", "vegas"].flatMap { limit in
+        [(20, 10), (20, 100), (20, 1000), (100, 100), (100, 1000)].flatMap { capacity, milliseconds in
+            [ServiceTimes.fixed, .uniform].map {
+                Case(limit: limit, capacity: capacity, milliseconds: milliseconds, times: $0, tolerance: 0.05)
+            }
+        }
+    }
+
+    /// In seconds: some hundred windows, and not too many calls.
+    private func length(_ scenario: Case) -> Double { 20 + Double(scenario.milliseconds) * 0.2 }
+
+    /// Three stretches of so long, of which the second half is looked at: with the capacity, half of it, and all again.
+    private func stretches(_ scenario: Case, _ length: Double, rejectsAbove: Double? = nil) -> [LimitedService.Stretch]
+    {
+        let service = Double(scenario.milliseconds) / 1000
+        let full = scenario.capacity
+        var all = [LimitedService.Stretch](repeating: LimitedService.Stretch(), count: 3)
+        var world = LimitedService(
+            [scenario.settings], scenario.times, load: 2, seed: 1, rejectsAbove: rejectsAbove,
+            serviceTime: { _ in service }
+        ) { length...(2 * length) ~= $0 ? full / 2 : full }
+        for index in all.indices {
+            _ = world.run(until: length * (Double(index) + 0.5))
+            all[index] = world.run(until: length * Double(index + 1))
+        }
+        let text = all.map { String(format: "%.2f (%.2f)", $0.limit, $0.throughput) }.joined(separator: ", ")
+        print("\(scenario.testDescription): limit (throughput) in parts of the capacity: \(text)")
+        return all
+    }
+
+    @Test(
+        "a gradient is within a tenth of the capacity, or two permits, and Vegas within 15 %; also once that has halved, or doubled",
+        arguments: cases)
+    func converges(scenario: Case) {
+        let stretches = stretches(scenario, length(scenario))
+        for (stretch, capacity) in zip(stretches, [1, 0.5, 1].map { $0 * Double(scenario.capacity) }) {
+            #expect(abs(stretch.limit - 1) <= max(scenario.limit == "vegas" ? 0.15 : 0.1, 2 / capacity), "\(stretch)")
+            #expect(stretch.throughput > 0.92, "\(stretch)")
+        }
+    }
+
+    @Test(
+        "so does AIMD by the 429s of a service that queues nothing",
+        arguments: [10, 100, 1000].map { Case(limit: "aimd", capacity: 20, milliseconds: $0, times: .uniform) })
+    func aimd(scenario: Case) {
+        let stretches = stretches(scenario, 2 * length(scenario), rejectsAbove: 1)
+        for stretch in stretches { #expect(abs(stretch.limit - 1) <= 0.15, "\(stretch)") }
+    }
+
+    @Test(
+        "with latencies that differ widely a gradient costs at most a fifth of the throughput",
+        arguments: [20, 100].flatMap { capacity in
+            [ServiceTimes.exponential, .heavy].map {
+                Case(limit: "gradient", capacity: capacity, milliseconds: 100, times: $0)
+            }
+        })
+    func uneven(scenario: Case) {
+        for stretch in stretches(scenario, 3 * length(scenario)) {
+            #expect(stretch.throughput > 0.8 && stretch.limit < 1.3, "\(stretch)")
+        }
+    }
+
+    @Test("after hours of overload the limit and the baseline are what they were (P57)", arguments: [1.1, 1.5, 5])
+    func longIncident(load: Double) {
+        var world = LimitedService(
+            [.gradient(in: 1...1000)], .uniform, load: load, seed: 1, serviceTime: { _ in 1 }, capacity: { _ in 20 })
+        _ = world.run(until: 600)
+        for hour in 1...2 {
+            let stretch = world.run(until: Double(hour) * 3600)
+            #expect((0.95...1.15).contains(stretch.limit), "\(stretch)")
+            #expect((0.95...1.1).contains(stretch.baseline) && stretch.throughput > 0.95, "\(stretch)")
+        }
+    }
+
+    @Test(
+        "a service that gets three times as slow by itself, for ten minutes, keeps its throughput, and then has its limit"
+    )
+    func slower() {
+        var world = LimitedService(
+            [.gradient(in: 1...1000)], .uniform, load: 0.5, seed: 1, serviceTime: { 600...1200 ~= $0 ? 0.3 : 0.1 },
+            capacity: { _ in 20 })
+        for minute in 1...30 {
+            let stretch = world.run(until: Double(minute) * 60)
+            #expect(stretch.throughput > 0.35 && stretch.limit > 0.5, "\(minute): \(stretch)")
+        }
+    }
+
+    @Test("five clients of one service keep its queue within one and a half times its capacity")
+    func fleet() {
+        var world = LimitedService(
+            Array(repeating: .gradient(in: 1...1000), count: 5), .uniform, load: 1.3, seed: 1,
+            serviceTime: { _ in 0.5 },
+            capacity: { _ in 50 })
+        _ = world.run(until: 120)
+        let stretch = world.run(until: 1200)
+        #expect((1...2.5).contains(stretch.limit) && stretch.throughput > 0.95, "\(stretch)")
+    }
+}

@@ -1,0 +1,284 @@
+import Testing
+
+@testable import Resilience
+
+/// A machine with calls that come one window at a time, all alike.
+private struct Windows {
+    var machine: AdaptiveLimitStateMachine
+    var now: Int64 = 0
+
+    init(_ settings: AdaptiveLimit) { machine = AdaptiveLimitStateMachine(settings) }
+
+    /// So many calls of one latency end, from when the calls of the old limit are over.
+    mutating func calls(
+        _ milliseconds: Int64, _ count: Int? = nil, inUse: Int? = nil, _ end: AdaptiveLimitStateMachine.End = .success
+    ) {
+        now += 1_000_000_000
+        for _ in 0..<(count ?? max(16, machine.permits)) {
+            now += 10_000_000
+            _ = machine.ended(
+                end, began: now - milliseconds * 1_000_000, at: now, inUse: inUse ?? machine.permits)
+        }
+    }
+
+    var baseline: Double? { machine.baseline.map { $0 / 1e6 } }
+}
+
+@Suite struct AdaptiveLimitStateMachineTests {
+    private static let aimd = AdaptiveLimit.aimd(initial: 20, in: 2...100)
+    private static let gradient = AdaptiveLimit.gradient(initial: 16, in: 2...100)
+
+    /// With a baseline of 100 ms that was found at half of the limit.
+    private func measured(_ settings: AdaptiveLimit = gradient) -> Windows {
+        var windows = Windows(settings)
+        windows.calls(100)
+        windows.calls(100)
+        return windows
+    }
+
+    @Test("the first window of a busy bulkhead is followed by a search: half of the limit, until that helps no more")
+    func search() {
+        var windows = Windows(Self.gradient)
+        #expect(windows.machine.permits == 16 && windows.baseline == nil)
+        windows.calls(400)
+        #expect(windows.machine.permits == 8 && windows.machine.isSearching)
+        windows.calls(200)
+        #expect(windows.machine.permits == 4 && windows.machine.isSearching)
+        windows.calls(100)
+        #expect(windows.machine.permits == 2 && windows.machine.isSearching)
+        windows.calls(100)
+        #expect(windows.machine.permits == 4 && !windows.machine.isSearching && windows.baseline == 100)
+    }
+
+    @Test("a search ends at the lowest limit, and stays there if that was faster still")
+    func lowest() {
+        var windows = Windows(.gradient(initial: 4, in: 2...100))
+        windows.calls(400)
+        windows.calls(200)
+        #expect(windows.machine.permits == 2 && !windows.machine.isSearching && windows.baseline == 200)
+    }
+
+    @Test("a bulkhead that is not busy learns its baseline as it goes, and keeps its limit")
+    func idle() {
+        var windows = Windows(Self.gradient)
+        windows.calls(100, inUse: 7)
+        #expect(windows.machine.permits == 16 && windows.baseline == 100 && !windows.machine.isSearching)
+        windows.calls(120, inUse: 7)
+        #expect(windows.machine.permits == 16 && windows.baseline == 110)
+        windows.calls(110, inUse: 7)
+        #expect(windows.machine.permits == 16 && windows.baseline == 110)
+    }
+
+    @Test("while no call ends nothing changes, however long")
+    func noDecay() {
+        var windows = measured()
+        let limit = windows.machine.limit
+        windows.now += 86_400_000_000_000
+        #expect(windows.machine.limit == limit && windows.baseline == 100)
+        windows.calls(100, inUse: 1)
+        #expect(windows.machine.limit == limit && windows.baseline == 100)
+    }
+
+    @Test("a window needs 16 calls, its shortest time, and a mean that is known to 5 %, or 400 calls")
+    func windows() {
+        var machine = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .seconds(1)))
+        for count in 1...16 {
+            let isChanged = machine.ended(.success, began: 0, at: 10, inUse: 4)
+            #expect(!isChanged, "\(count)")
+        }
+        // The window began at 10.
+        var isChanged = machine.ended(.success, began: 999_999_999, at: 1_000_000_009, inUse: 4)
+        #expect(!isChanged)
+        isChanged = machine.ended(.success, began: 1_000_000_000, at: 1_000_000_010, inUse: 4)
+        // The first window is that of the baseline.
+        #expect(!isChanged && machine.latency == 10)
+        var uneven = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .nanoseconds(1)))
+        for count in 1...400 {
+            #expect(uneven.latency == nil, "\(count)")
+            _ = uneven.ended(.success, began: count.isMultiple(of: 2) ? Int64(count) : 0, at: 1000, inUse: 4)
+        }
+        _ = uneven.ended(.success, began: 0, at: 1001, inUse: 4)
+        #expect(uneven.latency != nil)
+    }
+
+    @Test("after a change, calls of the old limit are not looked at: a mean latency long")
+    func settling() {
+        var machine = AdaptiveLimitStateMachine(.aimd(initial: 4, in: 1...100, window: .nanoseconds(1)))
+        for time in Int64(1)...34 { _ = machine.ended(.success, began: time, at: time + 100, inUse: 4) }
+        // The first window, that of the baseline, and the second are over: at 116, and 132.
+        #expect(machine.permits == 8)
+        for _ in 0..<400 {
+            let isChanged = machine.ended(.success, began: 131, at: 231, inUse: 8)
+            #expect(!isChanged)
+        }
+        for time in Int64(132)...146 {
+            let isChanged = machine.ended(.success, began: time, at: time + 100, inUse: 8)
+            #expect(!isChanged)
+        }
+        let isChanged = machine.ended(.success, began: 147, at: 247, inUse: 8)
+        #expect(isChanged && machine.permits == 16)
+    }
+
+    @Test("a limit that limits nobody is not raised: fewer than half of the permits were in use", arguments: [9, 10])
+    func busy(inUse: Int) {
+        var windows = Windows(Self.aimd)
+        windows.calls(100, inUse: 1)
+        windows.calls(100, inUse: inUse)
+        #expect(windows.machine.permits == (inUse == 10 ? 40 : 20))
+    }
+
+    @Test("an overload lowers the limit at once, and only once for all calls that had begun")
+    func overload() {
+        var machine = AdaptiveLimitStateMachine(Self.aimd)
+        var isChanged = machine.ended(.overload, began: 0, at: 100, inUse: 20)
+        #expect(isChanged && machine.permits == 18)
+        for _ in 0..<19 {
+            isChanged = machine.ended(.overload, began: 99, at: 101, inUse: 20)
+            #expect(!isChanged)
+        }
+        isChanged = machine.ended(.overload, began: 100, at: 102, inUse: 18)
+        #expect(isChanged && machine.permits == 16)
+    }
+
+    @Test("an overload during a search lowers the limit from before the search")
+    func overloadInSearch() {
+        var windows = Windows(Self.gradient)
+        windows.calls(100)
+        #expect(windows.machine.permits == 8 && windows.machine.isSearching)
+        windows.calls(100, 1, .overload)
+        #expect(windows.machine.permits == 14 && !windows.machine.isSearching)
+    }
+
+    @Test("a window whose mean is too slow is an overload")
+    func slow() {
+        var windows = Windows(.aimd(initial: 20, in: 2...100, slowAfter: .milliseconds(200)))
+        windows.calls(200, inUse: 1)
+        #expect(windows.machine.permits == 20)
+        windows.calls(201, inUse: 1)
+        #expect(windows.machine.permits == 18)
+    }
+
+    @Test("a call that was cut off counts as so long as it took, if that is above the baseline")
+    func cut() {
+        var windows = measured()
+        let before = windows.machine
+        windows.calls(99, 400, .cut)
+        #expect(windows.machine.limit == before.limit && windows.machine.latency == before.latency)
+        windows.calls(200, 16, .cut)
+        #expect(windows.machine.latency == 200e6 && windows.machine.permits == 8)
+    }
+
+    @Test("for a limit that looks at no latency, a call that was cut off is an overload")
+    func cutWithoutBaseline() {
+        var windows = Windows(Self.aimd)
+        windows.calls(100, 1, .cut)
+        #expect(windows.machine.permits == 18)
+    }
+
+    @Test("what says nothing changes nothing")
+    func other() {
+        var windows = measured()
+        let before = windows.machine.limit
+        windows.calls(10_000, 1000, .other)
+        #expect(windows.machine.limit == before && windows.machine.latency == 100e6)
+    }
+
+    @Test("one call that took for ever counts as four times the mean")
+    func clipped() {
+        var windows = measured()
+        windows.now += 1_000_000_000
+        _ = windows.machine.ended(.success, began: -1_000_000_000_000, at: windows.now, inUse: 1)
+        windows.calls(100, 399, inUse: 1)
+        // (400 + 399 × 100) ÷ 400 = 100.75, which is within the standard error from 16 calls on.
+        #expect(windows.machine.latency.map { $0 < 119e6 } == true)
+    }
+
+    @Test("when the service itself gets slower, the limit falls at first, and comes back with another baseline")
+    func slower() {
+        var windows = measured()
+        #expect(windows.machine.permits == 16)
+        windows.calls(300)
+        #expect(windows.machine.permits == 8)
+        windows.calls(300)
+        #expect(windows.machine.permits == 16 && windows.baseline == 300)
+        windows.calls(300)
+        #expect(windows.machine.permits == 17)
+    }
+
+    @Test("when the service can do half as much, the limit falls to it, and the baseline stays")
+    func halved() {
+        var windows = measured()
+        windows.calls(200)
+        #expect(windows.machine.permits == 8)
+        windows.calls(100)
+        #expect((8...9).contains(windows.machine.permits) && windows.baseline == 100)
+    }
+
+    @Test("a baseline that was too long is found out by a faster window")
+    func faster() {
+        var windows = measured()
+        windows.calls(50)
+        #expect(windows.baseline == 50)
+    }
+
+    @Test("the baseline is measured again after 20 times the time that it took, then 40, up to a minute")
+    func age() {
+        var windows = measured(.gradient(initial: 16, in: 2...16))
+        var searches: [Int64] = []
+        for _ in 0..<300 {
+            let before = windows.machine.isSearching
+            windows.calls(100)
+            if windows.machine.isSearching, !before { searches.append(windows.now / 1_000_000_000) }
+        }
+        let ages = zip(searches, searches.dropFirst()).map { $1 - $0 }
+        #expect(ages.first.map { (23...50).contains($0) } == true)
+        #expect(ages.dropFirst().allSatisfy { (60...64).contains($0) }, "\(ages)")
+    }
+
+    @Test("the limit stays within its bounds, whatever an algorithm says")
+    func bounds() {
+        struct Wild: LimitAlgorithm {
+            let answer: Double
+            var usesBaseline: Bool { false }
+            func limit(after window: LimitWindow) -> Double { answer }
+            func limitAfterOverload(_ limit: Double) -> Double { -answer }
+        }
+        for (answer, high, low) in [
+            (1e300, 30, 3), (.infinity, 10, 10), (.nan, 10, 10), (-5, 3, 5), (0, 3, 3), (12.9, 12, 3),
+        ] as [(Double, Int, Int)] {
+            var windows = Windows(.custom(Wild(answer: answer), initial: 10, in: 3...30))
+            var other = windows
+            windows.calls(1, inUse: 1)
+            windows.calls(1, inUse: 1)
+            #expect(windows.machine.permits == high, "\(answer)")
+            other.calls(1, 1, .overload)
+            #expect(other.machine.permits == low, "\(answer)")
+        }
+    }
+
+    @Test("a limit set by hand is where it goes on from")
+    func set() {
+        var windows = Windows(Self.gradient)
+        windows.calls(100)
+        #expect(windows.machine.isSearching)
+        windows.machine.set(to: 50, at: windows.now)
+        #expect(windows.machine.permits == 50 && !windows.machine.isSearching && windows.baseline == 100)
+        windows.machine.set(to: 1, at: windows.now)
+        #expect(windows.machine.permits == 2)
+        windows.machine.set(to: .max, at: windows.now)
+        #expect(windows.machine.permits == 100)
+    }
+
+    @Test("calls that took no time, less than none, or all time, harm nothing")
+    func extremes() {
+        for (began, now) in [(0, 0), (5, 0), (.min, .max), (.max, .min), (0, .max)] as [(Int64, Int64)] {
+            var machine = AdaptiveLimitStateMachine(.gradient(initial: 10, in: 1...30, window: .nanoseconds(1)))
+            for _ in 0..<2000 { _ = machine.ended(.success, began: began, at: now, inUse: 10) }
+            #expect((1...30).contains(machine.permits))
+            for round in 0..<10_000 {
+                _ = machine.ended(.success, began: Int64(round), at: Int64(round) + 1, inUse: 10)
+                #expect((1...30).contains(machine.permits))
+            }
+        }
+    }
+}
