@@ -14,14 +14,12 @@ final class LimitAdapter: Sendable {
     var permits: Int { machine.withLock { $0.permits } }
 
     /// A call leaves.
-    /// - Parameter free: How many permits are free.
+    /// - Parameter inUse: How many permits are in use, its own among them.
     /// - Returns: Whether the limit has changed.
-    func ended(_ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, free: Int) -> Bool {
+    func ended(_ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, inUse: Int) -> Bool {
         let end = end(&call, outcome)
         let now = call.now.nanoseconds
-        return machine.withLock {
-            $0.ended(end, began: began.nanoseconds, at: now, inUse: $0.permits - free)
-        }
+        return machine.withLock { $0.ended(end, began: began.nanoseconds, at: now, inUse: inUse) }
     }
 
     private func end(_ call: inout PolicyCall, _ outcome: PolicyOutcome) -> AdaptiveLimitStateMachine.End {

@@ -162,7 +162,8 @@ public final class Bulkhead: StatusReporting {
         _ adapter: LimitAdapter, _ call: inout PolicyCall, _ slot: PolicySlot, _ outcome: PolicyOutcome
     ) {
         guard case .measured(let since) = BulkheadSlot(slot) else { return }
-        guard adapter.ended(&call, since: since, outcome, free: freePermits.free) else { return }
+        let inUse = freePermits.free.map { adapter.permits - $0 } ?? self.inUse
+        guard adapter.ended(&call, since: since, outcome, inUse: inUse) else { return }
         let (old, new) = setLimit { adapter.permits }
         if old != new { call.emit(Event.limitAdapted(from: old, to: new), from: name, to: lazyObservers.known) }
     }

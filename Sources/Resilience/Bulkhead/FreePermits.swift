@@ -10,8 +10,11 @@ struct FreePermits: ~Copyable {
 
     init(_ count: Int) { self.count = Atomic(count) }
 
-    /// How many permits were free a moment ago; 0 if they were collected.
-    var free: Int { max(0, count.load(ordering: .relaxed)) }
+    /// How many permits were free a moment ago; nil if they were collected.
+    var free: Int? {
+        let seen = count.load(ordering: .relaxed)
+        return seen == Self.collected ? nil : seen
+    }
 
     /// Takes a free permit.
     /// - Returns: false if there is none, or if they are collected.
