@@ -63,6 +63,7 @@ public final class Bulkhead: StatusReporting {
     private let state: Locked<State>
     /// Nil if the limit is fixed.
     private let adapter: LimitAdapter?
+    private let isAdaptive: Bool
 
     /// Creates a bulkhead with all permits free.
     /// - Parameters:
@@ -125,6 +126,7 @@ public final class Bulkhead: StatusReporting {
         self.maxWait = min(maxWait ?? .infinite, .infinite)
         self.predictsWait = predictsWait
         self.adapter = adapter
+        isAdaptive = adapter != nil
         base = timeBase
         let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
         state = Locked(State(machine: machine, made: (limit, queue)))
@@ -140,28 +142,38 @@ public final class Bulkhead: StatusReporting {
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if BulkheadSlot.isOutside(slot), freePermits.take() {
-            inside(&call, waited: false).write(to: &slot)
+            BulkheadSlot.inside.write(to: &slot)
+            if isAdaptive { write(waited: false, &call, &slot) }
             return .proceed
         }
         return enterOrWait(&call, &slot)
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        if let adapter { adapt(adapter, &call, slot, outcome) }
-        if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { leave(&call, slot) }
+        if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { exitSlowly(&call, slot, outcome) }
         BulkheadSlot.outside.write(to: &slot)
         return .pass
     }
 
-    /// What the slot of a call that has just got its permit is to keep.
-    @inline(__always) private func inside(_ call: inout PolicyCall, waited: Bool) -> BulkheadSlot {
-        adapter != nil || waited && predictsWait ? .measured(since: call.now) : .inside
+    @inline(never) private func exitSlowly(
+        _ call: inout PolicyCall, _ slot: PolicySlot, _ outcome: PolicyOutcome
+    ) {
+        if let adapter, case .measured(let since) = BulkheadSlot(slot) {
+            adapt(adapter, &call, since, outcome)
+            if freePermits.giveBack() { return }
+        }
+        leave(&call, slot)
     }
 
-    @inline(never) private func adapt(
-        _ adapter: LimitAdapter, _ call: inout PolicyCall, _ slot: PolicySlot, _ outcome: PolicyOutcome
+    /// Writes that the call has its permit, and since when, if that will be asked.
+    @inline(never) private func write(waited: Bool, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
+        let isMeasured = isAdaptive || waited && predictsWait
+        (isMeasured ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
+    }
+
+    private func adapt(
+        _ adapter: LimitAdapter, _ call: inout PolicyCall, _ since: MonotonicInstant, _ outcome: PolicyOutcome
     ) {
-        guard case .measured(let since) = BulkheadSlot(slot) else { return }
         let inUse = freePermits.free.map { adapter.permits - $0 } ?? self.inUse
         guard adapter.ended(&call, since: since, outcome, inUse: inUse) else { return }
         let (old, new) = setLimit { adapter.permits }
@@ -208,7 +220,7 @@ public final class Bulkhead: StatusReporting {
         }
         switch answer {
         case .enter:
-            inside(&call, waited: false).write(to: &slot)
+            write(waited: false, &call, &slot)
             return .proceed
         case .queue(let ticket, _):
             BulkheadSlot.queued(ticket: ticket).write(to: &slot)
@@ -237,7 +249,7 @@ public final class Bulkhead: StatusReporting {
             BulkheadSlot.outside.write(to: &slot)
             return reject(rejection, estimate, &call)
         }
-        inside(&call, waited: true).write(to: &slot)
+        write(waited: true, &call, &slot)
         return .proceed
     }
 
