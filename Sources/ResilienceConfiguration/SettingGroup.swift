@@ -4,7 +4,7 @@
     /// The names are those of the core's configurations. Tests compare the two, and the schema's page.
     enum SettingGroup: String, CaseIterable, Sendable {
         case pipeline, timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead
-        case backoff, hedgeDelay, rule, window, probes, breakLength, throttleLimit
+        case backoff, hedgeDelay, rule, window, probes, breakLength, throttleLimit, adaptiveLimit, loadShedding
 
         var fields: [SettingField] {
             switch self {
@@ -79,12 +79,14 @@
             case .bulkhead:
                 [
                     .init("limit", .whole, .atLeast(1), .required),
+                    .init("adaptiveLimit", .group(.adaptiveLimit), .any, .none),
                     .init("queue", .whole, .atLeast(0), .value("0")),
                     .init(
                         "order", .choice(["firstInFirstOut", "lastInFirstOut", "byPriority"]), .any,
                         .value("firstInFirstOut")),
                     .init("maxWaitSeconds", .seconds, .atLeast(0), .none),
                     .init("predictsWait", .flag, .any, .value("true")),
+                    .init("shedding", .group(.loadShedding), .any, .none),
                 ]
             case .backoff:
                 [
@@ -173,7 +175,31 @@
                     .init("periodSeconds", .seconds, .above(0), .byKind),
                     .init("burst", .whole, .atLeast(1), .kinds(["rate": "1"])),
                 ]
+            case .adaptiveLimit:
+                [
+                    .init("kind", .choice(["gradient", "vegas", "aimd", "fixed"]), .any, .required),
+                    .init("lowest", .whole, .within(1, 1_000_000_000), Self.ofAdaptive("1")),
+                    .init("highest", .whole, .within(1, 1_000_000_000), Self.ofAdaptive("200")),
+                    .init("tolerance", .number, .within(0.01, 10), .kinds(["gradient": "0.1"])),
+                    .init("leastQueue", .number, .within(0.01, 0.9), .kinds(["vegas": "0.03"])),
+                    .init("mostQueue", .number, .within(0.01, 0.9), .kinds(["vegas": "0.08"])),
+                    .init("increase", .number, .above(0), .kinds(["aimd": "1"])),
+                    .init("decrease", .number, .between(0, 1), .kinds(["aimd": "0.9"])),
+                    .init("windowSeconds", .seconds, .above(0), Self.ofAdaptive("0.1")),
+                    .init("slowAfterSeconds", .seconds, .above(0), .none),
+                    .init("verdicts", .names, .verdicts, Self.ofAdaptive("throttled")),
+                ]
+            case .loadShedding:
+                [
+                    .init("targetSeconds", .seconds, .atLeast(0), .value("0.005")),
+                    .init("intervalSeconds", .seconds, .above(0), .value("0.1")),
+                ]
             }
+        }
+
+        /// The default of all kinds of adaptive limits.
+        private static func ofAdaptive(_ text: String) -> SettingField.Default {
+            .kinds(["gradient": text, "vegas": text, "aimd": text])
         }
 
         func field(named name: String) -> SettingField? { fields.first { $0.name == name } }
@@ -193,7 +219,7 @@
 
         enum Range: Sendable, Hashable {
             case any, verdicts
-            case atLeast(Double), above(Double), within(Double, Double), aboveUpTo(Double, Double)
+            case atLeast(Double), above(Double), within(Double, Double), aboveUpTo(Double, Double), between(Double, Double)
         }
 
         enum Default: Sendable, Hashable {

@@ -191,10 +191,12 @@
                     attribute(gauge, 'aria-valuenow', String(bulkhead.inUse));
                     attribute(gauge, 'aria-valuemin', '0');
                     attribute(gauge, 'aria-valuemax', String(bulkhead.limit));
+                    const milliseconds = us => (us / 1000).toPrecision(us < 100000 ? 2 : 3) + ' ms';
                     say(line, count(bulkhead.inUse) + ' of ' + count(bulkhead.limit) + ' permits in use'
-                      + (bulkhead.waitLimit ? ', ' + count(bulkhead.waiting) + ' of ' + count(bulkhead.waitLimit) + ' waiting' : ''));
+                      + (bulkhead.waitLimit ? ', ' + count(bulkhead.waiting) + ' of ' + count(bulkhead.waitLimit) + ' waiting' : '')
+                      + (bulkhead.baseline ? '; calls take ' + milliseconds(bulkhead.latency) + ', without a queue ' + milliseconds(bulkhead.baseline) : ''));
                     look(badge, 'badge ' + (rejects ? 'down' : isFull ? 'degraded' : 'up'));
-                    say(badge, rejects ? 'full, rejecting' : isFull ? 'full' : 'free');
+                    say(badge, bulkhead.isShedding ? 'overloaded, shedding' : rejects ? 'full, rejecting' : isFull ? 'full' : 'free');
                   } else if (adaptiveThrottle) {
                     const { calls, accepted, rejectedPercent } = adaptiveThrottle;
                     look(badge, 'badge ' + (rejectedPercent > 50 ? 'down' : rejectedPercent ? 'degraded' : 'up'));

@@ -94,6 +94,10 @@
             let inUse: Int
             let waitLimit: Int
             let waiting: Int
+            let isShedding: Bool
+            /// In microseconds; nil if the limit is fixed, or nothing is known yet.
+            let latency: Int?
+            let baseline: Int?
         }
 
         struct Queue: Sendable, Equatable, Encodable {
@@ -181,7 +185,9 @@
             bulkhead = health.bulkhead.map { bulkhead in
                 Bulkhead(
                     limit: bulkhead.limit, inUse: bulkhead.inUse, waitLimit: bulkhead.queueLimit,
-                    waiting: bulkhead.queued)
+                    waiting: bulkhead.queued, isShedding: bulkhead.isShedding,
+                    latency: bulkhead.adaptive?.latency.map { Int(clamping: $0.saturatedNanoseconds / 1_000) },
+                    baseline: bulkhead.adaptive?.baseline.map { Int(clamping: $0.saturatedNanoseconds / 1_000) })
             }
         }
 

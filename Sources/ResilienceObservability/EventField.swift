@@ -134,7 +134,7 @@
 
         private static func fields(of event: Bulkhead.Event) -> [EventField] {
             switch event {
-            case .queued: []
+            case .queued, .sheddingBegan, .sheddingEnded: []
             case .rejected(let reason): [EventField("reason", "\(reason)")]
             case .limitChanged(_, let limit), .limitAdapted(_, let limit), .queueChanged(_, let limit):
                 [EventField("limit", limit)]

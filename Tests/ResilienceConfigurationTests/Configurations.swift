@@ -49,7 +49,12 @@
                     "maxHoldSeconds": 900, "rampSeconds": 10
                 },
                 "bulkhead": {
-                    "limit": 16, "queue": 64, "order": "byPriority", "maxWaitSeconds": 2, "predictsWait": true
+                    "limit": 16, "queue": 64, "order": "byPriority", "maxWaitSeconds": 2, "predictsWait": true,
+                    "adaptiveLimit": {
+                        "kind": "vegas", "lowest": 2, "highest": 90, "leastQueue": 0.1, "mostQueue": 0.2,
+                        "windowSeconds": 0.5, "slowAfterSeconds": 3, "verdicts": ["throttled", "transient"]
+                    },
+                    "shedding": {"targetSeconds": 0.02, "intervalSeconds": 1}
                 },
                 "attemptTimeout": {"limitSeconds": 0.2}
             }

@@ -1,9 +1,9 @@
 #if Configuration
     import Foundation
-    import Resilience
     import TestSupport
     import Testing
 
+    @testable import Resilience
     @testable import ResilienceConfiguration
 
     /// Holds the schema to the core's configurations, and the schema's page to the schema.
@@ -54,6 +54,12 @@
                 case (.throttleLimit, "periodSeconds"): ["kind": .text("rate"), "calls": .whole(1)]
                 case (.throttleLimit, _):
                     ["kind": .text("rate"), "calls": .whole(4), "periodSeconds": .number(1)]
+                case (.adaptiveLimit, "lowest"): ["kind": .text("gradient"), "highest": .whole(1_000_000_000)]
+                case (.adaptiveLimit, "leastQueue"): ["kind": .text("vegas"), "mostQueue": .number(0.9)]
+                case (.adaptiveLimit, "mostQueue"): ["kind": .text("vegas"), "leastQueue": .number(0.01)]
+                case (.adaptiveLimit, "increase"), (.adaptiveLimit, "decrease"): ["kind": .text("aimd")]
+                case (.adaptiveLimit, _): ["kind": .text("gradient")]
+                case (.loadShedding, _): [:]
                 }
             }
 
@@ -85,6 +91,7 @@
             case .above(let least): bounds = ([least + 0.001, least + 1, .infinity], [least, least - 1])
             case .within(let least, let most): bounds = ([least, most], [least - 1, most + 1])
             case .aboveUpTo(let least, let most): bounds = ([least + 0.001, most], [least, most + 0.001])
+            case .between(let least, let most): bounds = ([least + 0.001, most - 0.001], [least, most])
             }
             func value(_ number: Double) -> SettingTree {
                 switch place.field.kind {
@@ -205,6 +212,8 @@
             case .probes: try coded(ProbeRule.self)
             case .breakLength: try coded(CircuitBreakerConfiguration.self, in: "openFor")
             case .throttleLimit: try coded(ThrottleLimit.self)
+            case .adaptiveLimit: try coded(AdaptiveLimitSettings.self)
+            case .loadShedding: try coded(LoadShedding.self)
             }
         }
 
@@ -225,6 +234,8 @@
             case .probes: "Probes"
             case .breakLength: "Break"
             case .throttleLimit: "Throttle limit"
+            case .adaptiveLimit: "Adaptive limit"
+            case .loadShedding: "Load shedding"
             }
         }
 
@@ -263,6 +274,7 @@
             case .above(let least): "above \(text(least))"
             case .within(let least, let most): "\(text(least)) to \(text(most))"
             case .aboveUpTo(let least, let most): "above \(text(least)), at most \(text(most))"
+            case .between(let least, let most): "above \(text(least)), below \(text(most))"
             }
         }
 

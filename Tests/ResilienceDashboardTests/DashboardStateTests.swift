@@ -102,6 +102,23 @@
             }
         }
 
+        @Test("a bulkhead's row has what its limit has learned, in microseconds, and whether it sheds")
+        func bulkhead() {
+            let known = AdaptiveLimitStatus(
+                range: 1...9, latency: .microseconds(1_500), baseline: .seconds(Int64.max), isSearching: false)
+            for (adaptive, latency, baseline) in [(nil, nil, nil), (known, 1_500, Int(Int64.max / 1_000))]
+                as [(AdaptiveLimitStatus?, Int?, Int?)]
+            {
+                let status = BulkheadStatus(
+                    limit: 4, inUse: 3, queueLimit: 9, queued: 2, adaptive: adaptive, isShedding: adaptive == nil)
+                let row = state([component("0", status)], at: 0).rows[0]
+                let shown = DashboardRow.Bulkhead(
+                    limit: 4, inUse: 3, waitLimit: 9, waiting: 2, isShedding: adaptive == nil, latency: latency,
+                    baseline: baseline)
+                #expect(row.bulkhead == shown)
+            }
+        }
+
         @Test("numbers without bounds, and times beyond all bounds, are written")
         func extremes() throws {
             let rows = state(

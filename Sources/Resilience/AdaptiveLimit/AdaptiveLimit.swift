@@ -124,7 +124,7 @@ public struct AdaptiveLimit: Sendable {
     }
 
     /// Above it there is no need of a limit; and a `Double` counts so far, and further, one by one.
-    private static let highest = 1_000_000_000
+    static let highest = 1_000_000_000
 }
 
 extension AdaptiveLimit: Hashable {

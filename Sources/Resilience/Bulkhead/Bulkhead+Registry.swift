@@ -13,7 +13,7 @@ extension Bulkhead: RegistryEntry {
     /// - Parameter other: The bulkhead with the new settings.
     public func canBeReconfigured(like other: Bulkhead) -> Bool {
         order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
-            && adaptiveLimit == other.adaptiveLimit
+            && adaptiveLimit == other.adaptiveLimit && shedding == other.shedding
     }
 
     /// Takes over the limit and the queue size of another bulkhead, as ``setLimit(_:)`` and ``setQueue(_:)`` do. What an

@@ -21,11 +21,12 @@ public final class Bulkhead: StatusReporting {
         /// Scale", ACM Queue 2015). Older calls wait longer, some until they give up. A full queue rejects its oldest
         /// call.
         case lastInFirstOut
-        /// The call with the highest ``RunOptions/priority`` first; among equals, the oldest.
+        /// Turns by ``RunOptions/priority``: eight times as many for a priority that is higher by 64. Among equals, the
+        /// oldest call first.
         ///
-        /// A full queue rejects the newest of its least important calls if that one is less important than the new
-        /// call, else the new call. Waiting does not raise a call's priority: as long as more important calls keep
-        /// coming, less important ones get no turn.
+        /// The first turn of a priority comes the later the lower it is, so a few important calls are all before the less
+        /// important. However many they are, the others get their share. A full queue rejects the call whose turn would
+        /// come last; the next one of its priority has that turn instead.
         case byPriority
     }
 
@@ -46,7 +47,18 @@ public final class Bulkhead: StatusReporting {
         var made: (limit: Int, queue: Int)
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
+        var toldShedding = false
 
+        /// - Returns: Whether an overload has begun, or ended; nil for neither. Once.
+        mutating func sheddingChange() -> Event? {
+            guard machine.isShedding != toldShedding else { return nil }
+            toldShedding = machine.isShedding
+            return toldShedding ? .sheddingBegan : .sheddingEnded
+        }
+
+        mutating func takeShed() -> [PolicyWaiter] {
+            machine.takeShed().compactMap { waiters.removeValue(forKey: $0) }
+        }
     }
 
     /// What an adaptive limit has learned is no setting.
@@ -59,6 +71,8 @@ public final class Bulkhead: StatusReporting {
     private let base: any TimeBase
     let maxWait: Duration
     let predictsWait: Bool
+    /// How waiting calls are rejected under overload; nil if they are not.
+    public let shedding: LoadShedding?
     private let freePermits: FreePermits
     private let state: Locked<State>
     /// Nil if the limit is fixed.
@@ -78,16 +92,17 @@ public final class Bulkhead: StatusReporting {
     ///     newest (RFC 6298), forgotten as soon as a permit is free. No call is rejected by prediction without a
     ///     measurement, nor if it would be the first in the queue. If false, service times are not measured, and
     ///     `retryAfter` and `estimatedWait` are nil.
+    ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
     ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
     ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
-        maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
-        observers: PolicyObservers? = nil
+        maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.init(
             name, limit: Self.checks.atLeast(1, limit, "limit"), adapter: nil, queue, order, maxWait, predictsWait,
-            timeBase, observers)
+            shedding, timeBase, observers)
     }
 
     /// Creates a bulkhead that finds its limit by itself, with all permits free.
@@ -101,22 +116,23 @@ public final class Bulkhead: StatusReporting {
     ///   - order: Which waiting call is next, and which is rejected when the queue is full.
     ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`;
-    ///     see ``init(_:limit:queue:order:maxWait:predictsWait:timeBase:observers:)``.
+    ///     see ``init(_:limit:queue:order:maxWait:predictsWait:shedding:timeBase:observers:)``.
+    ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
     ///   - timeBase: The time base for waits and latencies; it must be that of the pipeline.
     ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", adaptiveLimit: AdaptiveLimit, queue: Int = 0, order: Order = .firstInFirstOut,
-        maxWait: Duration? = nil, predictsWait: Bool = true, timeBase: any TimeBase = .system,
-        observers: PolicyObservers? = nil
+        maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.init(
             name, limit: adaptiveLimit.initial, adapter: LimitAdapter(adaptiveLimit), queue, order, maxWait,
-            predictsWait, timeBase, observers)
+            predictsWait, shedding, timeBase, observers)
     }
 
     private init(
         _ name: String, limit: Int, adapter: LimitAdapter?, _ queue: Int, _ order: Order, _ maxWait: Duration?,
-        _ predictsWait: Bool, _ timeBase: any TimeBase, _ observers: PolicyObservers?
+        _ predictsWait: Bool, _ shedding: LoadShedding?, _ timeBase: any TimeBase, _ observers: PolicyObservers?
     ) {
         let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
         let queue = Self.checks.atLeast(0, queue, "queue")
@@ -125,10 +141,11 @@ public final class Bulkhead: StatusReporting {
         self.order = order
         self.maxWait = min(maxWait ?? .infinite, .infinite)
         self.predictsWait = predictsWait
+        self.shedding = shedding
         self.adapter = adapter
         isAdaptive = adapter != nil
         base = timeBase
-        let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
+        let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order, shedding: shedding)
         state = Locked(State(machine: machine, made: (limit, queue)))
         freePermits = FreePermits(limit)
     }
@@ -208,23 +225,28 @@ public final class Bulkhead: StatusReporting {
         // Without an end to the wait, the clock need not be read.
         let patience =
             waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
-        let (answer, waiter, loser, estimate) = ask {
-            state -> (BulkheadStateMachine.Answer, PolicyWaiter?, PolicyWaiter?, Int64?) in
-            let answer = state.machine.arrive(priority: priority, patience: patience, mayDisplace: mayDisplace)
+        let now = shedding == nil ? 0 : call.now.nanoseconds
+        let (answer, waiter, losers, estimate, change) = ask {
+            state -> (BulkheadStateMachine.Answer, PolicyWaiter?, [PolicyWaiter], Int64?, Event?) in
+            let answer = state.machine.arrive(
+                priority: priority, patience: patience, mayDisplace: mayDisplace, at: now)
+            var losers = state.takeShed()
             guard case .queue(let ticket, let displaced) = answer else {
-                return (answer, nil, nil, state.machine.estimatedWait)
+                return (answer, nil, losers, state.machine.estimatedWait, state.sheddingChange())
             }
             let waiter = PolicyWaiter()
             state.waiters[ticket] = waiter
-            return (answer, waiter, displaced.flatMap { state.waiters.removeValue(forKey: $0) }, nil)
+            if let displaced, let loser = state.waiters.removeValue(forKey: displaced) { losers.append(loser) }
+            return (answer, waiter, losers, nil, state.sheddingChange())
         }
+        for loser in losers { loser.resume() }
+        if let change { call.emit(change, from: name, to: lazyObservers.known) }
         switch answer {
         case .enter:
             write(waited: false, &call, &slot)
             return .proceed
         case .queue(let ticket, _):
             BulkheadSlot.queued(ticket: ticket).write(to: &slot)
-            loser?.resume()
             call.emit(Event.queued, from: name, to: lazyObservers.known)
             // Never nil: `.queue` makes a waiter.
             return .park(waiter!, until: waitEnds)
@@ -237,14 +259,15 @@ public final class Bulkhead: StatusReporting {
 
     /// The wait has ended: the call has a permit, its time is over, or another call has taken its place.
     private func askAgain(_ ticket: UInt64, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-        let (rejection, estimate) = ask { state -> (BulkheadFull.Reason?, Int64?) in
+        let (rejection, estimate, change) = ask { state -> (BulkheadFull.Reason?, Int64?, Event?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
-                return (.waitedTooLong, state.machine.estimatedWait)
+                return (.waitedTooLong, state.machine.estimatedWait, state.sheddingChange())
             }
-            guard state.machine.learnsOfDisplacement(ticket) else { return (nil, nil) }
-            return (.displaced, state.machine.estimatedWait)
+            guard let reason = state.machine.learnsOfRemoval(ticket) else { return (nil, nil, nil) }
+            return (reason, state.machine.estimatedWait, nil)
         }
+        if let change { call.emit(change, from: name, to: lazyObservers.known) }
         if let rejection {
             BulkheadSlot.outside.write(to: &slot)
             return reject(rejection, estimate, &call)
@@ -265,17 +288,21 @@ public final class Bulkhead: StatusReporting {
         if predictsWait, case .measured(let since) = own {
             serviceTime = call.now.nanoseconds.saturatingSubtracting(since.nanoseconds)
         }
-        let next = ask { state -> PolicyWaiter? in
+        let now = shedding == nil ? 0 : call.now.nanoseconds
+        let (next, losers, change) = ask { state -> (PolicyWaiter?, [PolicyWaiter], Event?) in
             if case .queued(let ticket) = own {
                 if state.machine.leaveQueue(ticket) {
                     state.waiters[ticket] = nil
-                    return nil
+                    return (nil, [], state.sheddingChange())
                 }
-                if state.machine.learnsOfDisplacement(ticket) { return nil }
+                if state.machine.learnsOfRemoval(ticket) != nil { return (nil, [], nil) }
             }
-            return state.machine.leave(after: serviceTime).flatMap { state.waiters.removeValue(forKey: $0) }
+            let next = state.machine.leave(after: serviceTime, at: now)
+            return (next.flatMap { state.waiters.removeValue(forKey: $0) }, state.takeShed(), state.sheddingChange())
         }
         next?.resume()
+        for loser in losers { loser.resume() }
+        if let change { call.emit(change, from: name, to: lazyObservers.known) }
     }
 
     /// Changes how many calls may run at the same time.
@@ -298,11 +325,13 @@ public final class Bulkhead: StatusReporting {
 
     /// - Parameter limit: Is asked inside the lock: of two changes of an adaptive limit, the later one stays.
     private func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
-        let (old, new, next) = ask { state in
+        let (old, new, next, change) = ask { state in
             let (old, new) = (state.machine.limit, limit())
-            return (old, new, state.machine.setLimit(new).compactMap { state.waiters.removeValue(forKey: $0) })
+            let next = state.machine.setLimit(new).compactMap { state.waiters.removeValue(forKey: $0) }
+            return (old, new, next, state.sheddingChange())
         }
         for waiter in next { waiter.resume() }
+        if let change { tell(change) }
         return (old, new)
     }
 
@@ -330,7 +359,8 @@ public final class Bulkhead: StatusReporting {
             let machine = state.machine
             return BulkheadStatus(
                 limit: machine.limit, inUse: machine.inUse, queueLimit: machine.queueLimit, queued: machine.queued,
-                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) }, adaptive: adapter?.status)
+                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) }, adaptive: adapter?.status,
+                isShedding: machine.isShedding)
         }
     }
 
@@ -355,6 +385,7 @@ public final class Bulkhead: StatusReporting {
             }
         let wait = maxWait == .infinite ? "" : " for at most \(maxWait.text)"
         let bounds = adapter.map { ", adapted within \($0.settings.range.lowerBound)–\($0.settings.range.upperBound)" }
-        return "\(name): \(limit) at a time\(bounds ?? ""), \(queue) queued\(wait)\(turn)"
+        let shedding = shedding.map { ", shed after \($0.target.text) if it is busy for \($0.interval.text)" }
+        return "\(name): \(limit) at a time\(bounds ?? ""), \(queue) queued\(wait)\(turn)\(shedding ?? "")"
     }
 }

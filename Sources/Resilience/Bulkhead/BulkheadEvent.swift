@@ -11,6 +11,10 @@ extension Bulkhead {
         case limitAdapted(from: Int, to: Int)
         /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
         case queueChanged(from: Int, to: Int)
+        /// Calls have been waiting without a break for the interval of the ``LoadShedding``: it begins to reject them.
+        case sheddingBegan
+        /// The queue is empty, or was since the last call came or went.
+        case sheddingEnded
 
         public var kind: String {
             switch self {
@@ -19,13 +23,15 @@ extension Bulkhead {
             case .limitChanged: "limitChanged"
             case .limitAdapted: "limitAdapted"
             case .queueChanged: "queueChanged"
+            case .sheddingBegan: "sheddingBegan"
+            case .sheddingEnded: "sheddingEnded"
             }
         }
 
         public var severity: PolicyEventSeverity {
             switch self {
             case .queued, .rejected, .limitAdapted: .debug
-            case .limitChanged, .queueChanged: .notice
+            case .limitChanged, .queueChanged, .sheddingBegan, .sheddingEnded: .notice
             }
         }
 
@@ -36,9 +42,12 @@ extension Bulkhead {
             case .rejected(.turnTooLate): "turn would come too late, rejecting call"
             case .rejected(.waitedTooLong): "waited too long, rejecting call"
             case .rejected(.displaced): "lost its place in the queue, rejecting call"
+            case .rejected(.shed): "overloaded, rejecting call"
             case .limitChanged(let old, let new): "limit \(old) → \(new)"
             case .limitAdapted(let old, let new): "limit adapted \(old) → \(new)"
             case .queueChanged(let old, let new): "queue \(old) → \(new)"
+            case .sheddingBegan: "overloaded, newest call first"
+            case .sheddingEnded: "overload ended"
             }
         }
     }

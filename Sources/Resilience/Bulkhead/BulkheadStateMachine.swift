@@ -2,10 +2,16 @@
 ///
 /// Every input is amortised O(1), plus a look at the line of each priority that has ever waited: at most 256 lines, and
 /// only one unless the order is by priority.
+///
+/// By priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has a turn each
+/// `stride`, and the nearest turn is next. So each line gets its share however many calls the others have. When the
+/// queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes nearer with
+/// every other one: even where the line never gets a place because of others, it gets one in the end.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
     let order: Bulkhead.Order
+    let shedding: LoadShedding?
     /// Permits in use. May exceed the limit after that was lowered. The shell sets it when it has handed out free
     /// permits itself.
     var inUse = 0
@@ -17,27 +23,81 @@ struct BulkheadStateMachine: Sendable {
     /// about the next busy period.
     private(set) var serviceTime: Int64?
     /// Tickets that have lost their place, and whose calls have not learned it yet.
-    private(set) var displaced: Set<UInt64> = []
+    private(set) var removed: [UInt64: BulkheadFull.Reason] = [:]
+    /// Since when some call has been waiting without a break, in nanoseconds; nil if none waits.
+    private(set) var waitingSince: Int64?
+    /// Whether that is too long.
+    private(set) var isShedding = false
+    /// Those of the removed tickets whose calls have not been woken yet.
+    private var shed: [UInt64] = []
 
-    init(limit: Int, queueLimit: Int, order: Bulkhead.Order = .firstInFirstOut) {
+    init(
+        limit: Int, queueLimit: Int, order: Bulkhead.Order = .firstInFirstOut, shedding: LoadShedding? = nil
+    ) {
         self.limit = limit
         self.queueLimit = queueLimit
         self.order = order
+        self.shedding = shedding
     }
 
     struct PriorityLine: Sendable {
         let priority: CallPriority
-        var tickets: TicketLine<Void>
+        /// The waiting calls, and since when they wait, in nanoseconds.
+        var tickets: TicketLine<Int64>
+        /// How far apart the line's turns are.
+        let stride: Int64
+        /// How far away its next turn is.
+        private(set) var turn: Int64
+        /// Whether a call of an empty line was rejected or displaced: the next one has its turn.
+        private(set) var keepsTurn = false
 
         /// A ticket's top byte is its priority, so that no two lines give out the same ticket.
         init(_ priority: CallPriority) {
             self.priority = priority
             tickets = TicketLine(after: UInt64(UInt8(bitPattern: priority.rawValue)) << 56)
+            stride = (1 << 40) / Int64(priority.weight)
+            turn = stride
         }
 
         static func priority(of ticket: UInt64) -> CallPriority {
             CallPriority(rawValue: Int8(truncatingIfNeeded: ticket >> 56))
         }
+
+        private var nextTurn: Int64 { tickets.isEmpty && !keepsTurn ? stride : turn }
+
+        /// When the turn of the last of a number of calls comes.
+        func turn(ofLast calls: Int) -> Int64 {
+            nextTurn.saturatingAdding(stride.saturatingMultiplied(by: Int64(calls - 1)))
+        }
+
+        /// How many of the waiting calls have their turn before another turn.
+        /// - Parameter wins: Whether this line is first if both come at the same time.
+        func turns(before other: Int64, wins: Bool) -> Int {
+            let time = other.saturatingSubtracting(turn).saturatingAdding(wins ? 1 : 0)
+            return time <= 0 ? 0 : Int(min(Int64(tickets.count), (time - 1) / stride + 1))
+        }
+
+        mutating func join(at now: Int64) -> UInt64 {
+            turn = nextTurn
+            keepsTurn = false
+            return tickets.join(now)
+        }
+
+        /// A call of this line gets no place.
+        mutating func reject() {
+            guard tickets.isEmpty else { return }
+            turn = nextTurn
+            keepsTurn = true
+        }
+
+        mutating func remove(newest: Bool) -> UInt64? {
+            defer { keepsTurn = tickets.isEmpty }
+            return newest ? tickets.popLast() : tickets.popFirst()
+        }
+
+        mutating func forgetTurn() { keepsTurn = false }
+        mutating func takeTurn() { turn = turn.saturatingAdding(stride) }
+        mutating func comeNearer(by time: Int64) { turn = max(0, turn - time) }
     }
 
     var queued: Int { lines.reduce(0) { $0 + $1.tickets.count } }
@@ -57,54 +117,71 @@ struct BulkheadStateMachine: Sendable {
     ///   - priority: Its priority; it matters only if the order is by priority.
     ///   - patience: The longest time that it can wait, in nanoseconds.
     ///   - mayDisplace: Whether it may take the place of a waiting call.
+    ///   - now: In nanoseconds; it matters only with a ``LoadShedding``.
     mutating func arrive(
-        priority: CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true
+        priority: CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true, at now: Int64 = 0
     ) -> Answer {
         // While calls wait, all permits are in use: a freed permit goes to a waiting call, never to a new one.
         if inUse < limit {
             inUse += 1
             return .enter
         }
-        let priority = order == .byPriority ? priority : .normal
+        shedIfOverloaded(at: now)
+        let line = index(of: order == .byPriority ? priority : .normal)
         let isFull = queued >= queueLimit
+        let loser = isFull ? lastTurn(with: line) : nil
         if isFull {
-            guard mayDisplace, comesBeforeLast(priority) else { return .reject }
+            guard mayDisplace, let loser, loser != line || isNewestFirst && !lines[line].tickets.isEmpty else {
+                if mayDisplace { lines[line].reject() }
+                return .reject
+            }
         }
         // The next permit may come at any moment: only the calls ahead are sure to take time.
-        guard patience > 0, wait(behind: ahead(of: priority)) ?? 0 <= patience else { return .tooLate }
-        let loser = isFull ? popLast() : nil
-        if let loser { displaced.insert(loser) }
-        return .queue(ticket: join(priority), displacing: loser)
+        guard patience > 0, wait(behind: ahead(ofNewcomerIn: line)) ?? 0 <= patience else { return .tooLate }
+        let displaced = loser.flatMap { removeLast(of: $0, because: .displaced) }
+        if waitingSince == nil { waitingSince = now }
+        return .queue(ticket: lines[line].join(at: now), displacing: displaced)
     }
 
     /// A permit comes back.
-    /// - Parameter serviceTime: How long it was in use, in nanoseconds, if that was measured.
+    /// - Parameters:
+    ///   - serviceTime: How long it was in use, in nanoseconds, if that was measured.
+    ///   - now: In nanoseconds; it matters only with a ``LoadShedding``.
     /// - Returns: The ticket of the waiting call that gets the permit, and is inside from now on; nil if no call waits,
     ///   or if more calls are inside than the limit allows.
-    mutating func leave(after serviceTime: Int64? = nil) -> UInt64? {
+    mutating func leave(after serviceTime: Int64? = nil, at now: Int64 = 0) -> UInt64? {
         if let serviceTime {
             let sample = max(0, serviceTime)
             // The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3.
             self.serviceTime = self.serviceTime.map { $0 + (sample - $0) / 8 } ?? sample
         }
-        if inUse <= limit, let next = popFirst() { return next }
-        inUse -= 1
-        if inUse < limit { self.serviceTime = nil }
-        return nil
+        lookForOverload(at: now)
+        let next = inUse <= limit ? popFirst() : nil
+        if next == nil { inUse -= 1 }
+        forgetIfFree()
+        shedIfOverloaded(at: now)
+        return next
     }
 
     /// A waiting call leaves the queue.
-    /// - Returns: false if it does not wait any more, because it got a permit or was displaced.
+    /// - Returns: false if it does not wait any more, because it got a permit or lost its place.
     mutating func leaveQueue(_ ticket: UInt64) -> Bool {
         guard let index = lines.firstIndex(where: { $0.priority == PriorityLine.priority(of: ticket) }) else {
             return false
         }
+        defer { endIfEmpty() }
         return lines[index].tickets.leave(ticket) != nil
     }
 
     /// A call that does not wait any more asks why.
-    /// - Returns: true, once, if it was displaced; false if it got a permit.
-    mutating func learnsOfDisplacement(_ ticket: UInt64) -> Bool { displaced.remove(ticket) != nil }
+    /// - Returns: Why it lost its place, once; nil if it got a permit.
+    mutating func learnsOfRemoval(_ ticket: UInt64) -> BulkheadFull.Reason? { removed.removeValue(forKey: ticket) }
+
+    /// Returns those that have lost their place because of an overload, once.
+    mutating func takeShed() -> [UInt64] {
+        defer { shed = [] }
+        return shed
+    }
 
     /// Sets how many permits there are.
     /// - Returns: The tickets of the waiting calls that get the new permits.
@@ -115,7 +192,7 @@ struct BulkheadStateMachine: Sendable {
             inUse += 1
             next.append(ticket)
         }
-        if inUse < limit { serviceTime = nil }
+        forgetIfFree()
         return next
     }
 
@@ -133,39 +210,96 @@ struct BulkheadStateMachine: Sendable {
         serviceTime.map { $0.saturatingMultiplied(by: Int64(places)) / Int64(limit) }
     }
 
-    private func ahead(of priority: CallPriority) -> Int {
-        if order == .lastInFirstOut { return 0 }
-        return lines.reduce(0) { $1.priority >= priority ? $0 + $1.tickets.count : $0 }
+    private var isNewestFirst: Bool { order == .lastInFirstOut || isShedding }
+
+    private func ahead(ofNewcomerIn line: Int) -> Int {
+        let own = isNewestFirst ? 0 : lines[line].tickets.count
+        let turn = lines[line].turn(ofLast: own + 1)
+        return lines.indices.reduce(own) { ahead, other in
+            other == line ? ahead : ahead + lines[other].turns(before: turn, wins: other < line)
+        }
     }
 
-    private func comesBeforeLast(_ priority: CallPriority) -> Bool {
-        guard let last = lines.last(where: { !$0.tickets.isEmpty }) else { return false }
-        return order == .lastInFirstOut || last.priority < priority
-    }
-
-    private mutating func join(_ priority: CallPriority) -> UInt64 {
+    private mutating func index(of priority: CallPriority) -> Int {
         let index = lines.firstIndex { $0.priority <= priority } ?? lines.count
         if index == lines.count || lines[index].priority != priority {
             lines.insert(PriorityLine(priority), at: index)
         }
-        return lines[index].tickets.join()
+        return index
     }
 
     /// Removes the call whose turn is next.
     private mutating func popFirst() -> UInt64? {
-        for index in lines.indices {
-            let ticket = order == .lastInFirstOut ? lines[index].tickets.popLast() : lines[index].tickets.popFirst()
-            if let ticket { return ticket }
+        var next: Int?
+        for index in lines.indices where !lines[index].tickets.isEmpty {
+            if next.map({ lines[index].turn < lines[$0].turn }) ?? true { next = index }
         }
-        return nil
+        guard let next else { return nil }
+        let time = lines[next].turn
+        lines[next].takeTurn()
+        if lines.count > 1 {
+            for index in lines.indices { lines[index].comeNearer(by: time) }
+        } else {
+            lines[next].comeNearer(by: time)
+        }
+        defer { endIfEmpty() }
+        return isNewestFirst ? lines[next].tickets.popLast() : lines[next].tickets.popFirst()
     }
 
-    /// Removes the call whose turn would come last.
-    private mutating func popLast() -> UInt64? {
-        for index in lines.indices.reversed() {
-            let ticket = order == .lastInFirstOut ? lines[index].tickets.popFirst() : lines[index].tickets.popLast()
-            if let ticket { return ticket }
+    /// The line whose last turn comes last, of those with waiting calls and the line of a newcomer.
+    private func lastTurn(with line: Int) -> Int {
+        var (last, turn) = (line, lines[line].turn(ofLast: lines[line].tickets.count + 1))
+        for index in lines.indices where index != line && !lines[index].tickets.isEmpty {
+            let other = lines[index].turn(ofLast: lines[index].tickets.count)
+            // Of two turns at the same time, that of the less important line is the later.
+            if other > turn || other == turn && index > last { (last, turn) = (index, other) }
         }
-        return nil
+        return last
+    }
+
+    /// Removes the call of a line whose turn would come last.
+    private mutating func removeLast(of line: Int, because reason: BulkheadFull.Reason) -> UInt64? {
+        guard let ticket = lines[line].remove(newest: !isNewestFirst) else { return nil }
+        removed[ticket] = reason
+        return ticket
+    }
+
+    private mutating func lookForOverload(at now: Int64) {
+        guard let shedding, let waitingSince else { return }
+        isShedding = now.saturatingSubtracting(waitingSince) >= shedding.interval.saturatedNanoseconds
+    }
+
+    private mutating func shedIfOverloaded(at now: Int64) {
+        lookForOverload(at: now)
+        guard let shedding, isShedding else { return }
+        let latest = now.saturatingSubtracting(shedding.target.saturatedNanoseconds)
+        var excess = queued - limit
+        while excess > 0, let line = lastTurn(ofThoseBefore: latest) {
+            if let ticket = removeLast(of: line, because: .shed) { shed.append(ticket) }
+            excess -= 1
+        }
+    }
+
+    /// The line whose last turn comes last, of those with a call that came before an instant.
+    private mutating func lastTurn(ofThoseBefore latest: Int64) -> Int? {
+        var last: (line: Int, turn: Int64)?
+        for index in lines.indices {
+            guard let oldest = lines[index].tickets.oldest(), oldest < latest else { continue }
+            let turn = lines[index].turn(ofLast: lines[index].tickets.count)
+            if last.map({ turn >= $0.turn }) ?? true { last = (index, turn) }
+        }
+        return last?.line
+    }
+
+    private mutating func endIfEmpty() {
+        guard waitingSince != nil, queued == 0 else { return }
+        (waitingSince, isShedding) = (nil, false)
+    }
+
+    /// Old facts say nothing about the next busy period.
+    private mutating func forgetIfFree() {
+        guard inUse < limit else { return }
+        serviceTime = nil
+        for index in lines.indices { lines[index].forgetTurn() }
     }
 }

@@ -13,6 +13,8 @@ public struct BulkheadStatus: PolicyStatusDetail {
     public let estimatedWait: Duration?
     /// What an ``AdaptiveLimit`` has learned; nil if the limit is fixed.
     public let adaptive: AdaptiveLimitStatus?
+    /// Whether the bulkhead is overloaded, and rejects waiting calls by its ``LoadShedding``.
+    public let isShedding: Bool
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
@@ -22,9 +24,10 @@ public struct BulkheadStatus: PolicyStatusDetail {
     ///   - queued: The number of calls in the queue.
     ///   - estimatedWait: How long one more call at the end of the queue would wait; nil if unknown.
     ///   - adaptive: What an adaptive limit has learned; nil if the limit is fixed.
+    ///   - isShedding: Whether waiting calls are rejected because of an overload.
     public init(
         limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil,
-        adaptive: AdaptiveLimitStatus? = nil
+        adaptive: AdaptiveLimitStatus? = nil, isShedding: Bool = false
     ) {
         self.limit = limit
         self.inUse = inUse
@@ -32,6 +35,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
         self.queued = queued
         self.estimatedWait = estimatedWait
         self.adaptive = adaptive
+        self.isShedding = isShedding
     }
 
     /// Whether a call would get in now without a wait.
@@ -40,7 +44,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     public static var kind: String { "bulkhead" }
 
     private enum CodingKeys: String, CodingKey {
-        case limit, inUse, queueLimit, queued, adaptive
+        case limit, inUse, queueLimit, queued, adaptive, isShedding
         case estimatedWait = "estimatedWaitSeconds"
     }
 }

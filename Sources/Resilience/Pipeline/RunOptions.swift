@@ -28,7 +28,8 @@
         didSet { if cost < 0 { cost = Self.rejected(cost, "cost", atLeast: 0) } }
     }
 
-    /// The call's place in the queue of a ``Bulkhead`` that is ordered by priority. ``CallPriority/normal`` by default.
+    /// The call's share of the turns in the queue of a ``Bulkhead`` that is ordered by priority. ``CallPriority/normal``
+    /// by default.
     public var priority: CallPriority
 
     /// Whether repeating the call does no harm. nil, the default, leaves it to the verdict.
@@ -43,7 +44,7 @@
     ///   - deadline: The instant at which the call must have ended. None by default.
     ///   - firstAttempt: The number of the first attempt, 1 or more.
     ///   - cost: What the call takes of a throttle's rate, in calls, 0 or more.
-    ///   - priority: The call's place in the queue of a bulkhead that is ordered by priority.
+    ///   - priority: The call's share of the turns in the queue of a bulkhead that is ordered by priority.
     ///   - isIdempotent: Whether repeating the call does no harm; nil leaves it to the verdict.
     @inlinable public init(
         deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
@@ -64,7 +65,11 @@ extension RunOptions {
     }
 }
 
-/// How important a call is among those that wait in the same queue. The higher goes first.
+/// How important a call is among those that wait in the same queue.
+///
+/// Calls whose priority is higher by 64 get eight times as many turns. So the higher goes first, as long as there are few
+/// of them, and none waits for ever: of 73 turns of a queue that is always full, 64 go to ``high``, 8 to ``normal``, and 1
+/// to ``low``.
 @frozen public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
     /// The priority as a number, -128 to 127. Low is -64, normal 0, high 64.
     public let rawValue: Int8
@@ -81,4 +86,11 @@ extension RunOptions {
     public static let high = CallPriority(rawValue: 64)
 
     public static func < (lhs: CallPriority, rhs: CallPriority) -> Bool { lhs.rawValue < rhs.rawValue }
+
+    /// The share of turns: 64 for -128, and 8 times as much for each 64 more; between the powers of two on a straight
+    /// line. 256 000 for 127.
+    var weight: Int {
+        let (octave, rest) = (3 * (Int(rawValue) + 128)).quotientAndRemainder(dividingBy: 64)
+        return (64 + rest) << octave
+    }
 }

@@ -39,6 +39,15 @@ struct TicketLine<Member: Sendable>: Sendable {
         return nil
     }
 
+    /// The member that joined first.
+    mutating func oldest() -> Member? {
+        while first < order.count {
+            if let member = members[order[first]] { return member }
+            first += 1
+        }
+        return nil
+    }
+
     mutating func popLast() -> UInt64? {
         while first < order.count {
             let ticket = order.removeLast()

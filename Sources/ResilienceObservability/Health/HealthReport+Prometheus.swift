@@ -47,6 +47,9 @@ extension PrometheusText {
         declare("resilience_permits_in_use", .gauge, "Calls inside a bulkhead.")
         declare("resilience_permits_limit", .gauge, "Calls that a bulkhead lets in at the same time.")
         declare("resilience_queue_length", .gauge, "Calls that wait for a bulkhead or a throttle.")
+        declare("resilience_shedding", .gauge, "Whether a bulkhead is overloaded and rejects waiting calls.")
+        declare("resilience_adaptive_limit_latency_seconds", .gauge, "How long the latest calls took.")
+        declare("resilience_adaptive_limit_baseline_seconds", .gauge, "How long a call takes that finds no queue.")
         declare("resilience_throttle_available", .gauge, "Calls that a throttle would let through now.")
         declare("resilience_throttle_wait_seconds", .gauge, "How long until a new call could go.")
         declare("resilience_throttle_held_seconds", .gauge, "How much longer a throttle holds all calls.")
@@ -97,6 +100,13 @@ extension PrometheusText {
             add("resilience_permits_in_use", labels, Double(bulkhead.inUse))
             add("resilience_permits_limit", labels, Double(bulkhead.limit))
             add("resilience_queue_length", labels, Double(bulkhead.queued))
+            add("resilience_shedding", labels, bulkhead.isShedding ? 1 : 0)
+            if let latency = bulkhead.adaptive?.latency {
+                add("resilience_adaptive_limit_latency_seconds", labels, latency.writtenSeconds)
+            }
+            if let baseline = bulkhead.adaptive?.baseline {
+                add("resilience_adaptive_limit_baseline_seconds", labels, baseline.writtenSeconds)
+            }
         }
         if let throttle = policy.adaptiveThrottle {
             add("resilience_adaptive_throttle_rejection", labels, throttle.rejection)

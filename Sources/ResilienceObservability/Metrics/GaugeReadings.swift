@@ -46,6 +46,10 @@
                 add(.permitsInUse, names, Double(bulkhead.inUse))
                 add(.permitsLimit, names, Double(bulkhead.limit))
                 add(.queueLength, names, Double(bulkhead.queued))
+                add(.shedding, names, bulkhead.isShedding ? 1 : 0)
+                // Unknown before the first window is over.
+                if let latency = bulkhead.adaptive?.latency { add(.adaptiveLatency, names, latency.inSeconds) }
+                if let baseline = bulkhead.adaptive?.baseline { add(.adaptiveBaseline, names, baseline.inSeconds) }
             case let throttle as ThrottleStatus:
                 // A throttle without a rate has no number of calls to show.
                 if throttle.available != .max { add(.throttleAvailable, names, Double(throttle.available)) }

@@ -16,6 +16,9 @@
         case permitsInUse = "resilience_permits_in_use"
         case permitsLimit = "resilience_permits_limit"
         case queueLength = "resilience_queue_length"
+        case shedding = "resilience_shedding"
+        case adaptiveLatency = "resilience_adaptive_limit_latency_seconds"
+        case adaptiveBaseline = "resilience_adaptive_limit_baseline_seconds"
         case throttleAvailable = "resilience_throttle_available"
         case throttleWait = "resilience_throttle_wait_seconds"
         case adaptiveRejection = "resilience_adaptive_throttle_rejection"
@@ -32,8 +35,8 @@
         var labels: [String] {
             switch self {
             case .calls, .callDuration, .callAttempts, .attempts, .attemptDuration: ["pipeline", "outcome"]
-            case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .throttleAvailable,
-                .throttleWait, .adaptiveRejection, .retriesLeft, .hedgeDelay, .hedgesLeft:
+            case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .shedding,
+                .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection, .retriesLeft, .hedgeDelay, .hedgesLeft:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

@@ -53,6 +53,9 @@ import Testing
         Case(
             "a full bulkhead and queue", .degraded, .degraded,
             BulkheadStatus(limit: 1, inUse: 1, queueLimit: 1, queued: 1)),
+        Case(
+            "a bulkhead that sheds", .degraded, .degraded,
+            BulkheadStatus(limit: 1, inUse: 1, queueLimit: 9, queued: 2, isShedding: true)),
         Case("a hedge without a copy left", .up, .up, HedgeStatus(delay: nil, samples: 0, hedgesLeft: 0)),
         Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
         Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),

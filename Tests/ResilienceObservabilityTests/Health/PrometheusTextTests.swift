@@ -43,6 +43,8 @@ import Testing
         #expect(read.value("resilience_throttle_wait_seconds", ["pipeline": "pay", "policy": "open"]) == 0)
         #expect(read.value("resilience_permits_limit", ["pipeline": "pay", "policy": "room"]) == 3)
         #expect(read.value("resilience_permits_in_use", ["pipeline": "pay", "policy": "room"]) == 0)
+        #expect(read.value("resilience_shedding", ["pipeline": "pay", "policy": "room"]) == 0)
+        #expect(read.value("resilience_adaptive_limit_latency_seconds", ["pipeline": "pay", "policy": "room"]) == nil)
         #expect(read.value("resilience_hedge_delay_seconds", ["pipeline": "pay", "policy": "twice"]) == 0.2)
         #expect(read.value("resilience_hedges_left", ["pipeline": "pay", "policy": "twice"]) == 2)
         #expect(read.value("resilience_hedge_delay_seconds", ["pipeline": "pay", "policy": "unknown"]) == nil)

@@ -37,6 +37,7 @@
             ("bulkhead", Bulkhead.Event.limitAdapted(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.limitChanged(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.queueChanged(from: 1, to: 2)),
+            ("bulkhead", Bulkhead.Event.sheddingBegan), ("bulkhead", Bulkhead.Event.sheddingEnded),
             ("timeout", Timeout.Event.timedOut(.zero)), ("timeout", Timeout.Event.endedLate(by: .zero)),
             ("fallback", FallbackEvent.fellBack(.transient)), ("fallback", FallbackEvent.failed(.transient, error: "")),
             ("cache", CacheEvent.hit), ("cache", CacheEvent.hitStale), ("cache", CacheEvent.hitFailure),

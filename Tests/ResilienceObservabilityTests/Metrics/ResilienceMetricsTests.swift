@@ -146,7 +146,13 @@
                 readings.add(
                     PolicyStatus(policy: "b", detail: CircuitBreakerStatus(state: .open, failureCount: 5)), in: "x")
                 readings.add(
-                    PolicyStatus(policy: "h", detail: BulkheadStatus(limit: 4, inUse: 3, queueLimit: 9, queued: 2)),
+                    PolicyStatus(
+                        policy: "h",
+                        detail: BulkheadStatus(
+                            limit: 4, inUse: 3, queueLimit: 9, queued: 2,
+                            adaptive: AdaptiveLimitStatus(
+                                range: 1...9, latency: .milliseconds(20), baseline: .milliseconds(10)),
+                            isShedding: true)),
                     in: "x")
                 readings.add(PolicyStatus(policy: "t", detail: ThrottleStatus(available: 3)), in: "x")
                 readings.add(

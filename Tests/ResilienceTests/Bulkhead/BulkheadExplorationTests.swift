@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A bulkhead beside plain lists: who is inside, who waits, in the order of their turns, and who lost a place.
+/// A bulkhead beside plain lists: who is inside, who waits, in the order of coming, and who lost a place.
 private struct ListedBulkhead: ExplorableMachine {
     enum Input: Hashable {
         case arrive(Int, CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true)
@@ -12,14 +12,24 @@ private struct ListedBulkhead: ExplorableMachine {
         case giveUp(place: Int)
         /// One that was handed a permit, and one that never came.
         case giveUpTooLate, giveUpUnknown
-        case learnOfDisplacement, learnOfNone
+        case learnOfRemoval, learnOfNone
         case limit(Int), queueLimit(Int)
+        case wait(Int64)
     }
 
     private struct Waiting: Hashable {
         let ticket: UInt64
         let priority: CallPriority
+        let since: Int64
     }
+
+    /// When a line has its next turn, on a clock that only turns move.
+    private struct Turns {
+        var next: Int64
+        var isKept = false
+    }
+
+    private static let standard: [CallPriority: Int64] = [.high: 1, .normal: 8, .low: 64]
 
     var machine: BulkheadStateMachine
     /// How many arrive or leave together.
@@ -28,34 +38,41 @@ private struct ListedBulkhead: ExplorableMachine {
     let priorities: [CallPriority]
     let holds: [Int64]
     let limits: [Int]
+    let times: [Int64]
     /// The tickets of those inside; 0 for one that did not wait.
     private var inside: [UInt64] = []
-    /// Whose turn is next comes first.
-    private var line: [Waiting] = []
+    private var waiting: [Waiting] = []
     private var joined: [CallPriority: UInt64] = [:]
-    private var displaced: [UInt64] = []
+    private var turns: [CallPriority: Turns] = [:]
+    private var turnClock: Int64 = 0
+    private var removed: [UInt64: BulkheadFull.Reason] = [:]
     /// The holds measured since a permit last lay free.
     private var measured: [Int64] = []
     private var limit: Int
     private var queueLimit: Int
+    private var now: Int64 = 0
+    private var busySince: Int64?
+    private var isOverloaded = false
 
     init(
         limit: Int, queue: Int, order: Bulkhead.Order = .firstInFirstOut, crowd: Int = 1,
-        priorities: [CallPriority] = [.normal], holds: [Int64] = [], limits: [Int] = []
+        priorities: [CallPriority] = [.normal], holds: [Int64] = [], limits: [Int] = [],
+        shedding: LoadShedding? = nil, times: [Int64] = []
     ) {
-        machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
+        machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order, shedding: shedding)
         self.crowd = crowd
         self.priorities = priorities
         self.holds = holds
         self.limits = limits
+        self.times = times
         self.limit = limit
         queueLimit = queue
     }
 
     var inputs: [Input] {
         // Else there were ever more of them.
-        if displaced.count == 2 { return [.learnOfDisplacement] }
-        var inputs: [Input] = [.giveUpUnknown, .learnOfNone]
+        if removed.count >= 2 { return [.learnOfRemoval] }
+        var inputs: [Input] = [.giveUpUnknown, .learnOfNone] + times.map { .wait($0) }
         for priority in priorities {
             inputs += [.arrive(1, priority), .arrive(1, priority, mayDisplace: false)]
             if crowd > 1 { inputs.append(.arrive(crowd, priority)) }
@@ -64,24 +81,27 @@ private struct ListedBulkhead: ExplorableMachine {
             }
         }
         if !inside.isEmpty { inputs += [.leave(1)] + holds.map { .leave(1, after: $0) } }
-        if crowd > 1, inside.count + line.count >= crowd { inputs.append(.leave(crowd)) }
-        for place in Set([0, line.count / 2, line.count - 1]).sorted() where line.indices.contains(place) {
+        if crowd > 1, inside.count + waiting.count >= crowd { inputs.append(.leave(crowd)) }
+        for place in Set([0, waiting.count / 2, waiting.count - 1]).sorted() where waiting.indices.contains(place) {
             inputs.append(.giveUp(place: place))
         }
         if inside.contains(where: { $0 > 0 }) { inputs.append(.giveUpTooLate) }
-        if !displaced.isEmpty { inputs.append(.learnOfDisplacement) }
+        if !removed.isEmpty { inputs.append(.learnOfRemoval) }
         return inputs + limits.map { .limit($0) } + limits.map { .queueLimit($0 - 1) }
     }
 
     /// What has left a line stays in its list for a while: that is part of its state.
     var identity: [Int]? {
         let handed = inside.contains { $0 > 0 } ? 1 : 0
+        let busyFor = machine.waitingSince.map { Int(min(now - $0, 1_000)) } ?? -1
         let bounds = [
-            limit, queueLimit, inside.count, handed, displaced.count, machine.serviceTime.map { Int($0) } ?? -1,
+            limit, queueLimit, inside.count, handed, removed.count, machine.serviceTime.map { Int($0) } ?? -1, busyFor,
+            machine.isShedding ? 1 : 0,
         ]
         return machine.lines.reduce(into: bounds) { identity, line in
             identity += [Int(line.priority.rawValue), line.tickets.first, line.tickets.order.count]
-            identity += line.tickets.order.map { line.tickets[$0] == nil ? 0 : 1 }
+            identity += [Int(line.turn), line.keepsTurn ? 1 : 0]
+            identity += line.tickets.order.map { line.tickets[$0].map { Int(min(now - $0, 1_000)) } ?? -1 }
         }
     }
 
@@ -92,80 +112,157 @@ private struct ListedBulkhead: ExplorableMachine {
         case .leave(let number, let serviceTime):
             for _ in 0..<number { try leave(after: serviceTime) }
         case .giveUp(let place):
-            try require(machine.leaveQueue(line.remove(at: place).ticket), "one that waits could not leave")
+            try require(machine.leaveQueue(waiting.remove(at: place).ticket), "one that waits could not leave")
         case .giveUpTooLate:
             let handed = inside.last { $0 > 0 } ?? 0
             try require(!machine.leaveQueue(handed), "one that is inside left the line")
         case .giveUpUnknown:
             try require(!machine.leaveQueue((joined[.normal] ?? 0) + 1), "one that never came left the line")
-        case .learnOfDisplacement:
-            let loser = displaced.removeFirst()
+        case .learnOfRemoval:
+            guard let (loser, reason) = removed.popFirst() else { return }
             try require(!machine.leaveQueue(loser), "one that lost its place left the line")
-            try require(machine.learnsOfDisplacement(loser), "one that lost its place did not learn of it")
+            try require(machine.learnsOfRemoval(loser), is: reason, "why one lost its place")
         case .learnOfNone:
-            for ticket in inside + line.map(\.ticket) {
-                try require(!machine.learnsOfDisplacement(ticket), "one that kept its place lost it")
+            for ticket in inside + waiting.map(\.ticket) {
+                try require(machine.learnsOfRemoval(ticket) == nil, "one that kept its place lost it")
             }
         case .limit(let limit):
             self.limit = limit
             var next: [UInt64] = []
-            while inside.count < limit, !line.isEmpty { next.append(letIn()) }
+            while inside.count < limit, !waiting.isEmpty { next.append(letIn()) }
             forgetIfFree()
             try require(machine.setLimit(limit), is: next, "those let in")
         case .queueLimit(let limit):
             queueLimit = limit
             machine.setQueueLimit(limit)
+        case .wait(let time):
+            now += time
         }
+        if waiting.isEmpty { (busySince, isOverloaded) = (nil, false) }
         try require(machine.inUse, is: inside.count, "in use")
-        try require(machine.queued, is: line.count, "queued")
-        try require(line.isEmpty || machine.inUse >= limit, "one waits beside a free permit")
-        try require(machine.displaced, is: Set(displaced), "displaced")
+        try require(machine.queued, is: waiting.count, "queued")
+        try require(waiting.isEmpty || machine.inUse >= limit, "one waits beside a free permit")
+        try require(machine.removed, is: removed, "removed")
         try require(machine.serviceTime, is: serviceTime, "the service time")
-        try require(Set(machine.lines.flatMap(\.tickets.members.keys)), is: Set(line.map(\.ticket)), "the line")
+        try require(machine.isShedding, is: isOverloaded, "shedding")
+        try require(machine.waitingSince, is: busySince, "busy since")
+        try require(Set(machine.lines.flatMap(\.tickets.members.keys)), is: Set(waiting.map(\.ticket)), "the line")
     }
 
     private mutating func arrive(_ priority: CallPriority, _ patience: Int64, _ mayDisplace: Bool) throws {
-        let answer = machine.arrive(priority: priority, patience: patience, mayDisplace: mayDisplace)
+        let answer = machine.arrive(priority: priority, patience: patience, mayDisplace: mayDisplace, at: now)
+        let shed = Set(machine.takeShed())
         if inside.count < limit {
             inside.append(0)
             return try require(answer, is: .enter)
         }
+        try require(shed, is: Set(shedIfOverloaded()), "shed")
         let priority = machine.order == .byPriority ? priority : .normal
-        let place =
-            switch machine.order {
-            case .firstInFirstOut: line.count
-            case .lastInFirstOut: 0
-            case .byPriority: line.firstIndex { $0.priority < priority } ?? line.count
-            }
-        let mustDisplace = line.count >= queueLimit
-        if mustDisplace, place == line.count || !mayDisplace { return try require(answer, is: .reject) }
+        let ticket = (joined[priority] ?? UInt64(UInt8(bitPattern: priority.rawValue)) << 56) + 1
+        let newcomer = Waiting(ticket: ticket, priority: priority, since: now)
+        let inTurn = inTurn(with: newcomer)
+        let mustDisplace = waiting.count >= queueLimit
+        let loser = mustDisplace ? inTurn.last : nil
+        if mustDisplace, loser == newcomer || !mayDisplace {
+            if mayDisplace { keepTurn(of: priority) }
+            return try require(answer, is: .reject)
+        }
+        let place = inTurn.firstIndex(of: newcomer) ?? 0
         if patience == 0 || Double(place) * Double(serviceTime ?? 0) / Double(limit) >= Double(patience) + 1 {
             return try require(answer, is: .tooLate)
         }
-        let loser = mustDisplace ? line.removeLast().ticket : nil
-        if let loser { displaced.append(loser) }
-        let ticket = (joined[priority] ?? UInt64(UInt8(bitPattern: priority.rawValue)) << 56) + 1
+        if let loser { remove(loser, because: .displaced) }
+        turns[priority] = Turns(next: nextTurn(of: priority))
         joined[priority] = ticket
-        line.insert(Waiting(ticket: ticket, priority: priority), at: place)
-        try require(answer, is: .queue(ticket: ticket, displacing: loser))
+        waiting.append(newcomer)
+        busySince = busySince ?? now
+        try require(answer, is: .queue(ticket: ticket, displacing: loser?.ticket))
     }
 
     private mutating func leave(after serviceTime: Int64?) throws {
         inside.removeFirst()
         if let serviceTime { measured.append(serviceTime) }
-        let next = inside.count < limit && !line.isEmpty ? letIn() : nil
+        lookForOverload()
+        let next = inside.count < limit && !waiting.isEmpty ? letIn() : nil
         forgetIfFree()
-        try require(machine.leave(after: serviceTime), is: next, "the next")
+        let shed = shedIfOverloaded()
+        try require(machine.leave(after: serviceTime, at: now), is: next, "the next")
+        try require(Set(machine.takeShed()), is: Set(shed), "shed")
+    }
+
+    // MARK: Turns
+
+    private func stride(_ priority: CallPriority) -> Int64 { Self.standard[priority] ?? 8 }
+
+    private func nextTurn(of priority: CallPriority) -> Int64 {
+        let isWaiting = waiting.contains { $0.priority == priority }
+        guard let own = turns[priority], isWaiting || own.isKept else { return turnClock + stride(priority) }
+        return max(own.next, turnClock)
+    }
+
+    /// Those who wait, in the order of their turns.
+    private func inTurn(with newcomer: Waiting? = nil) -> [Waiting] {
+        var timed: [(call: Waiting, turn: Int64)] = []
+        for (priority, calls) in Dictionary(grouping: waiting + (newcomer.map { [$0] } ?? []), by: \.priority) {
+            let isNewestFirst = machine.order == .lastInFirstOut || isOverloaded
+            for (place, call) in (isNewestFirst ? calls.reversed() : calls).enumerated() {
+                timed.append((call, nextTurn(of: priority) + Int64(place) * stride(priority)))
+            }
+        }
+        return timed.sorted { $0.turn != $1.turn ? $0.turn < $1.turn : $0.call.priority > $1.call.priority }.map(\.call)
+    }
+
+    private mutating func keepTurn(of priority: CallPriority) {
+        if !waiting.contains(where: { $0.priority == priority }) {
+            turns[priority] = Turns(next: nextTurn(of: priority), isKept: true)
+        }
+    }
+
+    private mutating func remove(_ loser: Waiting, because reason: BulkheadFull.Reason) {
+        let turn = nextTurn(of: loser.priority)
+        waiting.removeAll { $0 == loser }
+        removed[loser.ticket] = reason
+        if !waiting.contains(where: { $0.priority == loser.priority }) {
+            turns[loser.priority] = Turns(next: turn, isKept: true)
+        }
     }
 
     private mutating func letIn() -> UInt64 {
-        let next = line.removeFirst().ticket
-        inside.append(next)
-        return next
+        let next = inTurn()[0]
+        turnClock = nextTurn(of: next.priority)
+        turns[next.priority] = Turns(next: turnClock + stride(next.priority))
+        waiting.removeAll { $0 == next }
+        if waiting.isEmpty { (busySince, isOverloaded) = (nil, false) }
+        inside.append(next.ticket)
+        return next.ticket
+    }
+
+    // MARK: Overload
+
+    private mutating func lookForOverload() {
+        guard let shedding = machine.shedding, let busySince else { return }
+        isOverloaded = .nanoseconds(now - busySince) >= shedding.interval
+    }
+
+    private mutating func shedIfOverloaded() -> [UInt64] {
+        lookForOverload()
+        var shed: [UInt64] = []
+        while let shedding = machine.shedding, isOverloaded, waiting.count > limit {
+            let late = inTurn().last { call in
+                let isOldest = waiting.first { $0.priority == call.priority } == call
+                return isOldest && .nanoseconds(now - call.since) > shedding.target
+            }
+            guard let late else { break }
+            remove(late, because: .shed)
+            shed.append(late.ticket)
+        }
+        return shed
     }
 
     private mutating func forgetIfFree() {
-        if inside.count < limit { measured = [] }
+        guard inside.count < limit else { return }
+        measured = []
+        for priority in turns.keys { turns[priority]?.isKept = false }
     }
 
     /// All of them anew, each an eighth of the way.
@@ -213,6 +310,37 @@ private struct ListedBulkhead: ExplorableMachine {
                     """)
             #expect(try explorer.explore(transitionsPerEffort: 5_000).transitions >= 5_000)
             try explorer.exploreRandomly(length: 1_000, seed: 1)
+        }
+    }
+
+    @Test("however long it is full, a bulkhead by priority has the turns of plain lists", arguments: [1, 2, 5])
+    func turns(queue: Int) throws {
+        let explorer = Explorer(
+            ListedBulkhead(limit: 1, queue: queue, order: .byPriority, priorities: [.low, .normal, .high]),
+            code: """
+                ListedBulkhead(limit: 1, queue: \(queue), order: .byPriority, priorities: [.low, .normal, .high])
+                """)
+        try explorer.exploreRandomly(length: 20_000, seed: 1)
+    }
+
+    @Test(
+        "under overload, in every order, a bulkhead sheds as plain lists do",
+        arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
+    func shedding(order: Bulkhead.Order) throws {
+        for (limit, queue, priorities, target) in [(1, 3, [.normal], 5), (2, 5, [.low, .high], 0)]
+            as [(Int, Int, [CallPriority], Int64)]
+        {
+            let explorer = Explorer(
+                ListedBulkhead(
+                    limit: limit, queue: queue, order: order, priorities: priorities, limits: [1, 3],
+                    shedding: LoadShedding(target: .nanoseconds(target), interval: .nanoseconds(10)), times: [1, 6]),
+                code: """
+                    ListedBulkhead(
+                        limit: \(limit), queue: \(queue), order: .\(order), priorities: \(priorities), limits: [1, 3],
+                        shedding: LoadShedding(target: .nanoseconds(\(target)), interval: .nanoseconds(10)), times: [1, 6])
+                    """)
+            #expect(try explorer.explore(transitionsPerEffort: 5_000).transitions >= 5_000)
+            try explorer.exploreRandomly(length: 2_000, seed: 1)
         }
     }
 

@@ -41,7 +41,7 @@ extension Linearizability {
                     // Asked again: it was handed a permit, lost its place, or gives up.
                     if let ticket = tickets.removeValue(forKey: thread) {
                         if machine.value.leaveQueue(ticket) { return .rejected(.waitedTooLong) }
-                        return machine.value.learnsOfDisplacement(ticket) ? .rejected(.displaced) : .proceed
+                        return machine.value.learnsOfRemoval(ticket).map { .rejected($0) } ?? .proceed
                     }
                     switch machine.value.arrive(priority: priority(ofThread: thread)) {
                     case .enter: return .proceed
@@ -54,7 +54,7 @@ extension Linearizability {
                 case .exit(let thread):
                     if let ticket = tickets.removeValue(forKey: thread) {
                         if machine.value.leaveQueue(ticket) { return .left }
-                        if machine.value.learnsOfDisplacement(ticket) { return .left }
+                        if machine.value.learnsOfRemoval(ticket) != nil { return .left }
                     }
                     _ = machine.value.leave()
                     return .left

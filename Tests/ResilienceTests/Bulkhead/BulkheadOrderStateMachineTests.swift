@@ -61,7 +61,7 @@ import Testing
     func noQueue(order: Bulkhead.Order) {
         var machine = full(limit: 1, queue: 0, order)
         #expect(machine.arrive(priority: .high) == .reject)
-        #expect(machine.displaced.isEmpty)
+        #expect(machine.removed.isEmpty)
     }
 
     @Test("after the queue has run dry, whoever was in it can't be displaced any more")
@@ -86,9 +86,9 @@ import Testing
         _ = (machine.arrive(), machine.arrive())
         #expect(machine.leaveQueue(1) == false)
         #expect(machine.leave() == 2)
-        #expect(machine.learnsOfDisplacement(1) == true)
-        #expect(machine.learnsOfDisplacement(1) == false)
-        #expect(machine.learnsOfDisplacement(2) == false)
+        #expect(machine.learnsOfRemoval(1) == .displaced)
+        #expect(machine.learnsOfRemoval(1) == nil)
+        #expect(machine.learnsOfRemoval(2) == nil)
         #expect(machine.leave() == nil && machine.inUse == 0)
     }
 

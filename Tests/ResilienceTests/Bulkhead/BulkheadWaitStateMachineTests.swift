@@ -47,7 +47,7 @@ import Testing
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 1, order: .lastInFirstOut)
         _ = (machine.arrive(), machine.arrive())
         #expect(machine.arrive(patience: 0) == .tooLate)
-        #expect(machine.displaced.isEmpty && machine.leave() == 1)
+        #expect(machine.removed.isEmpty && machine.leave() == 1)
     }
 
     @Test("newest first, nobody is ahead: a turn is never predicted to be late")

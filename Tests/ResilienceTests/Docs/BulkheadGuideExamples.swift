@@ -32,6 +32,14 @@ import Testing
         #expect(search.order == .lastInFirstOut && database.status.limit == 8)
     }
 
+    @Test("a bulkhead sheds calls, by priority")
+    func shedding() {
+        let api = Bulkhead(
+            "api", limit: 64, queue: 1_000, order: .byPriority,
+            shedding: LoadShedding())
+        #expect(api.shedding == LoadShedding() && api.order == .byPriority)
+    }
+
     @Test("a bulkhead finds its limit, and can be asked for it")
     func adaptive() async throws {
         let catalog = Bulkhead(
@@ -48,7 +56,7 @@ import Testing
         for event in [
             Bulkhead.Event.queued, .rejected(.full), .rejected(.turnTooLate), .rejected(.waitedTooLong),
             .rejected(.displaced), .limitAdapted(from: 8, to: 12), .limitChanged(from: 8, to: 12),
-            .queueChanged(from: 32, to: 64),
+            .queueChanged(from: 32, to: 64), .rejected(.shed), .sheddingBegan, .sheddingEnded,
         ] {
             #expect(guide.logs(event), "\(event)")
         }

@@ -57,6 +57,7 @@ import Testing
                 (Bulkhead.Event.limitChanged(from: 1, to: 2), "limitChanged"),
                 (Bulkhead.Event.limitAdapted(from: 1, to: 2), "limitAdapted"),
                 (Bulkhead.Event.queueChanged(from: 1, to: 2), "queueChanged"),
+                (Bulkhead.Event.sheddingBegan, "sheddingBegan"), (Bulkhead.Event.sheddingEnded, "sheddingEnded"),
             ]
         ),
         (

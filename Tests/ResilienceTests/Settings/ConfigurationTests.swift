@@ -57,7 +57,114 @@ import Testing
         #expect(holding.canBeReconfigured(like: Throttle(limit: .perSecond(3), holdOnThrottled: true)))
     }
 
+    @Test("an adaptive limit that a file gives only a kind has the defaults of that kind")
+    func adaptiveDefaults() throws {
+        let kinds: [(String, AdaptiveLimit?)] = [
+            ("gradient", .gradient()), ("vegas", .vegas()), ("aimd", .aimd()), ("fixed", nil),
+        ]
+        for (kind, limit) in kinds {
+            let json = #"{"limit": 20, "adaptiveLimit": {"kind": "\#(kind)"}, "shedding": {}}"#
+            let configuration: BulkheadConfiguration = try decoded(json)
+            #expect(configuration.adaptiveLimit == limit && configuration.limit == 20)
+            #expect(configuration.shedding == LoadShedding())
+            #expect(Bulkhead(configuration: configuration).adaptiveLimit == limit)
+        }
+        #expect(try decoded(#"{"adaptiveLimit": {"kind": "vegas"}}"#, as: BulkheadConfiguration.self).limit == 20)
+        let narrow: BulkheadConfiguration = try decoded(
+            #"{"adaptiveLimit": {"kind": "vegas", "lowest": 30, "highest": 40}}"#)
+        #expect(narrow.limit == 30)
+    }
+
     // MARK: What is given
+
+    @Test("a bulkhead with a limit that adapts, and with shedding, as a file says it, and as it is written")
+    func adaptive() throws {
+        let cases: [(String, BulkheadConfiguration)] = try [
+            (
+                #"""
+                {"limit": 7, "queue": 9, "order": "byPriority", "maxWaitSeconds": 2,
+                 "adaptiveLimit": {"kind": "gradient", "lowest": 2, "highest": 90, "tolerance": 0.05,
+                  "windowSeconds": 0.5, "slowAfterSeconds": 3, "verdicts": ["throttled", "transient"]},
+                 "shedding": {"targetSeconds": 0.02, "intervalSeconds": 1}}
+                """#,
+                BulkheadConfiguration(
+                    adaptiveLimit: .gradient(
+                        initial: 7, in: 2...90, tolerance: 0.05, window: .milliseconds(500), slowAfter: .seconds(3),
+                        on: [.throttled, .transient]), queue: 9, order: .byPriority, maxWait: .seconds(2),
+                    shedding: LoadShedding(target: .milliseconds(20), interval: .seconds(1)))
+            ),
+            (
+                #"{"limit": 7, "adaptiveLimit": {"kind": "vegas", "leastQueue": 0.1, "mostQueue": 0.2}}"#,
+                BulkheadConfiguration(adaptiveLimit: .vegas(initial: 7, queue: 0.1...0.2))
+            ),
+            (
+                #"{"limit": 7, "adaptiveLimit": {"kind": "aimd", "increase": 2, "decrease": 0.5}}"#,
+                BulkheadConfiguration(adaptiveLimit: .aimd(initial: 7, increase: 2, decrease: 0.5))
+            ),
+        ]
+        for (json, expected) in cases {
+            let read: BulkheadConfiguration = try decoded(json)
+            #expect(read == expected)
+            let written = try JSONEncoder().encode(expected)
+            #expect(try JSONDecoder().decode(BulkheadConfiguration.self, from: written) == expected)
+            let made = Bulkhead(configuration: read)
+            #expect(made.adaptiveLimit == expected.adaptiveLimit && made.shedding == expected.shedding)
+            #expect(made.status.limit == 7)
+        }
+    }
+
+    @Test(
+        "of a limit that adapts, all that is invalid is named",
+        arguments: [
+            (
+                #"{"limit": 0, "adaptiveLimit": {"kind": "gradient"}}"#,
+                ["Bulkhead: limit is 0, and must lie in 1...200, as adaptiveLimit says"]
+            ),
+            (
+                #"{"adaptiveLimit": {"kind": "gradient", "lowest": 0, "tolerance": 11, "windowSeconds": 0}}"#,
+                [
+                    "AdaptiveLimit: adaptiveLimit.lowest is 0, and must lie in 1...1000000000",
+                    "AdaptiveLimit: adaptiveLimit.tolerance is 11.0, and must lie in 0.01...10.0",
+                    "AdaptiveLimit: adaptiveLimit.windowSeconds is 0 s, and must be above zero",
+                ]
+            ),
+            (
+                #"{"limit": 1, "adaptiveLimit": {"kind": "vegas", "lowest": 9, "highest": 8, "mostQueue": 0.02}}"#,
+                [
+                    "AdaptiveLimit: adaptiveLimit.highest is 8, and must be 9 or more, as the lower bound is",
+                    "AdaptiveLimit: adaptiveLimit.mostQueue is 0.02, and must be 0.03 or more, as the lower bound is",
+                ]
+            ),
+            (
+                #"{"adaptiveLimit": {"kind": "vegas", "tolerance": 1}}"#,
+                [
+                    "AdaptiveLimit: adaptiveLimit.tolerance is given, and is no setting: there are kind, lowest, highest, leastQueue, mostQueue, verdicts, windowSeconds, slowAfterSeconds"
+                ]
+            ),
+            (#"{"adaptiveLimit": {"kind": "fixed"}}"#, ["Bulkhead: limit is missing, and must be given"]),
+            (
+                #"{"limit": 1, "shedding": {"targetSeconds": -1, "intervalSeconds": 0}}"#,
+                [
+                    "LoadShedding: shedding.targetSeconds is -1 s, and must not be negative",
+                    "LoadShedding: shedding.intervalSeconds is 0 s, and must be above zero",
+                ]
+            ),
+        ])
+    func invalidAdaptive(json: String, expected: [String]) {
+        #expect(problems { _ = try decoded(json, as: BulkheadConfiguration.self) } == expected)
+    }
+
+    @Test("a limit by an algorithm of one's own can be a setting, and can't be written")
+    func customLimit() throws {
+        struct Doubling: LimitAlgorithm {
+            func limit(after window: LimitWindow) -> Double { window.limit * 2 }
+            func limitAfterOverload(_ limit: Double) -> Double { limit / 2 }
+        }
+        let configuration = try BulkheadConfiguration(adaptiveLimit: .custom(Doubling()))
+        #expect(Bulkhead(configuration: configuration).adaptiveLimit == .custom(Doubling()))
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(configuration) }
+        #expect(problems { _ = try BulkheadConfiguration(adaptiveLimit: .vegas(initial: 0)) }.count == 1)
+    }
 
     @Test("a retry as a file says it")
     func retry() throws {
@@ -406,7 +513,7 @@ import Testing
     func root() {
         #expect(
             problems { _ = try decoded(#"{"limit": 0, "quue": 1}"#, as: BulkheadConfiguration.self) } == [
-                "Bulkhead: quue is given, and is no setting: there are limit, queue, order, predictsWait, maxWaitSeconds",
+                "Bulkhead: quue is given, and is no setting: there are limit, adaptiveLimit, queue, order, predictsWait, shedding, maxWaitSeconds",
                 "Bulkhead: limit is 0, and must be at least 1",
             ])
         #expect(
@@ -508,7 +615,7 @@ import Testing
         #expect(
             problems { _ = try decoded(#"{"limits": 3}"#, as: BulkheadConfiguration.self) } == [
                 "Bulkhead: limit is missing, and must be given",
-                "Bulkhead: limits is given, and is no setting: there are limit, queue, order, predictsWait, maxWaitSeconds",
+                "Bulkhead: limits is given, and is no setting: there are limit, adaptiveLimit, queue, order, predictsWait, shedding, maxWaitSeconds",
             ])
         #expect(
             problems {

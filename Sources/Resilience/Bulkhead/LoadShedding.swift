@@ -1,0 +1,50 @@
+/// How a ``Bulkhead`` rejects waiting calls early while it has more to do than it can.
+///
+/// ```swift
+/// let api = Bulkhead("api", limit: 64, queue: 1_000, shedding: LoadShedding())
+/// ```
+///
+/// A queue that empties now and then does its work: it takes up a burst. A queue that never empties only makes every call
+/// wait. So when calls have been waiting for `interval` without a break, the bulkhead is **overloaded**, until its queue
+/// is empty. Meanwhile
+///
+/// - of calls of the same priority, the newest is next, because its caller is the likeliest to be still waiting;
+/// - calls that have waited for more than `target` are rejected, those first whose turn would come last. As many as
+///   there are permits may stay, whatever they have waited, so that no permit lies idle.
+///
+/// This is the controlled delay of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC 8289), whose
+/// numbers are the defaults; with its adaptive order, last in, first out.
+public struct LoadShedding: Sendable, Hashable {
+    /// How long a call may wait under overload.
+    public let target: Duration
+    /// How long calls must have been waiting without a break for the bulkhead to be overloaded.
+    public let interval: Duration
+
+    private static let checks = SettingChecks("LoadShedding")
+
+    /// Creates settings.
+    /// - Parameters:
+    ///   - target: How long a call may wait under overload; 0 or more. 5 ms by default.
+    ///   - interval: How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0.
+    ///     Several times as long as a call takes. 100 ms by default.
+    public init(target: Duration = .milliseconds(5), interval: Duration = .milliseconds(100)) {
+        self.target = Self.checks.notNegative(target, "target").inNanoseconds
+        self.interval = Self.checks.aboveZero(interval, "interval").inNanoseconds
+    }
+}
+
+extension LoadShedding: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case target = "targetSeconds"
+        case interval = "intervalSeconds"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "LoadShedding", by: CodingKeys.self) { reader in
+            let standard = LoadShedding()
+            return LoadShedding(
+                target: reader.duration(.target) ?? standard.target,
+                interval: reader.duration(.interval) ?? standard.interval)
+        }
+    }
+}

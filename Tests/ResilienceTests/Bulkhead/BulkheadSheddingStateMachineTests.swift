@@ -1,0 +1,123 @@
+import Testing
+
+@testable import Resilience
+
+@Suite struct BulkheadSheddingStateMachineTests {
+    private static let settings = LoadShedding(target: .nanoseconds(5), interval: .nanoseconds(100))
+
+    private func busy(limit: Int = 1, queue: Int = 9, _ order: Bulkhead.Order = .firstInFirstOut)
+        -> BulkheadStateMachine
+    {
+        var machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order, shedding: Self.settings)
+        for _ in 0..<limit { _ = machine.arrive() }
+        return machine
+    }
+
+    @Test("a burst that is done within the interval is served in order, and nobody is shed")
+    func burst() {
+        var machine = busy()
+        for _ in 0..<9 { _ = machine.arrive(at: 0) }
+        for turn in 1...9 {
+            #expect(machine.leave(at: Int64(turn) * 11) == UInt64(turn))
+            #expect(!machine.isShedding && machine.takeShed().isEmpty)
+        }
+    }
+
+    @Test("when some call has waited at each moment of the interval, the newest is next, and the late are shed")
+    func overload() {
+        var machine = busy()
+        for time in 0..<8 { _ = machine.arrive(at: Int64(time)) }
+        #expect(machine.leave(at: 99) == 1 && !machine.isShedding)
+        #expect(machine.leave(at: 100) == 8 && machine.isShedding)
+        // 2 to 7 have waited for 93 and more, and one may stay for the one permit.
+        #expect(machine.takeShed() == [2, 3, 4, 5, 6])
+        #expect(machine.takeShed().isEmpty && machine.queued == 1)
+        #expect(machine.learnsOfRemoval(4) == .shed)
+        #expect(machine.learnsOfRemoval(4) == nil && machine.learnsOfRemoval(7) == nil)
+        #expect(machine.leaveQueue(5) == false)
+    }
+
+    @Test("those who have waited for no longer than the target stay")
+    func target() {
+        var machine = busy()
+        _ = machine.arrive(at: 0)
+        for time in 93...99 { _ = machine.arrive(at: Int64(time)) }
+        #expect(machine.leave(at: 100) == 8)
+        #expect(machine.takeShed() == [1, 2, 3])
+    }
+
+    @Test("one that arrives finds the room of those whom it sheds")
+    func room() {
+        var machine = busy(queue: 2)
+        _ = (machine.arrive(at: 0), machine.arrive(at: 1))
+        #expect(machine.arrive(at: 99) == .reject)
+        #expect(machine.arrive(at: 100) == .queue(ticket: 3))
+        #expect(machine.takeShed() == [1])
+        // Two wait, and one may for the permit: both are late, the other goes.
+        #expect(machine.arrive(at: 200) == .queue(ticket: 4))
+        #expect(machine.takeShed() == [2])
+    }
+
+    @Test("the overload ends with the queue, however it empties", arguments: [0, 1, 2])
+    func ends(way: Int) {
+        var machine = busy()
+        _ = machine.arrive(at: 0)
+        #expect(machine.arrive(at: 100) == .queue(ticket: 2))
+        #expect(machine.isShedding)
+        switch way {
+        case 0: _ = (machine.leave(at: 101), machine.leave(at: 102))
+        case 1: _ = (machine.leaveQueue(1), machine.leaveQueue(2))
+        default: _ = machine.setLimit(9)
+        }
+        #expect(!machine.isShedding && machine.waitingSince == nil && machine.queued == 0)
+        machine.setQueueLimit(9)
+        _ = machine.setLimit(1)
+        while machine.inUse > 1 { _ = machine.leave(at: 103) }
+        if machine.inUse == 0 { _ = machine.arrive(at: 103) }
+        _ = (machine.arrive(at: 110), machine.arrive(at: 111))
+        #expect(machine.leave(at: 209) != nil && !machine.isShedding)
+    }
+
+    @Test("as many as there are permits may wait, however long, so that none lies idle")
+    func reserve() {
+        var machine = busy(limit: 3)
+        for _ in 0..<9 { _ = machine.arrive(at: 0) }
+        #expect(machine.leave(at: 1_000) == 9)
+        #expect(machine.queued == 3 && machine.takeShed() == [1, 2, 3, 4, 5])
+        #expect([machine.leave(at: 2_000), machine.leave(at: 3_000), machine.leave(at: 4_000)] == [8, 7, 6])
+        #expect(machine.takeShed().isEmpty)
+    }
+
+    @Test("by priority, those whose turn would come last are shed first")
+    func byPriority() {
+        var machine = busy(.byPriority)
+        guard case .queue(let low, _) = machine.arrive(priority: .low, at: 0),
+            case .queue(let high, _) = machine.arrive(priority: .high, at: 0),
+            case .queue(let normal, _) = machine.arrive(at: 0),
+            case .queue(let other, _) = machine.arrive(priority: .high, at: 1)
+        else {
+            Issue.record("not queued")
+            return
+        }
+        #expect(machine.leave(at: 100) == other)
+        #expect(machine.takeShed() == [low, normal])
+        #expect(machine.leave(at: 101) == high)
+    }
+
+    @Test("a clock that goes back, and one that jumps, do no harm")
+    func clock() {
+        var machine = busy()
+        _ = machine.arrive(at: .max)
+        #expect(machine.leave(at: .min) == 1 && !machine.isShedding)
+        _ = (machine.arrive(at: .min), machine.arrive(at: .min))
+        #expect(machine.leave(at: .max) == 3 && machine.isShedding)
+    }
+
+    @Test("without settings the time makes no difference")
+    func none() {
+        var machine = BulkheadStateMachine(limit: 1, queueLimit: 9)
+        _ = (machine.arrive(), machine.arrive(at: 0), machine.arrive(at: 0))
+        #expect(machine.leave(at: .max) == 1)
+        #expect(!machine.isShedding && machine.takeShed().isEmpty)
+    }
+}
