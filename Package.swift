@@ -322,6 +322,7 @@ for target in package.targets where target.type != .system {
 if Context.environment["FUZZING"] != nil {
     for reader in [
         "CircuitSnapshot", "Configuration", "DeadlineField", "HTTPEndpoint", "HTTPVerdict", "MutationReader",
+        "OriginFields",
         "QueueFile", "RetryAfter", "StoredRow",
     ] {
         package.targets.append(

@@ -65,6 +65,10 @@
             /// not sent, and the attempt fails with `HTTPClientError.deadlineExceeded`.
             public var deadlineField: DeadlineField?
 
+            /// The fields that tell the server the call's priority and the number of the attempt, unless the request has
+            /// them. nil, the default, tells it nothing.
+            public var originFields: OriginFields?
+
             /// Changes the request before each attempt, for example to renew a credential; nil, the default, for none.
             /// What it throws is the error of the attempt.
             ///

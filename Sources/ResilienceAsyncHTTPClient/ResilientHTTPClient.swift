@@ -134,6 +134,7 @@
                     var request = current
                     if let body { request.body = try body() }
                     try settings.deadlineField?.write(attempt, on: pipeline.timeBase, to: &request)
+                    settings.originFields?.write(attempt, options, to: &request)
                     try settings.prepare?(&request, attempt)
                     let response: HTTPClientResponse
                     do {

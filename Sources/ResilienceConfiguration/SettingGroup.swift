@@ -219,7 +219,9 @@
 
         enum Range: Sendable, Hashable {
             case any, verdicts
-            case atLeast(Double), above(Double), within(Double, Double), aboveUpTo(Double, Double), between(Double, Double)
+            case atLeast(Double), above(Double), within(Double, Double), aboveUpTo(Double, Double)
+            /// Without its ends.
+            case between(Double, Double)
         }
 
         enum Default: Sendable, Hashable {

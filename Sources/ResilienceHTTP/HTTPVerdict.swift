@@ -32,7 +32,7 @@ extension Verdict {
     /// The wait of any failure is the server's `Retry-After`, in the forms that the dialect has; else, if it is
     /// throttled, the time until the limit of which nothing remains is reset. What can't be read counts as missing.
     ///
-    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, and a gRPC pushback below zero make the verdict's
+    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, `x-envoy-overloaded`, and a gRPC pushback below zero make the verdict's
     /// `shouldRetry`, for any failure of any method: the server knows what it did with the request. They leave the kind
     /// as it is: a breaker still counts a 500 that is not to be repeated.
     ///

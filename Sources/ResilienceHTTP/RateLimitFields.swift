@@ -15,7 +15,7 @@ public struct RateLimitFields {
     /// How long the server asks to wait: `Retry-After-Ms` or gRPC's pushback, else `Retry-After`. nil if it does not
     /// ask.
     public let retryAfter: Duration?
-    /// What the server says of repeating the request: `x-should-retry`, `stripe-should-retry`, or gRPC's pushback. nil
+    /// What the server says of repeating the request: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or gRPC's pushback. nil
     /// if it says nothing.
     public let shouldRetry: Bool?
 
@@ -69,7 +69,8 @@ struct RateLimitReader {
             if cursor.skip("true"), cursor.isAtEnd { return true }
             if cursor.skip("false"), cursor.isAtEnd { return false }
         }
-        return nil
+        // Envoy never repeats a request that was answered so, whatever the value.
+        return header("x-envoy-overloaded") == nil ? nil : false
     }
 
     // MARK: What is left

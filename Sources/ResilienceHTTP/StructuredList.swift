@@ -50,7 +50,7 @@ struct StructuredList {
         return item
     }
 
-    private static func key(_ cursor: inout FieldCursor) -> String? {
+    fileprivate static func key(_ cursor: inout FieldCursor) -> String? {
         guard let first = cursor.next, first.isLowerCase || first == UInt8(ascii: "*") else { return nil }
         return text(&cursor) { $0.isLowerCase || $0.isDigit || "_-.*".utf8.contains($0) }
     }
@@ -87,13 +87,13 @@ struct StructuredList {
         return nil
     }
 
-    private enum Value {
+    fileprivate enum Value {
         case wholeNumber(Int64)
         case other
     }
 
     /// The value of a parameter; nil if it is malformed.
-    private static func value(_ cursor: inout FieldCursor) -> Value? {
+    fileprivate static func value(_ cursor: inout FieldCursor) -> Value? {
         guard let first = cursor.next else { return nil }
         switch first {
         case UInt8(ascii: "\""): return string(&cursor).map { _ in .other }
@@ -125,6 +125,45 @@ struct StructuredList {
         guard cursor.skip(":") else { return false }
         _ = text(&cursor) { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }
         return cursor.skip(":")
+    }
+}
+
+/// A dictionary of items, as a structured field has it (RFC 9651 §3.2): `u=5, i`.
+///
+/// Only what the priority field needs: an inner list makes the whole field unreadable, as does any mistake in its form.
+/// Of the values, whole numbers are kept; all others, and parameters, are checked and dropped.
+struct StructuredDictionary {
+    /// The last value of each member that is a whole number.
+    private(set) var numbers: [String: Int64] = [:]
+
+    init?(_ value: String) {
+        var cursor = FieldCursor(value)
+        while !cursor.isAtEnd {
+            guard let key = StructuredList.key(&cursor) else { return nil }
+            numbers[key] = nil
+            if cursor.skip("=") {
+                guard let value = StructuredList.value(&cursor) else { return nil }
+                if case .wholeNumber(let number) = value { numbers[key] = number }
+            }
+            guard StructuredList.skipParameters(&cursor) else { return nil }
+            cursor.skipSpaces()
+            guard !cursor.isAtEnd else { break }
+            guard cursor.skip(",") else { return nil }
+            cursor.skipSpaces()
+            // A comma at the end.
+            if cursor.isAtEnd { return nil }
+        }
+    }
+}
+
+extension StructuredList {
+    fileprivate static func skipParameters(_ cursor: inout FieldCursor) -> Bool {
+        while cursor.skip(";") {
+            while cursor.next == UInt8(ascii: " ") { _ = cursor.take() }
+            guard key(&cursor) != nil else { return false }
+            if cursor.skip("="), value(&cursor) == nil { return false }
+        }
+        return true
     }
 }
 

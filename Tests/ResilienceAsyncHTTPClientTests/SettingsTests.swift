@@ -323,6 +323,31 @@
             }
         }
 
+        @Test("the priority and the attempt are told to the server if asked to, and what a request names itself stays")
+        func originFields() async throws {
+            try await withServer(Array(repeating: .status(503), count: 4)) { server, http in
+                var settings = ResilientHTTPClient.Settings()
+                settings.originFields = .standard
+                let retrying = Pipeline(timeBase: ManualClock()) { Retry(maxRetries: 1, backoff: .none) }
+                let client = http.resilient(retrying, settings: settings)
+                _ = try await client.execute(get(server.url()), options: RunOptions(priority: .low))
+                try await CallOrigin(priority: .high, attempt: 3).run {
+                    _ = try await client.execute(get(server.url()))
+                    var own = get(server.url())
+                    own.headers.add(name: "Priority", value: "u=0")
+                    _ = try await client.execute(own)
+                }
+                func told(_ name: String) -> [Substring?] {
+                    server.requests.map { request in
+                        request.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name) }?
+                            .split(separator: " ").last
+                    }
+                }
+                #expect(told("priority") == ["u=5", "u=5", "u=1", "u=0"])
+                #expect(told("x-envoy-attempt-count") == [nil, "2", "3", "3"])
+            }
+        }
+
         @Test("each attempt is prepared: its number and what is left of its deadline can be written down")
         func prepare() async throws {
             let clock = ManualClock()

@@ -15,3 +15,5 @@ let client = Client()
 let tokens = Tokens()
 
 func log(_ line: String) {}
+
+func show(_ page: String) {}

@@ -72,7 +72,8 @@ struct AdaptiveLimitSettings: Codable {
             try container.encode(aimd.decrease, forKey: .decrease)
         default:
             throw EncodingError.invalidValue(
-                limit, .init(codingPath: encoder.codingPath, debugDescription: "A limit of a custom algorithm is code."))
+                limit, .init(codingPath: encoder.codingPath, debugDescription: "A limit of a custom algorithm is code.")
+            )
         }
         try container.encode(limit.range.lowerBound, forKey: .lowest)
         try container.encode(limit.range.upperBound, forKey: .highest)

@@ -219,7 +219,7 @@ public final class Bulkhead: StatusReporting {
     }
 
     private func arrive(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-        let priority = call.options.priority
+        let priority = order == .byPriority ? call.priority : .normal
         let mayDisplace = call.mayWait
         let waitEnds = maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
         // Without an end to the wait, the clock need not be read.

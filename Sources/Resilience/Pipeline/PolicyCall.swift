@@ -65,6 +65,9 @@
         }
     }
 
+    /// The call's priority: its own, or that of the request which the task answers (``CallOrigin``), and else normal.
+    public var priority: CallPriority { options.effectivePriority ?? .normal }
+
     /// Whether the call's deadline has come.
     var isOver: Bool {
         mutating get { deadline != .distantFuture && deadline <= now }

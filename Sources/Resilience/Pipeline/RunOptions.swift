@@ -28,9 +28,9 @@
         didSet { if cost < 0 { cost = Self.rejected(cost, "cost", atLeast: 0) } }
     }
 
-    /// The call's share of the turns in the queue of a ``Bulkhead`` that is ordered by priority. ``CallPriority/normal``
-    /// by default.
-    public var priority: CallPriority
+    /// The call's share of the turns in the queue of a ``Bulkhead`` that is ordered by priority. nil, the default, for
+    /// that of the request which the task answers (``CallOrigin``), and else ``CallPriority/normal``.
+    public var priority: CallPriority?
 
     /// Whether repeating the call does no harm. nil, the default, leaves it to the verdict.
     ///
@@ -44,11 +44,12 @@
     ///   - deadline: The instant at which the call must have ended. None by default.
     ///   - firstAttempt: The number of the first attempt, 1 or more.
     ///   - cost: What the call takes of a throttle's rate, in calls, 0 or more.
-    ///   - priority: The call's share of the turns in the queue of a bulkhead that is ordered by priority.
+    ///   - priority: The call's share of the turns in the queue of a bulkhead that is ordered by priority; nil for that
+    ///     of the request which the task answers, and else normal.
     ///   - isIdempotent: Whether repeating the call does no harm; nil leaves it to the verdict.
     @inlinable public init(
         deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
-        priority: CallPriority = .normal,
+        priority: CallPriority? = nil,
         isIdempotent: Bool? = nil
     ) {
         self.deadline = deadline

@@ -26,6 +26,8 @@
 /// transient ones. `false`: neither is retried, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
 /// count towards `maxRetries` and towards the growth of the backoff; with nested retries, they count for each of them.
 ///
+/// A call for a request that is itself a retry is not retried: see ``CallOrigin``.
+///
 /// When retries run out, the last error is thrown, or the last result returned, unchanged. The same happens if a policy
 /// rejects a further attempt: a circuit that opens after two failures does not hide those failures.
 ///
@@ -195,8 +197,8 @@ public struct Retry: Policy {
         var generator = settings.generator
         return machine.failed(
             failure.verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: call.options.isIdempotent,
-            at: call.now,
-            since: start, deadline: call.deadline, settings, using: &generator)
+            callerRetries: CallOrigin.current.map { $0.attempt > 1 } ?? false, at: call.now, since: start,
+            deadline: call.deadline, settings, using: &generator)
     }
 
     private func giveUp(
@@ -204,6 +206,7 @@ public struct Retry: Policy {
         _ notes: RetrySlot.Notes?
     ) -> PolicyExit {
         let attempts = failure.attempt - own.rejections
+        if own.rounds > 1 || reason == .budgetExhausted { CallOrigin.current?.noteRetried() }
         own = RetrySlot(PolicySlot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }

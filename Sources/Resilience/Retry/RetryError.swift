@@ -18,6 +18,8 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
         case notIdempotent
         /// A policy rejected a further attempt, for example an open circuit.
         case rejected
+        /// The request that the task answers is itself a retry: its caller tries again. See ``CallOrigin``.
+        case callerRetries
 
         public var description: String {
             switch self {
@@ -28,6 +30,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
             case .budgetExhausted: "the retry budget is exhausted"
             case .notIdempotent: "it must not be done twice, and may have been done"
             case .rejected: "a further attempt was rejected"
+            case .callerRetries: "the caller retries by itself"
             }
         }
     }

@@ -21,10 +21,12 @@ struct RetryStateMachine: Equatable {
     /// - Parameters:
     ///   - rule: What the user's rules decided about this failure; nil for nothing.
     ///   - rejectedFor: The wait named by the policy that rejected the attempt.
+    ///   - callerRetries: Whether the call is made for a request that is itself a retry.
     ///   - start: When the first attempt began; used only if `maxElapsed` is set.
     mutating func failed(
         _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, isIdempotent: Bool? = nil,
-        at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture, deadline: MonotonicInstant,
+        callerRetries: Bool = false, at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture,
+        deadline: MonotonicInstant,
         _ settings: RetrySettings,
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
@@ -32,6 +34,7 @@ struct RetryStateMachine: Equatable {
         if isIdempotent == false, verdict.kind == .transient || verdict.kind == .uncertain {
             return .giveUp(.notIdempotent)
         }
+        if callerRetries, rule == nil { return .giveUp(.callerRetries) }
         guard attempts <= settings.maxRetries, !backoff.hasEnded(beforeRetry: attempts - 1) else {
             return .giveUp(.attemptsExhausted)
         }

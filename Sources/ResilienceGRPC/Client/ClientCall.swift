@@ -14,11 +14,13 @@
         let exchange: Watched<Exchange<Bytes>>
         /// Whether the pipeline relies on the attempt to end by itself: a transport need not end its streams in time.
         private let endsAttempts: Bool
+        private let tellsPriority: Bool
 
         init(
             _ base: Base, _ descriptor: MethodDescriptor, _ callOptions: CallOptions, _ pipeline: Pipeline,
-            _ runOptions: RunOptions, replayLimit: Int
+            _ runOptions: RunOptions, replayLimit: Int, tellsPriority: Bool
         ) {
+            self.tellsPriority = tellsPriority
             self.base = base
             self.descriptor = descriptor
             self.callOptions = callOptions
@@ -148,9 +150,9 @@
                         if let timeout {
                             metadata.replaceOrAddString(TimeoutField.text(timeout), forKey: TimeoutField.key)
                         }
-                        if number > 1 {
-                            metadata.replaceOrAddString("\(number - 1)", forKey: "grpc-previous-rpc-attempts")
-                        }
+                        let told = max(number, CallOrigin.current?.attempt ?? 1)
+                        if told > 1 { metadata.replaceOrAddString("\(told - 1)", forKey: OriginMetadata.attempts) }
+                        if tellsPriority { OriginMetadata.add(runOptions.effectivePriority, to: &metadata) }
                         try await outbound.write(.metadata(metadata))
                     case .part(let part): try await outbound.write(part)
                     case .end(.finished): return await outbound.finish()

@@ -36,6 +36,9 @@
     /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts is the deadline: the server is told
     /// it in `grpc-timeout`, and no attempt goes on after it.
     ///
+    /// The server is told in `grpc-previous-rpc-attempts` how many attempts came before; those of the request that the task
+    /// answers ([CallOrigin](<doc:/Resilience/CallOrigin>)), if that were more.
+    ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an
     /// open circuit and others are `UNAVAILABLE`. The policy's error is the `cause`.
@@ -52,6 +55,7 @@
         private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
         private let options: @Sendable (MethodDescriptor) -> RunOptions
         private let replayLimit: Int
+        private let tellsPriority: Bool
 
         /// Creates a transport whose RPCs all go through one pipeline.
         /// - Parameters:
@@ -60,24 +64,27 @@
         ///   - replayLimit: The largest request that can be repeated: the sum of its messages in bytes, with 5 more for
         ///     each. 256 KiB by default, as in gRPC's C core. 0 or less: an RPC with a message is not repeated as soon as
         ///     that is written.
+        ///   - tellsPriority: Whether the server is told the call's priority, as `priority` in the metadata (RFC 9218).
+        ///     False by default.
         ///   - options: What is told to the policies about a method's calls, such as whether it is idempotent, which gRPC
         ///     does not tell. By default nothing.
         public convenience init(
-            _ base: Base, through pipeline: Pipeline, replayLimit: Int = 256 * 1024,
+            _ base: Base, through pipeline: Pipeline, replayLimit: Int = 256 * 1024, tellsPriority: Bool = false,
             options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() }
         ) {
-            self.init(base, replayLimit: replayLimit, options: options) { _ in pipeline }
+            self.init(base, replayLimit: replayLimit, tellsPriority: tellsPriority, options: options) { _ in pipeline }
         }
 
         /// Creates a transport whose RPCs go through a pipeline for each method or service, such as one of a registry.
         /// - Parameters:
         ///   - base: The transport that carries the RPCs.
         ///   - replayLimit: The largest request that can be repeated, in bytes, as for
-        ///     ``init(_:through:replayLimit:options:)``.
+        ///     ``init(_:through:replayLimit:tellsPriority:options:)``.
+        ///   - tellsPriority: Whether the server is told the call's priority. False by default.
         ///   - options: What is told to the policies about a method's calls. By default nothing.
         ///   - pipeline: Returns the pipeline of a method. It is called twice for each RPC.
         public init(
-            _ base: Base, replayLimit: Int = 256 * 1024,
+            _ base: Base, replayLimit: Int = 256 * 1024, tellsPriority: Bool = false,
             options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() },
             pipeline: @escaping @Sendable (MethodDescriptor) -> Pipeline
         ) {
@@ -85,6 +92,7 @@
             self.pipeline = pipeline
             self.options = options
             self.replayLimit = replayLimit
+            self.tellsPriority = tellsPriority
         }
 
         /// The throttle of the transport that carries the RPCs.
@@ -119,7 +127,8 @@
             _ closure: @concurrent (_ stream: RPCStream<Inbound, Outbound>, _ context: ClientContext) async throws -> T
         ) async throws -> T {
             let call = ClientCall(
-                base, descriptor, callOptions, pipeline(descriptor), options(descriptor), replayLimit: replayLimit)
+                base, descriptor, callOptions, pipeline(descriptor), options(descriptor), replayLimit: replayLimit,
+                tellsPriority: tellsPriority)
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await call.run() }
                 defer {

@@ -17,6 +17,11 @@
     /// pipeline that they use keeps to it. An RPC whose deadline passes before it is let in fails without a handler. A value
     /// that can't be read is ignored.
     ///
+    /// `grpc-previous-rpc-attempts` becomes the handler's [CallOrigin](<doc:/Resilience/CallOrigin>), and so does a `priority`
+    /// (RFC 9218) if the interceptor is to read it. So a handler repeats no call for an RPC that is itself a retry. Where it
+    /// has tried again in vain, or the RPC has been tried three times, a failure has a `grpc-retry-pushback-ms` of -1: the
+    /// client must not try again.
+    ///
     /// A rejection, and an error of a policy that the handler throws, become a status: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an
     /// open circuit and others are `UNAVAILABLE`; a cancellation is `CANCELLED`. If a rejection names a wait, the status has it
@@ -27,33 +32,52 @@
     public struct PipelineServerInterceptor: ServerInterceptor {
         private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
         private let options: @Sendable (MethodDescriptor) -> RunOptions
+        private let highest: CallPriority?
 
         /// Creates an interceptor that asks one pipeline before all RPCs.
         /// - Parameters:
         ///   - pipeline: The pipeline.
+        ///   - highest: The highest priority that a client may ask for. nil, the default: priorities are not read.
         ///   - options: What is told to the policies about a method's RPCs, such as a priority. By default nothing.
         public init(
-            through pipeline: Pipeline,
+            through pipeline: Pipeline, highestPriority highest: CallPriority? = nil,
             options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() }
         ) {
-            self.init(options: options) { _ in pipeline }
+            self.init(highestPriority: highest, options: options) { _ in pipeline }
         }
 
         /// Creates an interceptor that asks a pipeline for each method or service.
         /// - Parameters:
+        ///   - highest: The highest priority that a client may ask for. nil, the default: priorities are not read.
         ///   - options: What is told to the policies about a method's RPCs. By default nothing.
         ///   - pipeline: Returns the pipeline of a method.
         public init(
+            highestPriority highest: CallPriority? = nil,
             options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() },
             pipeline: @escaping @Sendable (MethodDescriptor) -> Pipeline
         ) {
             self.pipeline = pipeline
             self.options = options
+            self.highest = highest
         }
 
         @concurrent public func intercept<Input: Sendable, Output: Sendable>(
             request: StreamingServerRequest<Input>, context: ServerContext,
             next:
+                @concurrent @Sendable (StreamingServerRequest<Input>, ServerContext) async throws
+                -> StreamingServerResponse<Output>
+        ) async throws -> StreamingServerResponse<Output> {
+            let origin = OriginMetadata.origin(in: request.metadata, atMost: highest)
+            do {
+                return try await origin.run { try await admit(request, context, origin, next) }
+            } catch {
+                throw Self.answer(error, origin)
+            }
+        }
+
+        private func admit<Input: Sendable, Output: Sendable>(
+            _ request: StreamingServerRequest<Input>, _ context: ServerContext, _ origin: CallOrigin,
+            _ next:
                 @concurrent @Sendable (StreamingServerRequest<Input>, ServerContext) async throws
                 -> StreamingServerResponse<Output>
         ) async throws -> StreamingServerResponse<Output> {
@@ -76,10 +100,16 @@
                 var contents = try response.accepted.get()
                 let produce = contents.producer
                 contents.producer = { writer in
-                    try await Self.guarded(admission, context) {
-                        let trailers = try await Self.run(until: deadline) { try await produce(writer) }
-                        admission.succeeded()
-                        return trailers
+                    do {
+                        return try await Self.guarded(admission, context) {
+                            let trailers = try await origin.run {
+                                try await Self.run(until: deadline) { try await produce(writer) }
+                            }
+                            admission.succeeded()
+                            return trailers
+                        }
+                    } catch {
+                        throw Self.answer(error, origin)
                     }
                 }
                 return StreamingServerResponse(accepted: .success(contents))
@@ -96,6 +126,16 @@
                 admission.failed(error, context)
                 throw error is any RPCErrorConvertible ? error : RPCError(policyFailure: error) ?? error
             }
+        }
+
+        /// The error with which the RPC fails: with the word that it must not be tried again, if that is so, and the error
+        /// says nothing else.
+        private static func answer(_ error: any Error, _ origin: CallOrigin) -> any Error {
+            guard origin.shouldCallerRetry == false, var failure = error as? RPCError,
+                failure.metadata.joined(RetryPushback.key) == nil
+            else { return error }
+            failure.metadata.addString("-1", forKey: RetryPushback.key)
+            return failure
         }
 
         private static func run<R>(until deadline: CallDeadline, _ work: () async throws -> R) async throws -> R {

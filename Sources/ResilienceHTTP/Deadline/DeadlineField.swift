@@ -49,7 +49,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     ///   §5.1).
     public init(_ name: String) {
         let isValid = SettingChecks("DeadlineField").allows(
-            !name.isEmpty && name.utf8.allSatisfy(\.isTokenPart), name.debugDescription, "name",
+            name.isFieldName, name.debugDescription, "name",
             "must be the name of an HTTP field")
         self.init(name: isValid ? name.lowercased() : Self.standardName, syntax: .milliseconds)
     }
@@ -144,6 +144,11 @@ extension CallDeadline {
     /// - Parameter field: The field.
     /// - Returns: nil if there is no deadline; `0` if it has passed: see ``DeadlineField/value(for:)``.
     public func httpFieldValue(as field: DeadlineField = .standard) -> String? { field.value(for: remaining) }
+}
+
+extension String {
+    /// Whether it can be the name of a field (RFC 9110 §5.1).
+    var isFieldName: Bool { !isEmpty && utf8.allSatisfy(\.isTokenPart) }
 }
 
 extension UInt8 {

@@ -69,6 +69,16 @@
         }
     }
 
+    extension OriginFields {
+        /// Returns what a request says of itself: see ``origin(atMost:header:)``.
+        /// - Parameters:
+        ///   - fields: The fields of the request.
+        ///   - highest: The highest priority that a client may ask for. nil, the default, for any.
+        public func origin(of fields: HTTPFields, atMost highest: CallPriority? = nil) -> CallOrigin {
+            origin(atMost: highest) { fields.value($0) }
+        }
+    }
+
     extension HTTPEndpoint {
         /// Creates the key of a request.
         /// - Parameters:

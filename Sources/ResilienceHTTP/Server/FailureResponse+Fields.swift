@@ -1,12 +1,17 @@
 extension FailureResponse {
-    /// The fields of the response, each name once: `Retry-After`, `RateLimit-Policy`, `RateLimit`, and the type of the
-    /// body.
+    /// The fields of the response, each name once: `Retry-After`, `x-should-retry`, `x-envoy-overloaded`,
+    /// `RateLimit-Policy`, `RateLimit`, and the type of the body.
     ///
     /// `Retry-After` is in whole seconds, rounded up, and at least 1, so that no client comes too early or at once.
     public var fields: [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         if let retryAfter {
             fields.append(("Retry-After", RetryAfter.value(for: retryAfter, longest: longestRetryAfter)))
+        }
+        if let shouldRetry {
+            fields.append(("x-should-retry", "\(shouldRetry)"))
+            // For Envoy, which then does not repeat the request either.
+            if !shouldRetry { fields.append(("x-envoy-overloaded", "true")) }
         }
         if let quota { fields += RateLimitFields.fields(for: [quota]) }
         if hasBody { fields.append(("Content-Type", "application/problem+json")) }

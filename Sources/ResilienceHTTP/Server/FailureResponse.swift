@@ -46,6 +46,11 @@ public struct FailureResponse: Sendable, Hashable {
     public var reason: Reason
     /// How long the client should wait, for the field `Retry-After`; nil if it is unknown.
     public var retryAfter: Duration?
+    /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil if
+    /// it is told nothing. By default what [CallOrigin](<doc:/Resilience/CallOrigin>) says of the request that the task
+    /// answers: false if this service has tried again in vain, or if the request was tried three times. Also false if the
+    /// other service, whose failure is answered, does not want to be asked again.
+    public var shouldRetry: Bool?
     /// The longest wait that the field tells, 1 s or more. An hour by default.
     public var longestRetryAfter = Duration.seconds(3600)
     /// What the client has left of its limit, for the fields `RateLimit` and `RateLimit-Policy`; nil if it is not to be
@@ -65,6 +70,7 @@ public struct FailureResponse: Sendable, Hashable {
         self.status = status
         self.reason = reason
         self.retryAfter = retryAfter
+        shouldRetry = CallOrigin.current?.shouldCallerRetry
         detail = reason.detail
     }
 
@@ -105,6 +111,8 @@ public struct FailureResponse: Sendable, Hashable {
     public init(upstream failure: CallFailure) {
         let (status, reason) = Self.upstream(failure)
         self.init(status: status, reason: reason, retryAfter: reason.isOver ? nil : failure.retryAfter)
+        // What the other service wants of this one holds for who asks this one.
+        if (failure.lastError as? any VerdictConvertible)?.verdict.shouldRetry == false { shouldRetry = false }
     }
 
     private static func rejection(_ failure: CallFailure, _ limitsClient: Bool) -> (Int, Reason) {

@@ -45,6 +45,7 @@
         private let dialect: RateLimitDialect
         private let notesQuotas: Bool
         private let deadlineField: DeadlineField?
+        private let originFields: OriginFields?
         private let remark: Remark?
         private let reauthorize: Reauthorize?
         /// The pipeline for requests that may be sent twice, and for those that may not. They have the same policies.
@@ -53,13 +54,14 @@
 
         init(
             _ session: URLSession, _ pipeline: Pipeline, dialect: RateLimitDialect, notesQuotas: Bool,
-            deadlineField: DeadlineField?, remark: Remark?, reauthorize: Reauthorize?
+            deadlineField: DeadlineField?, originFields: OriginFields?, remark: Remark?, reauthorize: Reauthorize?
         ) {
             self.session = session
             self.pipeline = pipeline
             self.dialect = dialect
             self.notesQuotas = notesQuotas
             self.deadlineField = deadlineField
+            self.originFields = originFields
             self.remark = remark
             self.reauthorize = reauthorize
             repeatable = pipeline.classifying(otherwise: .urlSession(for: RequestSemantics(method: "GET")))
@@ -161,13 +163,13 @@
                 // Only if a rule of a retry repeats it all the same.
                 if isStreamRead { throw URLError(.requestBodyStreamExhausted) }
                 isStreamRead = stream != nil
-                var answer = try await httpAnswer(send, to: request, attempt)
+                var answer = try await httpAnswer(send, to: told(request, attempt, options), attempt)
                 if answer.1.statusCode == 401, mayReauthorize, let reauthorize {
                     mayReauthorize = false
                     guard let renewed = try await reauthorize(request) else { return answer }
                     if let stream, renewed.httpBodyStream === stream { return answer }
                     request = renewed
-                    answer = try await httpAnswer(send, to: request, attempt)
+                    answer = try await httpAnswer(send, to: told(request, attempt, options), attempt)
                 }
                 return answer
             }
@@ -180,6 +182,17 @@
             let (body, response) = try await send(limited(request, by: attempt), attempt)
             guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
             return (body, response)
+        }
+
+        /// The request with the call's priority and the number of the attempt in it. What it names itself stays.
+        private func told(_ request: URLRequest, _ attempt: CallAttempt, _ options: RunOptions) -> URLRequest {
+            guard let originFields else { return request }
+            var request = request
+            for (name, value) in originFields.values(of: attempt, options)
+            where request.value(forHTTPHeaderField: name) == nil {
+                request.setValue(value, forHTTPHeaderField: name)
+            }
+            return request
         }
 
         /// The request with the attempt's deadline in it.
@@ -221,6 +234,8 @@
         ///     see `Pipeline.note(_:)`. False by default, since the limit may be about other calls than the pipeline's.
         ///   - deadlineField: The field that tells the server how long the attempt may take. nil, the default, tells it
         ///     nothing: a deadline is of use to your own services only, and others need not know your timeouts.
+        ///   - originFields: The fields that tell the server the call's priority and the number of the attempt, unless the
+        ///     request has them. nil, the default, tells it nothing.
         ///   - remark: Returns what an answer says in its body, where the status alone does not tell, such as a 200
         ///     with an error inside.
         ///   - reauthorize: Renews the credentials of a request that was answered with 401. It is called at most once
@@ -229,12 +244,13 @@
         /// - Returns: The session with the pipeline.
         public func resilient(
             _ pipeline: Pipeline, dialect: RateLimitDialect = .automatic, notesQuotas: Bool = false,
-            deadlineField: DeadlineField? = nil, remark: ResilientSession.Remark? = nil,
+            deadlineField: DeadlineField? = nil, originFields: OriginFields? = nil,
+            remark: ResilientSession.Remark? = nil,
             reauthorize: ResilientSession.Reauthorize? = nil
         ) -> ResilientSession {
             ResilientSession(
                 self, pipeline, dialect: dialect, notesQuotas: notesQuotas, deadlineField: deadlineField,
-                remark: remark, reauthorize: reauthorize)
+                originFields: originFields, remark: remark, reauthorize: reauthorize)
         }
     }
 

@@ -36,7 +36,8 @@
             switch self {
             case .calls, .callDuration, .callAttempts, .attempts, .attemptDuration: ["pipeline", "outcome"]
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .shedding,
-                .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection, .retriesLeft, .hedgeDelay, .hedgesLeft:
+                .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection,
+                .retriesLeft, .hedgeDelay, .hedgesLeft:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

@@ -75,6 +75,69 @@
             }
         }
 
+        @Test("an RPC's attempt and priority travel with its handler's task; the priority only if it is to be read")
+        func origin() throws {
+            let seen = Notes()
+            let handler: Handler = { _, _ in
+                TextResponse { writer in
+                    let origin = CallOrigin.current
+                    seen.note("\(origin?.priority?.rawValue ?? 1) \(origin?.attempt ?? 0)")
+                    try await writer.write("x")
+                    return [:]
+                }
+            }
+            for highest in [nil, CallPriority.normal] {
+                let interceptor = PipelineServerInterceptor(through: pipeline, highestPriority: highest)
+                try serve(handler, interceptor) { client, _ in
+                    for metadata in [
+                        [:], ["priority": "u=5", "grpc-previous-rpc-attempts": "1"], ["priority": "u=0"],
+                        ["priority": "?", "grpc-previous-rpc-attempts": "-7"],
+                        ["grpc-previous-rpc-attempts": "9223372036854775807"],
+                    ] as [Metadata] {
+                        let answer = try await client.send(metadata: metadata)
+                        #expect(answer == "x")
+                    }
+                }
+            }
+            #expect(
+                seen.lines == [
+                    "1 1", "1 2", "1 1", "1 1", "1 \(Int.max)", "1 1", "-64 2", "0 1", "1 1", "1 \(Int.max)",
+                ])
+        }
+
+        @Test("a client is told not to try again where the handler has done so in vain, or it has come three times")
+        func advice() throws {
+            let retrying = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .none) }
+            let asked = Notes()
+            for early in [true, false] {
+                let handler: Handler = { _, _ in
+                    let ask: @Sendable () async throws -> Void = {
+                        try await retrying.run {
+                            asked.note("asked")
+                            throw RPCError(code: .unavailable, message: "")
+                        }
+                    }
+                    if early { try await ask() }
+                    return TextResponse { _ in
+                        try await ask()
+                        return [:]
+                    }
+                }
+                try serve(handler) { client, _ in
+                    var pushbacks: [String?] = []
+                    for attempts in ["0", "1", "2"] {
+                        let error = await client.failure(metadata: ["grpc-previous-rpc-attempts": "\(attempts)"])
+                        pushbacks.append(
+                            error.flatMap { $0.metadata.first { $0.key == "grpc-retry-pushback-ms" } }.map {
+                                "\($0.value)"
+                            })
+                    }
+                    #expect(pushbacks.map { $0?.contains("-1") ?? false } == [true, false, true])
+                }
+            }
+            #expect(asked.lines.count == 10)
+        }
+
         @Test("a stream holds its permit until it ends, well or badly", arguments: [false, true])
         func streams(_ fails: Bool) throws {
             let gate = Gate()

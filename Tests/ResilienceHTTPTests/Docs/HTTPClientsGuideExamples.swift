@@ -106,6 +106,18 @@
             await server.stop()
         }
 
+        @Test("priorities and attempts are told to one's own services")
+        func origins() async throws {
+            let server = try await StubServer.start(fallback: .status(200))
+            let request = URLRequest(url: server.url)
+            let stock = URLSession.shared.resilient(
+                .http("stock"), originFields: .standard)
+            let (levels, _) = try await stock.data(
+                for: request, options: RunOptions(priority: .low))
+            #expect(levels.isEmpty && server.requests.first?.headers["priority"] == "u=5")
+            await server.stop()
+        }
+
         @Test("a pipeline for each endpoint")
         func endpoints() throws {
             let url = try #require(URL(string: "https://example.com/users/7"))

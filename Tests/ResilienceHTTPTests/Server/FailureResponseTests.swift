@@ -57,6 +57,19 @@ import Testing
         #expect(response.status == status && response.reason == reason && response.retryAfter == retryAfter)
     }
 
+    @Test("a client is told not to try again where a retry of this service did, and what is set by hand is told")
+    func shouldRetry() async {
+        var response = FailureResponse(status: 503, reason: .overloaded)
+        #expect(response.shouldRetry == nil && !response.fields.contains { $0.name == "x-should-retry" })
+        await CallOrigin(attempt: 3).run { response = FailureResponse(rejecting: CallFailure(Secret())) }
+        #expect(response.shouldRetry == false)
+        #expect(response.fields.contains { $0 == ("x-should-retry", "false") })
+        #expect(response.fields.contains { $0 == ("x-envoy-overloaded", "true") })
+        response.shouldRetry = true
+        #expect(response.fields.contains { $0 == ("x-should-retry", "true") })
+        #expect(!response.fields.contains { $0.name == "x-envoy-overloaded" })
+    }
+
     @Test("a throttle of the whole service blames no client")
     func serviceThrottle() {
         let failure = CallFailure(ThrottleExceeded(policy: "p", retryAfter: Self.wait))

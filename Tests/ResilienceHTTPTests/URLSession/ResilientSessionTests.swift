@@ -274,6 +274,28 @@
             }
         }
 
+        @Test("the priority and the attempt are told to the server if asked to, and what a request names itself stays")
+        func originFields() async throws {
+            try await Loopback.run(fallback: .status(503)) { loopback in
+                let telling = loopback.session.resilient(loopback.pipeline(retries: 1), originFields: .standard)
+                let silent = loopback.session.resilient(loopback.pipeline(retries: 0))
+                let low = RunOptions(priority: .low)
+                _ = try await telling.data(for: loopback.get, options: low)
+                try await CallOrigin(priority: .high, attempt: 3).run {
+                    _ = try await telling.data(for: loopback.get)
+                    _ = try await telling.data(for: loopback.get, options: low)
+                    var own = loopback.get
+                    own.setValue("u=0", forHTTPHeaderField: "Priority")
+                    own.setValue("9", forHTTPHeaderField: "X-Envoy-Attempt-Count")
+                    _ = try await telling.data(for: own)
+                    _ = try await silent.data(for: loopback.get)
+                }
+                let headers = loopback.server.requests.map(\.headers)
+                #expect(headers.map { $0["priority"] } == ["u=5", "u=5", "u=1", "u=5", "u=0", nil])
+                #expect(headers.map { $0["x-envoy-attempt-count"] } == [nil, "2", "3", "3", "9", nil])
+            }
+        }
+
         @Test("a request with less than a millisecond left is not sent")
         func nothingLeft() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback in

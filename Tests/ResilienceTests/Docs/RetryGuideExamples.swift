@@ -62,6 +62,21 @@ import Testing
             ])
     }
 
+    @Test("in several layers: a request that is itself a retry is tried once")
+    func layers() async throws {
+        let client = Client(operation: ScriptedOperation([.failure(Outage())], fallback: .success("activities")))
+        let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }
+        func show(_ page: String) { Issue.record("no attempt of \(page) should follow") }
+        await #expect(throws: Outage.self) {
+            try await CallOrigin(attempt: 2).run {
+                // One attempt: the caller of this request retries.
+                let page = try await pipeline.run { try await client.activities() }
+                show(page)
+            }
+        }
+        #expect(client.operation.callCount == 1)
+    }
+
     @Test("every event of a retry has its log line in the guide, and every reason for giving up is there")
     func logLines() throws {
         let guide = try Guide("RetryGuide")

@@ -16,6 +16,7 @@ private struct RetriedCall: ExplorableMachine {
     private let rules: [Retry.Decision?]
     private let rejections: [Duration?]
     private let isIdempotent: Bool?
+    private let callerRetries: Bool
     private let start: MonotonicInstant
     private let lengths: [Int64]
     private var generator = SeededGenerator(seed: 1)
@@ -29,7 +30,7 @@ private struct RetriedCall: ExplorableMachine {
     init(
         _ settings: RetrySettings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
         verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
-        isIdempotent: Bool? = nil, lengths: [Int64] = [0, 1], goesOn: Bool = false
+        isIdempotent: Bool? = nil, callerRetries: Bool = false, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
         self.settings = settings
         self.deadline = MonotonicInstant(nanoseconds: deadline)
@@ -37,6 +38,7 @@ private struct RetriedCall: ExplorableMachine {
         self.rules = rules
         self.rejections = rejections
         self.isIdempotent = isIdempotent
+        self.callerRetries = callerRetries
         self.start = MonotonicInstant(nanoseconds: start)
         self.lengths = lengths
         self.firstAttempt = firstAttempt
@@ -65,13 +67,14 @@ private struct RetriedCall: ExplorableMachine {
         now = MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         let before = machine
         let decision = machine.failed(
-            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, at: now, since: start,
-            deadline: deadline, settings, using: &generator)
+            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent,
+            callerRetries: callerRetries, at: now, since: start, deadline: deadline, settings, using: &generator)
 
         guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
         guard isIdempotent != false || ![.transient, .uncertain].contains(verdict.kind) else {
             return try end(decision, is: .giveUp(.notIdempotent))
         }
+        if callerRetries, rule == nil { return try end(decision, is: .giveUp(.callerRetries)) }
         var limit = Int128(settings.maxRetries)
         if case .sequence(let delays, .stop) = backoff.growth { limit = min(limit, Int128(delays.count)) }
         guard machine.attempts <= limit else { return try end(decision, is: .giveUp(.attemptsExhausted)) }
@@ -205,6 +208,17 @@ private struct RetriedCall: ExplorableMachine {
             let exploration = try explorer.explore()
             #expect(exploration.isComplete && exploration.transitions >= 104, "\(exploration)")
         }
+    }
+
+    @Test("for a request that is itself a retry no attempt comes but by a rule")
+    func callerRetries() throws {
+        let explorer = Explorer(
+            RetriedCall(
+                Self.configured(maxRetries: 5), deadline: 60, verdicts: Self.verdicts, rules: [nil, .retry, .leave],
+                callerRetries: true),
+            code: "RetriedCall(maxRetries: 5, rules: [nil, .retry, .leave], callerRetries: true)")
+        let exploration = try explorer.explore()
+        #expect(exploration.isComplete && exploration.transitions >= 40, "\(exploration)")
     }
 
     @Test("as far as the effort goes, hundreds of attempts come when the rules say")

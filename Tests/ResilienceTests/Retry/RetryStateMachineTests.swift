@@ -20,13 +20,13 @@ private func configured(
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
         _ settings: RetrySettings = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
-        isIdempotent: Bool? = nil, since start: MonotonicInstant = .distantFuture
+        isIdempotent: Bool? = nil, callerRetries: Bool = false, since start: MonotonicInstant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var generator = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
         return machine.failed(
-            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, at: now, since: start,
-            deadline: deadline, settings, using: &generator)
+            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, callerRetries: callerRetries,
+            at: now, since: start, deadline: deadline, settings, using: &generator)
     }
 
     @Test(
@@ -37,6 +37,16 @@ private func configured(
         ] as [(Verdict, RetryStateMachine.Decision)])
     func verdicts(verdict: Verdict, decision: RetryStateMachine.Decision) {
         #expect(decide(verdict) == decision)
+    }
+
+    @Test("where the caller retries, what would be retried is given up, unless a rule says otherwise")
+    func callerRetries() {
+        #expect(decide(.transient, callerRetries: true) == .giveUp(.callerRetries))
+        #expect(decide(.throttled, attempt: 9, callerRetries: true) == .giveUp(.callerRetries))
+        #expect(decide(.permanent, callerRetries: true) == .notMine)
+        #expect(decide(.transient, isIdempotent: false, callerRetries: true) == .giveUp(.notIdempotent))
+        #expect(decide(.transient, rule: .retry, callerRetries: true) == .retry(at: .second(101)))
+        #expect(decide(.transient, rule: .leave, callerRetries: true) == .notMine)
     }
 
     @Test("the other side's word on whether to retry wins over the kind of failure, and over what is configured")

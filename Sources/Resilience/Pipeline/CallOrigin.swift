@@ -1,0 +1,82 @@
+import Synchronization
+
+/// What the request that a task answers said of itself: set where it comes in, it reaches every call through a pipeline
+/// below, in child tasks too, without being passed by hand.
+///
+/// ```swift
+/// try await CallOrigin(priority: .low, attempt: 2).run {
+///     let page = try await catalog.run { try await client.page() }
+///     return render(page)
+/// }
+/// ```
+///
+/// - A call without a ``RunOptions/priority`` of its own has the request's.
+/// - A request that is itself a retry is not retried any further: its caller does that. A ``Retry`` below gives up with
+///   ``RetriesExhausted/Reason/callerRetries`` unless one of its rules says ``Retry/Decision/retry``. Otherwise three
+///   layers with three retries each would make 64 calls of one.
+/// - If a retry below has tried again in vain, the caller should not: ``shouldCallerRetry``.
+///
+/// The operation of a ``SingleFlight`` has the origin of the call that began it.
+///
+/// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
+/// layer, three attempts for a request, "overloaded; don't retry".
+public struct CallOrigin: Sendable {
+    /// How often a request should be tried in all: 3.
+    public static let mostAttempts = 3
+
+    /// How important the request is; nil if it does not say.
+    public let priority: CallPriority?
+    /// Which attempt of its caller the request is; 1 or more.
+    public let attempt: Int
+
+    private final class Notes: Sendable {
+        let hasRetried = Atomic(false)
+    }
+
+    private let notes = Notes()
+
+    /// Creates an origin.
+    /// - Parameters:
+    ///   - priority: How important the request is; nil, the default, if it does not say.
+    ///   - attempt: Which attempt of its caller the request is. 1 by default; below counts as 1.
+    public init(priority: CallPriority? = nil, attempt: Int = 1) {
+        self.priority = priority
+        self.attempt = max(1, attempt)
+    }
+
+    /// The origin that travels with this task; nil if there is none.
+    public static var current: CallOrigin? { wasEverSet.load(ordering: .relaxed) ? travelling : nil }
+
+    /// Runs the work that answers the request.
+    /// - Parameter body: The work. It runs in the caller's isolation.
+    /// - Returns: What the work returned.
+    /// - Throws: What the work threw.
+    public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
+    {
+        Self.wasEverSet.store(true, ordering: .relaxed)
+        return try await Self.$travelling.withValue(self) { try await body() }
+    }
+
+    /// Whether the caller should try again if the request fails now: false if a ``Retry`` below has tried again, and
+    /// given up, or if the request has been tried ``mostAttempts`` times. nil otherwise: it may be worth it.
+    public var shouldCallerRetry: Bool? {
+        attempt >= Self.mostAttempts || notes.hasRetried.load(ordering: .relaxed) ? false : nil
+    }
+
+    func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
+
+    @TaskLocal private static var travelling: CallOrigin?
+
+    /// Whether an origin has ever travelled in this process. Reading a task-local value costs more than this.
+    private static let wasEverSet = Atomic(false)
+}
+
+extension RunOptions {
+    /// The call's own priority, or that of the request that this task answers.
+    package var effectivePriority: CallPriority? { priority ?? CallOrigin.current?.priority }
+}
+
+extension CallOrigin {
+    /// The number to tell the other side of an attempt: that of the request that this task answers, if it is higher.
+    package static func told(_ attempt: CallAttempt) -> Int { max(attempt.number, current?.attempt ?? 1) }
+}

@@ -1,0 +1,92 @@
+public import Resilience
+
+/// The request fields in which a call's priority and the number of its attempt travel over HTTP.
+///
+/// ```swift
+/// // Client
+/// let fields = OriginFields.standard
+/// for (name, value) in fields.values(priority: .low, attempt: 2) {
+///     request.headers[name] = value
+/// }
+/// // Server
+/// let origin = fields.origin(atMost: .normal) { request.headers[$0] }
+/// try await origin.run { try await handle(request) }
+/// ```
+///
+/// | field | value |
+/// |---|---|
+/// | `priority` | `u=0` to `u=7`, the most important first (RFC 9218); without it 3 |
+/// | `x-envoy-attempt-count` | the number of the attempt, from 1, as Envoy counts |
+///
+/// An urgency of 3 is ``/Resilience/CallPriority/normal``, 1 is ``/Resilience/CallPriority/high``, and 5 is
+/// ``/Resilience/CallPriority/low``: 32 for each step. Browsers send `priority`, too: they ask for images later than for pages.
+public struct OriginFields: Sendable, Hashable {
+    /// The name of the field for the priority, in lower case; nil if there is none.
+    public let priority: String?
+    /// The name of the field for the number of the attempt, in lower case; nil if there is none.
+    public let attempt: String?
+
+    /// `priority` and `x-envoy-attempt-count`.
+    public static let standard = OriginFields()
+
+    /// Creates fields with other names.
+    /// - Parameters:
+    ///   - priority: The name of the field for the priority: of the characters that HTTP allows in a name (RFC 9110
+    ///     §5.1). nil for none.
+    ///   - attempt: The name of the field for the number of the attempt; nil for none.
+    public init(priority: String? = "priority", attempt: String? = "x-envoy-attempt-count") {
+        self.priority = Self.valid(priority, "priority")
+        self.attempt = Self.valid(attempt, "attempt")
+    }
+
+    private static func valid(_ name: String?, _ parameter: String) -> String? {
+        guard let name else { return nil }
+        let isValid = SettingChecks("OriginFields").allows(
+            name.isFieldName, name.debugDescription, parameter, "must be the name of an HTTP field")
+        return isValid ? name.lowercased() : nil
+    }
+
+    /// Returns the fields to write into a request: none for a first attempt of a call without a priority, or with that of 3.
+    /// - Parameters:
+    ///   - priority: The call's priority, rounded to the nearest urgency; nil, the default, for none.
+    ///   - number: The number of the attempt. 1 by default.
+    public func values(priority: CallPriority? = nil, attempt number: Int = 1) -> [(name: String, value: String)] {
+        var values: [(name: String, value: String)] = []
+        if let name = self.priority, let urgency = priority.map(Self.urgency), urgency != 3 {
+            values.append((name, "u=\(urgency)"))
+        }
+        if let name = attempt, number > 1 { values.append((name, "\(number)")) }
+        return values
+    }
+
+    /// The fields of an attempt of a call, with what travels with the task.
+    package func values(of attempt: CallAttempt, _ options: RunOptions) -> [(name: String, value: String)] {
+        values(priority: options.effectivePriority, attempt: CallOrigin.told(attempt))
+    }
+
+    /// Returns what a request says of itself. What can't be read counts as missing.
+    /// - Parameters:
+    ///   - highest: The highest priority that a client may ask for. nil, the default, for any.
+    ///   - header: Returns the value of a request field, whatever the case of its name in the request.
+    public func origin(atMost highest: CallPriority? = nil, header: (String) -> String?) -> CallOrigin {
+        let asked = priority.flatMap(header).flatMap(Self.priority)
+        let number = attempt.flatMap(header).flatMap { value in
+            var cursor = FieldCursor(value)
+            return cursor.numberToEnd()
+        }
+        let bounded = asked.map { asked in highest.map { min($0, asked) } ?? asked }
+        return CallOrigin(priority: bounded, attempt: Int(clamping: number ?? 1))
+    }
+
+    /// Reads a value of RFC 9218.
+    /// - Parameter value: The field's value.
+    /// - Returns: The urgency, as a priority; nil if there is none that can be read.
+    public static func priority(_ value: String) -> CallPriority? {
+        guard let urgency = StructuredDictionary(value)?.numbers["u"], (0...7).contains(urgency) else { return nil }
+        return CallPriority(rawValue: Int8((3 - urgency) * 32))
+    }
+
+    private static func urgency(_ priority: CallPriority) -> Int {
+        min(7, max(0, 3 - Int((Double(priority.rawValue) / 32).rounded())))
+    }
+}

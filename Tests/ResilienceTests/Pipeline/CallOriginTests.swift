@@ -1,0 +1,128 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite(.timeLimit(.minutes(20))) struct CallOriginTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+
+    private func retrying(
+        maxRetries: Int = 3, budget: RetryBudget? = nil, rules: Retry.Rules? = nil
+    ) -> Pipeline {
+        Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder)) {
+            Retry(maxRetries: maxRetries, backoff: .none, budget: budget, rules: rules)
+        }
+    }
+
+    @Test("an origin travels to child tasks and ends with its work; nested, the inner one counts")
+    func travels() async {
+        #expect(CallOrigin.current == nil)
+        await CallOrigin(priority: .low, attempt: 2).run {
+            async let child = CallOrigin.current?.priority
+            #expect(await child == .low && CallOrigin.current?.attempt == 2)
+            await CallOrigin().run {
+                #expect(CallOrigin.current?.priority == nil && CallOrigin.current?.attempt == 1)
+            }
+            #expect(CallOrigin.current?.attempt == 2)
+        }
+        #expect(CallOrigin.current == nil)
+    }
+
+    @Test("no number of an attempt is below 1", arguments: [Int.min, -1, 0, 1])
+    func numbers(attempt: Int) {
+        #expect(CallOrigin(attempt: attempt).attempt == 1)
+        #expect(CallOrigin(attempt: .max).attempt == .max)
+    }
+
+    @Test("in a bulkhead by priority a call has its own priority, else its request's, else normal")
+    func priority() throws {
+        let bulkhead = Bulkhead(
+            limit: 1, queue: 9, order: .byPriority, timeBase: clock, observers: PolicyObservers(recorder))
+        let journal = Journal()
+        try clock.run { [clock] in
+            let inside = try bulkhead.acquire()
+            async let normal: Void = bulkhead.run { journal.note("normal") }
+            await clock.runUntilIdle()
+            async let high: Void = CallOrigin(priority: .high).run { try await bulkhead.run { journal.note("high") } }
+            await clock.runUntilIdle()
+            async let own: Void = CallOrigin(priority: .high).run {
+                try await bulkhead.run(options: RunOptions(priority: .low)) { journal.note("low") }
+            }
+            await clock.runUntilIdle()
+            async let silent: Void = CallOrigin().run { try await bulkhead.run { journal.note("silent") } }
+            await clock.runUntilIdle()
+            inside.complete(.success)
+            _ = try await (normal, high, own, silent)
+        }
+        #expect(journal.lines == ["high", "normal", "silent", "low"])
+    }
+
+    @Test("a call for a request that is itself a retry is not retried, and its caller may try again")
+    func callerRetries() async {
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        let pipeline = retrying()
+        await CallOrigin(attempt: 2).run {
+            await #expect(throws: Outage.self) { _ = try await pipeline.run { try await operation() } }
+            #expect(CallOrigin.current?.shouldCallerRetry == nil)
+        }
+        #expect(operation.callCount == 1)
+        #expect(recorder.events(of: Retry.Event.self) == [.gaveUp(attempt: 1, .callerRetries)])
+    }
+
+    @Test("a rule can retry it all the same")
+    func rules() async {
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        let pipeline = retrying(maxRetries: 1) { _ in .retry(after: .none) }
+        _ = await CallOrigin(attempt: 2).run {
+            await #expect(throws: Outage.self) { _ = try await pipeline.run { try await operation() } }
+        }
+        #expect(operation.callCount == 2)
+    }
+
+    @Test("a first attempt is retried, and if that was in vain its caller should not try again")
+    func inVain() async {
+        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
+        let pipeline = retrying(maxRetries: 1)
+        await CallOrigin().run {
+            #expect(CallOrigin.current?.shouldCallerRetry == nil)
+            await #expect(throws: Outage.self) { _ = try await pipeline.run { try await operation() } }
+            #expect(CallOrigin.current?.shouldCallerRetry == false)
+        }
+        #expect(operation.callCount == 2)
+        // It is the origin's own: the next request begins anew.
+        await CallOrigin().run { #expect(CallOrigin.current?.shouldCallerRetry == nil) }
+    }
+
+    @Test("a failure that no retry was made for says nothing to the caller", arguments: [Verdict.permanent, .rejected])
+    func untried(verdict: Verdict) async {
+        await CallOrigin().run {
+            await #expect(throws: Judged.self) { try await retrying().run { throw Judged(verdict: verdict) } }
+            await #expect(throws: Outage.self) { try await retrying(maxRetries: 0).run { throw Outage() } }
+            #expect(CallOrigin.current?.shouldCallerRetry == nil)
+        }
+    }
+
+    @Test("a retry that succeeds says nothing to the caller")
+    func success() async throws {
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
+        try await CallOrigin().run {
+            let result = try await retrying().run { try await operation() }
+            #expect(result == 7 && CallOrigin.current?.shouldCallerRetry == nil)
+        }
+    }
+
+    @Test("with an exhausted budget the caller should not try again either")
+    func budget() async {
+        let budget = RetryBudget.tokens(capacity: 1, cost: 5)
+        await CallOrigin().run {
+            await #expect(throws: Outage.self) { try await retrying(budget: budget).run { throw Outage() } }
+            #expect(CallOrigin.current?.shouldCallerRetry == false)
+        }
+    }
+
+    @Test("what has been tried three times should not be tried again")
+    func most() {
+        #expect((1...4).map { CallOrigin(attempt: $0).shouldCallerRetry } == [nil, nil, false, false])
+    }
+}

@@ -1,0 +1,11 @@
+import Synchronization
+
+/// What happened, in order, noted on any thread.
+package final class Notes: Sendable {
+    private let noted = Mutex<[String]>([])
+
+    package init() {}
+
+    package var lines: [String] { noted.withLock { $0 } }
+    package func note(_ line: String) { noted.withLock { $0.append(line) } }
+}
