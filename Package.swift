@@ -13,6 +13,7 @@ let package = Package(
     platforms: [.macOS(.v15), .macCatalyst(.v18), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Resilience", targets: ["Resilience"]),
+        .library(name: "ResilienceBlocking", targets: ["ResilienceBlocking"]),
         .library(name: "ResilienceHTTP", targets: ["ResilienceHTTP"]),
         .library(name: "ResilienceSync", targets: ["ResilienceSync"]),
         .library(name: "ResilienceTesting", targets: ["ResilienceTesting"]),
@@ -80,6 +81,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "Resilience"),
+        .target(name: "ResilienceBlocking", dependencies: ["Resilience"]),
         .target(
             name: "ResilienceHTTP",
             dependencies: [
@@ -196,6 +198,9 @@ let package = Package(
             ],
             path: "Tests/DashboardDemo"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
+        .testTarget(
+            name: "ResilienceBlockingTests",
+            dependencies: ["Resilience", "ResilienceBlocking", "ResilienceTesting", "TestSupport"]),
         .testTarget(
             name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
         .testTarget(

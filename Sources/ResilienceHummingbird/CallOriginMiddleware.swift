@@ -12,7 +12,7 @@
     /// ```
     ///
     /// So a handler repeats no call for a request that is itself a retry, and a client is told not to try again where the
-    /// handler has done so in vain: see [CallOrigin](<doc:/Resilience/CallOrigin>).
+    /// handler has done so in vain: see ``/Resilience/CallOrigin``.
     public struct CallOriginMiddleware<Context: RequestContext>: RouterMiddleware {
         private let fields: OriginFields
         private let highest: CallPriority

@@ -107,6 +107,13 @@ public final class AdaptiveThrottle: StatusReporting {
         }
     }
 
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        let now = call.now
+        let rejection = machine.withLock { $0.rejection(at: now) }
+        return rejection > 0
+            ? rejection < 1 ? .mayProceed(chance: 1 - rejection) : .rejects(retryAfter: nil) : .proceeds
+    }
+
     /// Whether no call is in the window: evicting it would lose nothing.
     public var isAtRest: Bool {
         let now = base.now

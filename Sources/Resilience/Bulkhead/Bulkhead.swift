@@ -221,10 +221,8 @@ public final class Bulkhead: StatusReporting {
     private func arrive(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let priority = order == .byPriority ? call.priority : .normal
         let mayDisplace = call.mayWait
-        let waitEnds = maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
-        // Without an end to the wait, the clock need not be read.
-        let patience =
-            waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
+        let waitEnds = waitEnds(for: &call)
+        let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
         let (answer, waiter, losers, estimate, change) = ask {
             state -> (BulkheadStateMachine.Answer, PolicyWaiter?, [PolicyWaiter], Int64?, Event?) in
@@ -255,6 +253,15 @@ public final class Bulkhead: StatusReporting {
         case .tooLate:
             return reject(.turnTooLate, estimate, &call)
         }
+    }
+
+    private func waitEnds(for call: inout PolicyCall) -> MonotonicInstant {
+        maxWait == .infinite ? call.deadline : min(call.deadline, call.now + maxWait)
+    }
+
+    /// Without an end to the wait, the clock need not be read.
+    private func patience(until waitEnds: MonotonicInstant, _ call: inout PolicyCall) -> Int64 {
+        waitEnds == .distantFuture ? .max : waitEnds.nanoseconds.saturatingSubtracting(call.now.nanoseconds)
     }
 
     /// The wait has ended: the call has a permit, its time is over, or another call has taken its place.
@@ -351,6 +358,20 @@ public final class Bulkhead: StatusReporting {
 
     private func tell(_ event: Event) {
         lazyObservers.known?.send(event, from: name, at: base.now)
+    }
+
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        let now = call.now.nanoseconds
+        let patience = patience(until: waitEnds(for: &call), &call)
+        let priority = order == .byPriority ? call.priority : .normal
+        // On a copy: the call does not take place.
+        var machine = ask { $0.machine }
+        let ahead = machine.estimatedWait(of: priority)
+        return switch machine.arrive(priority: priority, patience: patience, at: now) {
+        case .enter: .proceeds
+        case .queue: .waits(ahead.map { .nanoseconds($0) })
+        case .reject, .tooLate: .rejects(retryAfter: machine.estimatedWait.map { .nanoseconds($0) })
+        }
     }
 
     /// The limits and how many calls are inside and in the queue now.

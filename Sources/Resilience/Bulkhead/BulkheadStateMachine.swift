@@ -204,6 +204,13 @@ struct BulkheadStateMachine: Sendable {
     /// How long one more call at the end of the queue would wait, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
+    /// How long a new call of a priority would wait for its turn, in nanoseconds; nil without a measured service time.
+    mutating func estimatedWait(of priority: CallPriority) -> Int64? {
+        // Before the rest is looked at: the line may be new.
+        let line = index(of: order == .byPriority ? priority : .normal)
+        return wait(behind: ahead(ofNewcomerIn: line) + 1)
+    }
+
     /// With `limit` permits in use for one service time each, a permit comes back every service time ÷ limit: Little's
     /// law.
     private func wait(behind places: Int) -> Int64? {

@@ -355,6 +355,21 @@ public final class CircuitBreaker: StatusReporting {
         return change(at: now) { $0.circuit.status(at: now) }
     }
 
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        let (now, deadline) = (call.now, call.deadline)
+        // On a copy: the call does not take place.
+        return inner.withLock { state in
+            var circuit = state.circuit
+            var patience = Circuit.Patience(deadline: deadline)
+            patience.waiting = state.extras?.line.count ?? 0
+            return switch circuit.admit(at: now, patience) {
+            case .allow: .proceeds
+            case .wait: .waits(nil)
+            case .reject(let retryAfter, _): .rejects(retryAfter: retryAfter)
+            }
+        }
+    }
+
     /// The state that a call would find now: that of ``status``. An isolated circuit is open.
     public var state: CircuitState { status.state }
 

@@ -70,6 +70,11 @@ public protocol Policy: Sendable, CustomStringConvertible {
     ///   - call: The call.
     ///   - slot: What the policy remembers of this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
+
+    /// Returns what ``enter(_:_:)`` would answer now, and changes nothing: for ``Pipeline/forecast(options:)``. By default
+    /// the policy lets the call in; one that is ``StatusReporting`` goes by its `isAllowed`.
+    /// - Parameter call: A call that does not take place. A policy that gives calls a deadline gives it to this one too.
+    func forecast(_ call: inout PolicyCall) -> PolicyForecast
 }
 
 extension Policy {
@@ -170,6 +175,11 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict
+
+    /// Gives a call that does not take place the deadline that the inside would have: for
+    /// ``Pipeline/forecast(options:)``. Does nothing by default.
+    /// - Parameter call: The call.
+    func forecast(_ call: inout PolicyCall)
 }
 
 extension AroundPolicy {

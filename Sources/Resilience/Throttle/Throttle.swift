@@ -236,6 +236,18 @@ public final class Throttle: StatusReporting {
         state.withLock { $0.machine.isAtRest(at: now) && $0.limit == $0.made }
     }
 
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        let (now, deadline, cost) = (call.now, call.deadline, call.options.cost)
+        // On a copy: the call does not take place.
+        var machine = state.withLock { $0.machine }
+        let slot = ThrottleSlot(PolicySlot())
+        return switch machine.admit(slot, cost: cost, deadline: deadline, settings, at: now) {
+        case .enter: .proceeds
+        case .wait(_, let turn, _): .waits(turn.map { now.duration(to: $0) })
+        case .reject(let retryAfter): .rejects(retryAfter: retryAfter)
+        }
+    }
+
     /// What a call would find now.
     public var status: ThrottleStatus {
         let now = base.now

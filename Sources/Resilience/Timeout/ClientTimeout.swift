@@ -64,6 +64,11 @@ public struct ClientTimeout: Policy {
             as: Verdict(kind, retryAfter: verdict.retryAfter, shouldRetry: isFinal ? false : verdict.shouldRetry))
     }
 
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        call.deadline = min(call.deadline, call.now + .nanoseconds(nanoseconds))
+        return .proceeds
+    }
+
     public var description: String { "\(name): \(limit.text), ended by the client" }
 }
 

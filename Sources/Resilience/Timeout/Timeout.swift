@@ -83,6 +83,11 @@ public struct Timeout: AroundPolicy {
         }
     }
 
+    public func forecast(_ call: inout PolicyCall) {
+        let limit = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
+        call.deadline = min(call.deadline, call.now + .nanoseconds(limit))
+    }
+
     private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout PolicyCall) -> TimedOut {
         let error = TimedOut(policy: name, limit: limit ?? .nanoseconds(wait), underlying: underlying)
         call.emit(Event.timedOut(error.limit), from: name)

@@ -37,7 +37,7 @@
     /// it in `grpc-timeout`, and no attempt goes on after it.
     ///
     /// The server is told in `grpc-previous-rpc-attempts` how many attempts came before; those of the request that the task
-    /// answers ([CallOrigin](<doc:/Resilience/CallOrigin>)), if that were more.
+    /// answers (``/Resilience/CallOrigin``), if that were more.
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an

@@ -17,7 +17,7 @@
     /// pipeline that they use keeps to it. An RPC whose deadline passes before it is let in fails without a handler. A value
     /// that can't be read is ignored.
     ///
-    /// `grpc-previous-rpc-attempts` becomes the handler's [CallOrigin](<doc:/Resilience/CallOrigin>), and so does a `priority`
+    /// `grpc-previous-rpc-attempts` becomes the handler's ``/Resilience/CallOrigin``, and so does a `priority`
     /// (RFC 9218) if the interceptor is to read it. So a handler repeats no call for an RPC that is itself a retry. Where it
     /// has tried again in vain, or the RPC has been tried three times, a failure has a `grpc-retry-pushback-ms` of -1: the
     /// client must not try again.

@@ -47,7 +47,7 @@ public struct FailureResponse: Sendable, Hashable {
     /// How long the client should wait, for the field `Retry-After`; nil if it is unknown.
     public var retryAfter: Duration?
     /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil if
-    /// it is told nothing. By default what [CallOrigin](<doc:/Resilience/CallOrigin>) says of the request that the task
+    /// it is told nothing. By default what ``/Resilience/CallOrigin`` says of the request that the task
     /// answers: false if this service has tried again in vain, or if the request was tried three times. Also false if the
     /// other service, whose failure is answered, does not want to be asked again.
     public var shouldRetry: Bool?

@@ -9,6 +9,7 @@ import Testing
 /// The code of HTTPServersGuide.md, as it stands there, on a server that is nothing but two values.
 private struct Request: Sendable {
     var path = "/"
+    var headers: [String: String] = [:]
 }
 
 private struct Response: Sendable {
@@ -57,6 +58,18 @@ extension Response {
 
     private struct Client {
         func product(_ id: String) async throws -> Response { Response(status: 200, body: id) }
+    }
+
+    @Test("what a request says of itself travels with its task")
+    func origins() async throws {
+        let request = Request(headers: ["priority": "u=5", "x-envoy-attempt-count": "2"])
+        func handle(_ request: Request) async throws {
+            #expect(CallOrigin.current?.priority == .low && CallOrigin.current?.attempt == 2)
+        }
+        let origin = OriginFields.standard.origin(atMost: .normal) {
+            request.headers[$0]
+        }
+        try await origin.run { try await handle(request) }
     }
 
     @Test("the same open circuit is the service's own, or another's")

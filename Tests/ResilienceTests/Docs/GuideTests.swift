@@ -12,7 +12,8 @@ import Testing
     @Test(
         "every line of the adapters' pages is in a test of the adapter",
         arguments: [
-            "ResilienceAsyncHTTPClient", "ResilienceConfiguration", "ResilienceDashboard", "ResilienceGRPC",
+            "ResilienceAsyncHTTPClient", "ResilienceBlocking", "ResilienceConfiguration", "ResilienceDashboard",
+            "ResilienceGRPC",
             "ResilienceHTTP", "ResilienceHummingbird", "ResilienceObservability",
         ])
     func adapters(module: String) throws {

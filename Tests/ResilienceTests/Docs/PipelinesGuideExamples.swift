@@ -27,6 +27,17 @@ private let breaker = CircuitBreaker()
     private let bulkhead = Bulkhead(limit: 1)
     private let log = EventRecorder()
 
+    @Test("what would become of a call")
+    func forecast() {
+        let pipeline = stack()
+        switch pipeline.forecast().outcome {
+        case .begins: print("free")
+        case .waits(let time): print("busy, about \(time ?? .seconds(1))")
+        case .isRejected(let retryAfter): print("not now", retryAfter ?? .seconds(1))
+        }
+        #expect(pipeline.forecast().begins)
+    }
+
     private func stack() -> Pipeline {
         let pipeline = Pipeline("activities") {
             Timeout("total", limit: .seconds(30))  // the whole call, waits included

@@ -1,0 +1,156 @@
+/// What would become of a call that came now: told before any work begins, for a screen, a load balancer, or a queue.
+///
+/// ```swift
+/// switch catalog.forecast().outcome {
+/// case .begins: button.isEnabled = true
+/// case .waits(let time): show("Busy, about \(time ?? .seconds(1))")
+/// case .isRejected(let retryAfter): show("Not available", for: retryAfter)
+/// }
+/// ```
+///
+/// It says what the policies would answer **as things are now**; other calls may come first. To decide whether a call may
+/// go, run it.
+public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
+    /// What would become of the call's first attempt.
+    public enum Outcome: Sendable, Hashable {
+        /// The operation would begin at once.
+        case begins
+        /// The operation would begin after about this wait; nil if it is not known.
+        case waits(Duration?)
+        /// A policy would reject the call. Another one may get through after this time; nil if it is not known.
+        case isRejected(retryAfter: Duration?)
+    }
+
+    /// What would become of the call's first attempt.
+    public let outcome: Outcome
+    /// The policy that decides: the one that rejects for the longest, or makes the call wait for the longest. nil if the
+    /// operation would begin at once, or if the call's deadline has passed.
+    public let policy: String?
+    /// How likely it is that no policy rejects the call by chance, 0 to 1: 1 unless an ``AdaptiveThrottle`` rejects a
+    /// share of the calls.
+    public let chance: Double
+
+    /// Creates a forecast, for tests and previews.
+    /// - Parameters:
+    ///   - outcome: What would become of the call.
+    ///   - policy: The policy that decides; nil if there is none.
+    ///   - chance: How likely it is that no policy rejects the call by chance, 0 to 1. 1 by default.
+    public init(_ outcome: Outcome, by policy: String? = nil, chance: Double = 1) {
+        self.outcome = outcome
+        self.policy = policy
+        self.chance = chance
+    }
+
+    /// Whether the operation would begin at once.
+    public var begins: Bool { outcome == .begins }
+
+    public var description: String {
+        let by = policy.map { " (\($0))" } ?? ""
+        let chance = chance < 1 ? ", with a chance of \(chance)" : ""
+        return switch outcome {
+        case .begins: "begins at once\(chance)"
+        case .waits(let time): "waits\(time.map { " for about \($0.text)" } ?? "")\(by)\(chance)"
+        case .isRejected(let time): "is rejected\(time.map { " for \($0.text)" } ?? "")\(by)"
+        }
+    }
+}
+
+/// What a policy would answer to a call that came now.
+public enum PolicyForecast: Sendable, Hashable {
+    /// It would let the call in.
+    case proceeds
+    /// It would let the call in with this chance, above 0 and below 1, and reject it otherwise.
+    case mayProceed(chance: Double)
+    /// It would make the call wait for about this time, above zero; nil if it is not known.
+    case waits(Duration?)
+    /// It would reject the call, for this time; nil if it is not known.
+    case rejects(retryAfter: Duration?)
+}
+
+extension Policy {
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast { .proceeds }
+
+    /// Returns what would become of a call of this policy alone that came now. Changes nothing.
+    /// - Parameter options: What the caller would say of the call.
+    public func forecast(options: RunOptions = RunOptions()) -> CallForecast {
+        let core = PipelineCore.bare(on: timeBase)
+        defer { withExtendedLifetime(core) {} }
+        var forecaster = Forecaster()
+        var call = PolicyCall(core, options)
+        forecaster.begin(&call)
+        forecaster.add(forecast(&call), of: name)
+        return forecaster.forecast
+    }
+}
+
+extension StatusReporting {
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        status.isAllowed ? .proceeds : .rejects(retryAfter: nil)
+    }
+}
+
+extension AroundPolicy {
+    public func forecast(_ call: inout PolicyCall) {}
+}
+
+extension Pipeline {
+    /// Returns what would become of a call that came now: whether a policy would reject it or make it wait, and for how
+    /// long. Changes nothing.
+    ///
+    /// It is about the call's first attempt, up to the operation. A ``Retry`` may try again what is rejected, and a
+    /// ``Fallback`` around the pipeline may replace it.
+    /// - Parameter options: What the caller would say of the call: its deadline, cost and priority.
+    public func forecast(options: RunOptions = RunOptions()) -> CallForecast {
+        var forecaster = Forecaster()
+        var call = PolicyCall(core, options)
+        forecaster.begin(&call)
+        for element in elements {
+            switch element.kind {
+            case .policy(let policy): forecaster.add(policy.forecast(&call), of: policy.name)
+            case .around(let policy): policy.forecast(&call)
+            }
+        }
+        return forecaster.forecast
+    }
+}
+
+/// Puts together what the policies would answer, the outermost first.
+///
+/// A call that one policy rejects is not asked of those further in. They are asked all the same: it would not get through
+/// before the last of them lets it. Of several waits the longest counts, since a policy goes on while another makes the call
+/// wait.
+struct Forecaster {
+    private var isOver = false
+    private var rejection: (policy: String, retryAfter: Duration?)?
+    private var wait: (policy: String, time: Duration?)?
+    private var chance = 1.0
+
+    mutating func begin(_ call: inout PolicyCall) { isOver = call.isOver }
+
+    mutating func add(_ answer: PolicyForecast, of policy: String) {
+        switch answer {
+        case .proceeds: break
+        case .mayProceed(let share): chance *= min(1, max(0, share))
+        case .waits(let time):
+            if wait.map({ Self.isLonger(time, than: $0.time) }) ?? true { wait = (policy, time) }
+        case .rejects(let time):
+            if rejection.map({ Self.isLonger(time, than: $0.retryAfter) }) ?? true { rejection = (policy, time) }
+        }
+    }
+
+    /// What is not known is shorter than any time: a time that is known says more.
+    private static func isLonger(_ one: Duration?, than other: Duration?) -> Bool {
+        one.map { one in other.map { one > $0 } ?? true } ?? false
+    }
+
+    var forecast: CallForecast {
+        if isOver { return CallForecast(.isRejected(retryAfter: nil)) }
+        if let rejection {
+            var retryAfter = rejection.retryAfter
+            if let known = retryAfter, let wait = wait?.time { retryAfter = max(known, wait) }
+            return CallForecast(.isRejected(retryAfter: retryAfter), by: rejection.policy, chance: 0)
+        }
+        if let wait { return CallForecast(.waits(wait.time), by: wait.policy, chance: chance) }
+        return CallForecast(.begins, chance: chance)
+    }
+}

@@ -1,0 +1,87 @@
+import Dispatch
+import Resilience
+import Synchronization
+
+/// Runs the parts of one task on the thread that waits for the task.
+final class CallingThread: TaskExecutor {
+    private struct State {
+        var jobs: [UnownedJob] = []
+        /// After that nobody runs a job here any more.
+        var hasEnded = false
+    }
+
+    @TaskLocal private static var current: CallingThread?
+
+    private let state = Mutex(State())
+    /// Signalled for each job, and at the end.
+    private let changes = DispatchSemaphore(value: 0)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isHere = state.withLock { state in
+            if !state.hasEnded { state.jobs.append(job) }
+            return !state.hasEnded
+        }
+        if isHere { changes.signal() } else { globalConcurrentExecutor.enqueue(job) }
+    }
+
+    /// Runs work on the calling thread, blocking it while the work is suspended.
+    static func run<R>(_ work: nonisolated(nonsending) () async throws -> R) throws -> R {
+        guard mayBlock else { throw BlockingInTask() }
+        let thread = CallingThread()
+        let outcome = Outcome<R>()
+        withoutActuallyEscaping(work) { work in
+            let work = Borrowed(work)
+            Task(executorPreference: thread) {
+                await $current.withValue(thread) {
+                    do {
+                        outcome.result = .success(try await work.work())
+                    } catch {
+                        outcome.result = .failure(error)
+                    }
+                }
+                thread.end()
+            }
+            thread.runJobs()
+        }
+        // Never nil: the jobs of the task have all been run.
+        return try outcome.result!.get()
+    }
+
+    /// Not in a task, unless that is one of ours and runs here: then the thread is blocked already.
+    private static var mayBlock: Bool {
+        withUnsafeCurrentTask { task in
+            guard let task else { return true }
+            return current.map { task.unownedTaskExecutor == $0.asUnownedTaskExecutor() } ?? false
+        }
+    }
+
+    private func runJobs() {
+        while true {
+            changes.wait()
+            let job: UnownedJob? = state.withLock { state in
+                state.jobs.isEmpty ? nil : state.jobs.removeFirst()
+            }
+            guard let job else { return }
+            job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    /// The task has nothing left to do but to end.
+    private func end() {
+        state.withLock { $0.hasEnded = true }
+        changes.signal()
+    }
+}
+
+/// Unchecked: it is written by a job that runs on the thread that reads it later.
+private final class Outcome<R>: @unchecked Sendable {
+    var result: Result<R, any Error>?
+}
+
+/// Unchecked: the work runs only in jobs on the thread that has borrowed it, which waits for their end.
+private struct Borrowed<R>: @unchecked Sendable {
+    let work: nonisolated(nonsending) () async throws -> R
+
+    init(_ work: nonisolated(nonsending) @escaping () async throws -> R) { self.work = work }
+}

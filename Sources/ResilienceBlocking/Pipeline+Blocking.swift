@@ -1,0 +1,61 @@
+public import Resilience
+
+extension Pipeline {
+    /// Runs a synchronous operation through the pipeline. The calling thread runs the operation itself, and is blocked
+    /// while a policy makes the call wait.
+    ///
+    /// ```swift
+    /// let rows = try pipeline.runBlocking { try database.query(sql) }
+    /// ```
+    ///
+    /// The policies are the same objects as those of asynchronous calls, and count both.
+    ///
+    /// - Important: A thread of Swift's concurrency pool must not be blocked: there are only as many as cores, and the
+    ///   task that would end the wait may need one. In a task this throws ``BlockingInTask`` without running anything;
+    ///   use `run` there. Nor should the main thread of an app be blocked.
+    ///
+    /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after them; but
+    /// an operation that runs beyond them is not ended, and what it returns counts. So give the operation's own timeout
+    /// what is left of the attempt: see ``runBlocking(options:judging:_:)``, and
+    /// ``/Resilience/ClientTimeout``, which needs no task.
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - operation: What to run, on this thread. It is not kept after the call.
+    /// - Returns: What the operation returned.
+    /// - Throws: As `run`; ``BlockingInTask`` in a task.
+    public func runBlocking<R>(options: RunOptions = RunOptions(), _ operation: () throws -> R) throws -> R {
+        try runBlocking(options: options, judging: { _ in .success }, { _ in try operation() })
+    }
+
+    /// Runs a synchronous operation that is told of its attempt, and whose results may mean failure.
+    ///
+    /// ```swift
+    /// let status = try pipeline.runBlocking(judging: { $0 < 500 ? .success : .transient }) { attempt in
+    ///     try connection.request(path, timeout: attempt.remaining())
+    /// }
+    /// ```
+    /// - Parameters:
+    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - judge: Returns what a result means. By default each is a success.
+    ///   - operation: What to run, on this thread. It is not kept after the call.
+    /// - Returns: What the operation returned, even if it means failure.
+    /// - Throws: As `run`; ``BlockingInTask`` in a task.
+    public func runBlocking<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: (CallAttempt) throws -> R
+    ) throws -> R {
+        try CallingThread.run {
+            try await self.run(options: options, judging: judge) { attempt in try operation(attempt) }
+        }
+    }
+}
+
+/// `runBlocking` was called in a task, whose thread must not be blocked. The operation did not run.
+public struct BlockingInTask: Error, Hashable, CustomStringConvertible {
+    /// Creates the error, for tests.
+    public init() {}
+
+    public var description: String {
+        "runBlocking was called in a task: use run there, which does not block the thread."
+    }
+}

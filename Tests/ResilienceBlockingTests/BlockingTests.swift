@@ -1,0 +1,208 @@
+import Foundation
+import Resilience
+import ResilienceBlocking
+import ResilienceTesting
+import TestSupport
+import Testing
+
+private struct Outage: Error, Equatable {}
+
+/// Runs work on a thread that is none of the concurrency pool's.
+@Sendable private func onThread<R: Sendable>(_ work: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Result { try work() }) }
+    }
+}
+
+@Suite(.timeLimit(.minutes(20)), .responsive) struct BlockingTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+
+    private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
+        Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder), elements)
+    }
+
+    @Test("an operation runs on the thread that calls, and its result, which need not be Sendable, is returned")
+    func thread() async throws {
+        final class Page {
+            var visits = 0
+        }
+        let pipeline = pipeline {
+            Retry()
+            CircuitBreaker(timeBase: clock)
+            Timeout(limit: .seconds(1))
+            Bulkhead(limit: 1, timeBase: clock)
+        }
+        let isSame = try await onThread {
+            let caller = Thread.current
+            let page = Page()
+            let result = try pipeline.runBlocking {
+                page.visits += 1
+                return (page, Thread.current === caller)
+            }
+            return result.0 === page && page.visits == 1 && result.1
+        }
+        #expect(isSame)
+    }
+
+    @Test("in a task nothing runs: the thread must not be blocked")
+    func task() async {
+        let notes = Notes()
+        #expect(throws: BlockingInTask()) { try pipeline { Retry() }.runBlocking { notes.note("ran") } }
+        await Task.detached { [clock] in
+            _ = #expect(throws: BlockingInTask.self) {
+                try Pipeline(timeBase: clock) {}.runBlocking { notes.note("ran") }
+            }
+        }.value
+        #expect(notes.lines.isEmpty && "\(BlockingInTask())".contains("use run there"))
+    }
+
+    @Test("a backoff blocks the thread until its end, and the next attempt is on the same thread")
+    func backoff() async throws {
+        let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(5))) }
+        let notes = Notes()
+        async let result = onThread {
+            let caller = Thread.current
+            return try pipeline.runBlocking { attempt in
+                notes.note("\(attempt.number) \(Thread.current === caller)")
+                if attempt.number < 3 { throw Outage() }
+                return attempt.number
+            }
+        }
+        for _ in 0..<2 {
+            await clock.waitForSleepers(1)
+            clock.advance(by: .seconds(5))
+        }
+        #expect(try await result == 3)
+        #expect(notes.lines == ["1 true", "2 true", "3 true"])
+    }
+
+    @Test("what the operation throws is thrown, what a policy rejects is rejected, and a result may mean failure")
+    func failures() async throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
+        let pipeline = pipeline { breaker }
+        try await onThread {
+            #expect(throws: Outage()) { try pipeline.runBlocking { throw Outage() } }
+            let status = try pipeline.runBlocking(judging: { $0 < 500 ? .success : .transient }) { _ in 503 }
+            #expect(status == 503 && breaker.status.isTripped)
+            #expect(throws: CircuitOpen.self) { try pipeline.runBlocking { Issue.record("ran") } }
+        }
+    }
+
+    @Test("a call waits for the permit of another thread's, and of a task's")
+    func permits() async throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock, observers: PolicyObservers(recorder))
+        let pipeline = Pipeline(timeBase: clock) { bulkhead }
+        let inside = try bulkhead.acquire()
+        let notes = Notes()
+        async let first: Void = onThread { try pipeline.runBlocking { notes.note("first") } }
+        await recorder.waitForEvents(1)
+        async let second: Void = pipeline.run { notes.note("second") }
+        await recorder.waitForEvents(2)
+        async let third: Void = onThread { try pipeline.runBlocking { notes.note("third") } }
+        await recorder.waitForEvents(3)
+        inside.complete(.success)
+        _ = try await (first, second, third)
+        #expect(notes.lines == ["first", "second", "third"] && bulkhead.status.inUse == 0)
+    }
+
+    @Test("a deadline ends a wait; an operation that blocks beyond a timeout is not ended, and its result counts")
+    func deadlines() async throws {
+        let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
+        let waiting = Pipeline(timeBase: clock) { bulkhead }
+        let inside = try bulkhead.acquire()
+        async let ended: Void = onThread { [clock] in
+            #expect(throws: DeadlinePassed.self) {
+                try waiting.runBlocking(options: RunOptions(deadline: clock.now + .seconds(3))) { Issue.record("ran") }
+            }
+        }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(3))
+        try await ended
+        inside.complete(.success)
+        let limited = pipeline { Timeout(limit: .seconds(1)) }
+        try await onThread { [clock] in
+            let late = try limited.runBlocking {
+                clock.advance(by: .seconds(2))
+                return 7
+            }
+            #expect(late == 7)
+            let left = try limited.runBlocking { attempt in attempt.remaining(on: clock) }
+            #expect(left == .seconds(1))
+        }
+    }
+
+    @Test("within the operation of a call that blocks another one may, in a task that is made there none")
+    func nested() async throws {
+        let pipeline = pipeline { Retry(maxRetries: 1, backoff: .constant(.seconds(1))) }
+        let notes = Notes()
+        async let outer: Task<Void, Never> = onThread {
+            try pipeline.runBlocking {
+                let count = try pipeline.runBlocking { attempt in
+                    if attempt.number == 1 { throw Outage() }
+                    return attempt.number
+                }
+                notes.note("inner \(count)")
+                return Task {
+                    do {
+                        try pipeline.runBlocking { notes.note("in a task") }
+                    } catch {
+                        notes.note("\(type(of: error))")
+                    }
+                }
+            }
+        }
+        await clock.waitForSleepers(1)
+        clock.advance(by: .seconds(1))
+        await (try outer).value
+        #expect(notes.lines == ["inner 2", "BlockingInTask"])
+    }
+
+    @Test("values that travel with the task are there in the operation, and CallDeadline is obeyed")
+    func travelling() async throws {
+        let pipeline = pipeline { Retry() }
+        try await onThread { [clock] in
+            let left = try Notes.$label.withValue("here") {
+                try pipeline.runBlocking { attempt in (Notes.label, attempt.remaining(on: clock)) }
+            }
+            #expect(left.0 == "here" && left.1 > .seconds(1_000_000))
+        }
+    }
+
+    @Test("calls of many threads and tasks go through one pipeline, and everything is given back")
+    func many() async throws {
+        let bulkhead = Bulkhead(limit: 3, queue: 1_000)
+        let pipeline = Pipeline {
+            Retry(maxRetries: 1, backoff: .none)
+            bulkhead
+        }
+        let results = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<60 {
+                group.addTask {
+                    if number % 2 == 0 { return try await pipeline.run { number } }
+                    return try await onThread {
+                        try pipeline.runBlocking { attempt in
+                            if attempt.number == 1, number % 3 == 0 { throw Outage() }
+                            return number
+                        }
+                    }
+                }
+            }
+            return try await group.reduce(into: Set<Int>()) { $0.insert($1) }
+        }
+        #expect(results.count == 60 && bulkhead.status.inUse == 0 && bulkhead.status.queued == 0)
+    }
+
+    @Test("the thread is free again at once: a thousand calls, one after another")
+    func thousand() async throws {
+        let pipeline = pipeline { CircuitBreaker(timeBase: clock) }
+        let sum = try await onThread {
+            try (1...1_000).reduce(0) { sum, number in try pipeline.runBlocking { sum + number } }
+        }
+        #expect(sum == 500_500)
+    }
+}
+
+extension Notes {
+    @TaskLocal static var label = "nowhere"
+}

@@ -1,0 +1,270 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+@Suite struct CallForecastTests {
+    let clock = ManualClock()
+
+    private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
+        Pipeline("calls", timeBase: clock, elements)
+    }
+
+    @Test("a call of a pipeline in which nothing is in its way begins at once")
+    func begins() {
+        let pipeline = pipeline {
+            Timeout(limit: .seconds(30))
+            Retry()
+            CircuitBreaker(timeBase: clock)
+            Throttle(limit: .perSecond(1), timeBase: clock)
+            Bulkhead(limit: 1, timeBase: clock)
+        }
+        #expect(pipeline.forecast() == CallForecast(.begins) && pipeline.forecast().begins)
+        #expect("\(pipeline.forecast())" == "begins at once")
+    }
+
+    @Test("an open circuit rejects until it wants a probe, an isolated one for a time that nobody knows")
+    func breaker() {
+        let breaker = CircuitBreaker("catalog", openFor: .constant(.seconds(60)), timeBase: clock)
+        let pipeline = pipeline { breaker }
+        breaker.trip()
+        clock.advance(by: .seconds(20))
+        let forecast = pipeline.forecast()
+        #expect(forecast == CallForecast(.isRejected(retryAfter: .seconds(40)), by: "catalog", chance: 0))
+        #expect("\(forecast)" == "is rejected for 40 s (catalog)" && breaker.forecast() == forecast)
+        clock.advance(by: .seconds(40))
+        #expect(pipeline.forecast().begins && breaker.status.state == .halfOpen)
+        breaker.setMode(.isolated)
+        #expect(breaker.forecast().outcome == .isRejected(retryAfter: nil))
+        breaker.setMode(.disabled)
+        #expect(breaker.forecast().begins)
+    }
+
+    @Test("where probes are in flight, a call waits for them, or is rejected")
+    func probes() throws {
+        for waits in [true, false] {
+            let machine = ThreeStateCircuit(
+                tripping: .standard, openFor: .constant(.seconds(60)), probeLease: .seconds(9),
+                excess: waits ? .waits(upTo: .seconds(5)) : .rejected)
+            let breaker = CircuitBreaker(circuit: machine, timeBase: clock)
+            breaker.trip()
+            clock.advance(by: .seconds(60))
+            let probe = try breaker.acquire()
+            #expect(breaker.forecast().outcome == (waits ? .waits(nil) : .isRejected(retryAfter: .seconds(9))))
+            probe.complete(.success)
+            #expect(breaker.forecast().begins)
+        }
+    }
+
+    @Test("a throttle tells when a call's turn comes, by its cost, if it may wait so long")
+    func throttle() throws {
+        let throttle = Throttle(limit: .perSecond(1, burst: 4), maxWait: .seconds(10), timeBase: clock)
+        let pipeline = pipeline { throttle }
+        try throttle.acquire(options: RunOptions(cost: 4)).complete(.success)
+        #expect(pipeline.forecast().outcome == .waits(.seconds(1)) && pipeline.forecast().policy == "throttle")
+        #expect(pipeline.forecast(options: RunOptions(cost: 3)).outcome == .waits(.seconds(3)))
+        #expect(pipeline.forecast(options: RunOptions(cost: 5)).outcome == .isRejected(retryAfter: nil))
+        let soon = RunOptions(deadline: clock.now + .milliseconds(500))
+        #expect(pipeline.forecast(options: soon).outcome == .isRejected(retryAfter: .seconds(1)))
+        throttle.hold(for: .seconds(30))
+        #expect(pipeline.forecast().outcome == .isRejected(retryAfter: .seconds(30)))
+    }
+
+    @Test("a bulkhead tells whether a call would get a permit, wait, or find no place")
+    func bulkhead() {
+        let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        var (first, second, third) = (PolicySlot(), PolicySlot(), PolicySlot())
+        #expect(bulkhead.forecast().begins)
+        var call = PolicyCall(core)
+        _ = bulkhead.enter(&call, &first)
+        #expect(bulkhead.forecast() == CallForecast(.waits(nil), by: "bulkhead"))
+        #expect("\(bulkhead.forecast())" == "waits (bulkhead)")
+        _ = bulkhead.enter(&call, &second)
+        #expect(bulkhead.forecast().outcome == .isRejected(retryAfter: nil))
+        // The second has its permit, and keeps it for two seconds; the third waits.
+        _ = bulkhead.exit(&call, &first, .success)
+        _ = bulkhead.enter(&call, &second)
+        _ = bulkhead.enter(&call, &third)
+        clock.advance(by: .seconds(2))
+        var later = PolicyCall(core)
+        _ = bulkhead.exit(&later, &second, .success)
+        _ = bulkhead.enter(&later, &third)
+        #expect(bulkhead.forecast().outcome == .waits(.seconds(2)))
+        _ = bulkhead.exit(&later, &third, .success)
+        #expect(bulkhead.forecast().begins)
+    }
+
+    @Test("by priority, only those whose turn comes before make a call wait")
+    func priority() async {
+        let bulkhead = Bulkhead(limit: 1, queue: 9, order: .byPriority, timeBase: clock)
+        let core = PipelineCore.bare(on: clock)
+        defer { withExtendedLifetime(core) {} }
+        var (first, second, third, fourth) = (PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot())
+        var call = PolicyCall(core)
+        _ = bulkhead.enter(&call, &first)
+        _ = bulkhead.enter(&call, &second)
+        _ = bulkhead.enter(&call, &third)
+        _ = bulkhead.enter(&call, &fourth)
+        _ = bulkhead.exit(&call, &first, .success)
+        _ = bulkhead.enter(&call, &second)
+        clock.advance(by: .seconds(1))
+        var later = PolicyCall(core)
+        _ = bulkhead.exit(&later, &second, .success)
+        // The third is inside, the fourth waits, and a call takes a second.
+        let normal = bulkhead.forecast(options: RunOptions(priority: .normal)).outcome
+        let high = bulkhead.forecast(options: RunOptions(priority: .high)).outcome
+        #expect(normal == .waits(.seconds(2)) && high == .waits(.seconds(1)), "\(normal) \(high)")
+        await CallOrigin(priority: .high).run { #expect(bulkhead.forecast().outcome == high) }
+        _ = bulkhead.exit(&later, &third, .success)
+        _ = bulkhead.exit(&later, &fourth, .success)
+    }
+
+    @Test("an adaptive throttle makes it a matter of chance")
+    func chance() {
+        let throttle = AdaptiveThrottle(timeBase: clock)
+        let pipeline = pipeline { throttle }
+        for _ in 0..<100 {
+            if let permit = try? throttle.acquire() { permit.complete(.transient) }
+        }
+        let forecast = pipeline.forecast()
+        #expect(forecast.outcome == .begins && abs(forecast.chance - (1 - throttle.status.rejection)) < 1e-9)
+        #expect(forecast.chance < 1 && forecast.chance > 0 && "\(forecast)".contains("with a chance of"))
+    }
+
+    @Test("a timeout further out leaves less time to wait", arguments: [false, true])
+    func timeouts(byClient: Bool) throws {
+        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
+        let limited = pipeline {
+            if byClient { ClientTimeout(limit: .milliseconds(500)) } else { Timeout(limit: .milliseconds(500)) }
+            throttle
+        }
+        let outside = pipeline {
+            throttle
+            if byClient { ClientTimeout(limit: .milliseconds(500)) } else { Timeout(limit: .milliseconds(500)) }
+        }
+        try throttle.acquire().complete(.success)
+        #expect(limited.forecast().outcome == .isRejected(retryAfter: .seconds(1)))
+        #expect(outside.forecast().outcome == .waits(.seconds(1)))
+    }
+
+    @Test("of several policies the longest counts, and a rejection more than a wait")
+    func together() throws {
+        let throttle = Throttle("rate", limit: .perSecond(1), maxWait: .seconds(100), timeBase: clock)
+        let slower = Throttle("slower", limit: .perMinute(1), maxWait: .seconds(100), timeBase: clock)
+        let breaker = CircuitBreaker(openFor: .constant(.seconds(30)), timeBase: clock)
+        let pipeline = pipeline {
+            slower
+            breaker
+            throttle
+        }
+        try throttle.acquire().complete(.success)
+        #expect(pipeline.forecast() == CallForecast(.waits(.seconds(1)), by: "rate"))
+        try slower.acquire().complete(.success)
+        #expect(pipeline.forecast() == CallForecast(.waits(.seconds(60)), by: "slower"))
+        breaker.trip()
+        #expect(pipeline.forecast() == CallForecast(.isRejected(retryAfter: .seconds(60)), by: "breaker", chance: 0))
+        clock.advance(by: .seconds(45))
+        #expect(pipeline.forecast() == CallForecast(.waits(.seconds(15)), by: "slower"))
+    }
+
+    @Test(
+        "what is put together is what the policies say",
+        arguments: [
+            ([.proceeds], CallForecast(.begins)), ([], CallForecast(.begins)),
+            ([.waits(nil), .waits(.seconds(1))], CallForecast(.waits(.seconds(1)), by: "1")),
+            ([.waits(.seconds(1)), .waits(nil)], CallForecast(.waits(.seconds(1)), by: "0")),
+            ([.waits(nil), .proceeds], CallForecast(.waits(nil), by: "0")),
+            (
+                [.rejects(retryAfter: nil), .waits(.seconds(3))],
+                CallForecast(.isRejected(retryAfter: nil), by: "0", chance: 0)
+            ),
+            (
+                [.rejects(retryAfter: nil), .rejects(retryAfter: .seconds(2)), .rejects(retryAfter: .seconds(1))],
+                CallForecast(.isRejected(retryAfter: .seconds(2)), by: "1", chance: 0)
+            ),
+            (
+                [.rejects(retryAfter: .seconds(2)), .waits(.seconds(3))],
+                CallForecast(.isRejected(retryAfter: .seconds(3)), by: "0", chance: 0)
+            ),
+            ([.mayProceed(chance: 0.5), .mayProceed(chance: 0.5)], CallForecast(.begins, chance: 0.25)),
+            ([.mayProceed(chance: -1), .waits(nil)], CallForecast(.waits(nil), by: "1", chance: 0)),
+            ([.mayProceed(chance: .infinity)], CallForecast(.begins)),
+        ] as [([PolicyForecast], CallForecast)])
+    func combined(answers: [PolicyForecast], expected: CallForecast) {
+        var forecaster = Forecaster()
+        for (place, answer) in answers.enumerated() { forecaster.add(answer, of: "\(place)") }
+        #expect(forecaster.forecast == expected, "\(forecaster.forecast)")
+    }
+
+    @Test("a call whose deadline has come is rejected by nobody but its deadline, one that travels too")
+    func over() async {
+        let pipeline = pipeline { Throttle(limit: .perSecond(1), timeBase: clock) }
+        let over = CallForecast(.isRejected(retryAfter: nil))
+        #expect(pipeline.forecast(options: RunOptions(deadline: clock.now)) == over)
+        await CallDeadline(after: .zero, on: clock).run { #expect(pipeline.forecast() == over) }
+    }
+
+    @Test("a policy of one's own answers by its status, or by a forecast of its own")
+    func own() {
+        struct Status: PolicyStatusDetail {
+            let isAllowed: Bool
+            static var kind: String { "own" }
+        }
+        struct Telling: StatusReporting {
+            let status: Status
+        }
+        struct Forecasting: Policy {
+            func forecast(_ call: inout PolicyCall) -> PolicyForecast { .waits(.seconds(call.options.cost)) }
+        }
+        #expect(Pipeline { Telling(status: Status(isAllowed: true)) }.forecast().begins)
+        let closed = Pipeline { Telling(status: Status(isAllowed: false)) }
+        #expect(closed.forecast() == CallForecast(.isRejected(retryAfter: nil), by: "Telling", chance: 0))
+        #expect(Pipeline { Forecasting() }.forecast(options: RunOptions(cost: 3)).outcome == .waits(.seconds(3)))
+    }
+
+    @Test("whatever the policies' state, a forecast changes nothing, and is what a call is answered", arguments: 1...20)
+    func agrees(seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(2), openFor: .constant(.seconds(3)), timeBase: clock)
+        let throttle = Throttle(
+            limit: .perSecond(1, burst: 3), maxWait: .seconds(2), holdOnThrottled: true, timeBase: clock)
+        let bulkhead = Bulkhead(limit: 2, timeBase: clock)
+        let waiting = Bulkhead("waiting", limit: 2, queue: 1, maxWait: .seconds(1), timeBase: clock)
+        let policies: [any StatusReporting] = [breaker, throttle, bulkhead, waiting]
+        let permits = HeldPermits()
+        for _ in 0..<300 {
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                clock.advance(by: .milliseconds(Int64.random(in: 0..<2_000, using: &generator)))
+            }
+            if Int.random(in: 0..<3, using: &generator) == 0 {
+                permits.completeFirst(
+                    [Verdict.success, .transient, .throttled, .cancelled][Int.random(in: 0..<4, using: &generator)])
+            }
+            let policy = policies[Int.random(in: 0..<4, using: &generator)]
+            let options = RunOptions(cost: Int.random(in: 0..<4, using: &generator))
+            let before = AnyHashable(policy.status)
+            let forecast = policy.forecast(options: options)
+            #expect(AnyHashable(policy.status) == before)
+            do {
+                permits.add(try policy.acquire(options: options))
+                #expect(forecast.begins, "\(policy.name): \(forecast)")
+            } catch let error as WouldWait {
+                guard case .waits(let time) = forecast.outcome else {
+                    Issue.record("\(policy.name): \(forecast), and it waits")
+                    continue
+                }
+                #expect(time == error.retryAfter || time == nil, "\(policy.name)")
+            } catch {
+                guard case .isRejected(let time) = forecast.outcome else {
+                    Issue.record("\(policy.name): \(forecast), and \(error)")
+                    continue
+                }
+                #expect(time == CallFailure(error).retryAfter, "\(policy.name)")
+            }
+        }
+        permits.completeAll(.cancelled)
+    }
+}
