@@ -28,6 +28,8 @@ struct BulkheadStateMachine: Sendable {
     private(set) var waitingSince: Int64?
     /// Whether that is too long.
     private(set) var isShedding = false
+    /// When the overload was last looked for, in nanoseconds.
+    private var latest: Int64 = 0
     /// Those of the removed tickets whose calls have not been woken yet.
     private var shed: [UInt64] = []
 
@@ -90,6 +92,13 @@ struct BulkheadStateMachine: Sendable {
             keepsTurn = true
         }
 
+        /// A waiting call gives up: the next one of this line has its turn.
+        mutating func leave(_ ticket: UInt64) -> Bool {
+            guard tickets.leave(ticket) != nil else { return false }
+            keepsTurn = tickets.isEmpty
+            return true
+        }
+
         mutating func remove(newest: Bool) -> UInt64? {
             defer { keepsTurn = tickets.isEmpty }
             return newest ? tickets.popLast() : tickets.popFirst()
@@ -137,7 +146,10 @@ struct BulkheadStateMachine: Sendable {
             }
         }
         // The next permit may come at any moment: only the calls ahead are sure to take time.
-        guard patience > 0, wait(behind: ahead(ofNewcomerIn: line)) ?? 0 <= patience else { return .tooLate }
+        guard patience > 0, wait(behind: ahead(ofNewcomerIn: line)) ?? 0 <= patience else {
+            if mayDisplace { lines[line].reject() }
+            return .tooLate
+        }
         let displaced = loser.flatMap { removeLast(of: $0, because: .displaced) }
         if waitingSince == nil { waitingSince = now }
         return .queue(ticket: lines[line].join(at: now), displacing: displaced)
@@ -170,7 +182,7 @@ struct BulkheadStateMachine: Sendable {
             return false
         }
         defer { endIfEmpty() }
-        return lines[index].tickets.leave(ticket) != nil
+        return lines[index].leave(ticket)
     }
 
     /// A call that does not wait any more asks why.
@@ -250,7 +262,17 @@ struct BulkheadStateMachine: Sendable {
             lines[next].comeNearer(by: time)
         }
         defer { endIfEmpty() }
-        return isNewestFirst ? lines[next].tickets.popLast() : lines[next].tickets.popFirst()
+        return isNewestFirst && !hasStayed(next) ? lines[next].tickets.popLast() : lines[next].tickets.popFirst()
+    }
+
+    /// Whether the oldest call of a line is one of those that may stay under overload, and has done so for long enough:
+    /// otherwise callers that always come back could keep it there for ever.
+    private mutating func hasStayed(_ line: Int) -> Bool {
+        guard isShedding, order != .lastInFirstOut, let shedding, let oldest = lines[line].tickets.oldest() else {
+            return false
+        }
+        let time = shedding.interval.saturatedNanoseconds.saturatingMultiplied(by: 2)
+        return latest.saturatingSubtracting(oldest) >= time
     }
 
     /// The line whose last turn comes last, of those with waiting calls and the line of a newcomer.
@@ -272,7 +294,9 @@ struct BulkheadStateMachine: Sendable {
     }
 
     private mutating func lookForOverload(at now: Int64) {
-        guard let shedding, let waitingSince else { return }
+        guard let shedding else { return }
+        latest = now
+        guard let waitingSince else { return }
         isShedding = now.saturatingSubtracting(waitingSince) >= shedding.interval.saturatedNanoseconds
     }
 

@@ -10,7 +10,8 @@
 ///
 /// - of calls of the same priority, the newest is next, because its caller is the likeliest to be still waiting;
 /// - calls that have waited for more than `target` are rejected, those first whose turn would come last. As many as
-///   there are permits may stay, whatever they have waited, so that no permit lies idle.
+///   there are permits may stay, whatever they have waited, so that no permit lies idle. One that
+///   has stayed for twice `interval` is next in its priority.
 ///
 /// This is the controlled delay of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC 8289), whose
 /// numbers are the defaults; with its adaptive order, last in, first out.

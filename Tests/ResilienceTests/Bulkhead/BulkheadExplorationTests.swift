@@ -51,6 +51,7 @@ private struct ListedBulkhead: ExplorableMachine {
     private var limit: Int
     private var queueLimit: Int
     private var now: Int64 = 0
+    private var latest: Int64 = 0
     private var busySince: Int64?
     private var isOverloaded = false
 
@@ -96,7 +97,7 @@ private struct ListedBulkhead: ExplorableMachine {
         let busyFor = machine.waitingSince.map { Int(min(now - $0, 1_000)) } ?? -1
         let bounds = [
             limit, queueLimit, inside.count, handed, removed.count, machine.serviceTime.map { Int($0) } ?? -1, busyFor,
-            machine.isShedding ? 1 : 0,
+            machine.isShedding ? 1 : 0, Int(min(now - latest, 1_000)),
         ]
         return machine.lines.reduce(into: bounds) { identity, line in
             identity += [Int(line.priority.rawValue), line.tickets.first, line.tickets.order.count]
@@ -112,7 +113,10 @@ private struct ListedBulkhead: ExplorableMachine {
         case .leave(let number, let serviceTime):
             for _ in 0..<number { try leave(after: serviceTime) }
         case .giveUp(let place):
-            try require(machine.leaveQueue(waiting.remove(at: place).ticket), "one that waits could not leave")
+            let turn = nextTurn(of: waiting[place].priority)
+            let loser = waiting.remove(at: place)
+            keep(turn, of: loser.priority)
+            try require(machine.leaveQueue(loser.ticket), "one that waits could not leave")
         case .giveUpTooLate:
             let handed = inside.last { $0 > 0 } ?? 0
             try require(!machine.leaveQueue(handed), "one that is inside left the line")
@@ -169,6 +173,7 @@ private struct ListedBulkhead: ExplorableMachine {
         }
         let place = inTurn.firstIndex(of: newcomer) ?? 0
         if patience == 0 || Double(place) * Double(serviceTime ?? 0) / Double(limit) >= Double(patience) + 1 {
+            if mayDisplace { keepTurn(of: priority) }
             return try require(answer, is: .tooLate)
         }
         if let loser { remove(loser, because: .displaced) }
@@ -222,13 +227,22 @@ private struct ListedBulkhead: ExplorableMachine {
         let turn = nextTurn(of: loser.priority)
         waiting.removeAll { $0 == loser }
         removed[loser.ticket] = reason
-        if !waiting.contains(where: { $0.priority == loser.priority }) {
-            turns[loser.priority] = Turns(next: turn, isKept: true)
-        }
+        keep(turn, of: loser.priority)
+    }
+
+    private mutating func keep(_ turn: Int64, of priority: CallPriority) {
+        if !waiting.contains(where: { $0.priority == priority }) { turns[priority] = Turns(next: turn, isKept: true) }
     }
 
     private mutating func letIn() -> UInt64 {
-        let next = inTurn()[0]
+        var next = inTurn()[0]
+        // Who has stayed for twice the interval is next.
+        if isOverloaded, machine.order != .lastInFirstOut, let interval = machine.shedding?.interval,
+            let oldest = waiting.first(where: { $0.priority == next.priority }),
+            .nanoseconds(latest - oldest.since) >= interval * 2
+        {
+            next = oldest
+        }
         turnClock = nextTurn(of: next.priority)
         turns[next.priority] = Turns(next: turnClock + stride(next.priority))
         waiting.removeAll { $0 == next }
@@ -240,7 +254,9 @@ private struct ListedBulkhead: ExplorableMachine {
     // MARK: Overload
 
     private mutating func lookForOverload() {
-        guard let shedding = machine.shedding, let busySince else { return }
+        guard let shedding = machine.shedding else { return }
+        latest = now
+        guard let busySince else { return }
         isOverloaded = .nanoseconds(now - busySince) >= shedding.interval
     }
 

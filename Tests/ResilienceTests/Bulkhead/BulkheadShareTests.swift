@@ -29,6 +29,26 @@ import Testing
         }
     }
 
+    @Test(
+        "a priority whose calls give up, or would wait in vain, gets its share all the same", arguments: [true, false])
+    func patience(gaveUp: Bool) {
+        var machine = BulkheadStateMachine(limit: 1, queueLimit: 100, order: .byPriority)
+        _ = machine.arrive()
+        var served = 0
+        for _ in 0..<10_000 {
+            for _ in 0..<2 {
+                if case .queue(_, let loser?) = machine.arrive(priority: .high) { _ = machine.learnsOfRemoval(loser) }
+            }
+            // It can wait for less than two turns.
+            let low = machine.arrive(priority: .low, patience: gaveUp ? .max : 1)
+            let next = machine.leave(after: 1)
+            if case .queue(let ticket, _) = low {
+                if ticket == next { served += 1 } else { _ = machine.leaveQueue(ticket) }
+            }
+        }
+        #expect(served >= 100, "\(served)")
+    }
+
     @Test("a few important calls are all before one that is less important, and came first")
     func few() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 99, order: .byPriority)

@@ -39,8 +39,8 @@ import Testing
                 "sinceNanoseconds":3601000000000,"state":"open","timeRemainingSeconds":59.5}},\
                 {"isAllowed":true,"kind":"throttle","policy":"throttle","status":{"available":1,"isProbing":false,\
                 "queued":0,"timeUntilNextSeconds":0}},\
-                {"isAllowed":true,"kind":"bulkhead","policy":"db","status":{"inUse":0,"isShedding":false,"limit":3,"queueLimit":7,\
-                "queued":0}}]}
+                {"isAllowed":true,"kind":"bulkhead","policy":"db","status":{"inUse":0,\
+                "isShedding":false,"limit":3,"queueLimit":7,"queued":0}}]}
                 """)
     }
 
@@ -151,7 +151,8 @@ import Testing
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "inf", negativeInfinity: "-inf", nan: "NaN")
-        let json = #"{"limit":1,"inUse":0,"queueLimit":0,"queued":0,"isShedding":false,"estimatedWaitSeconds":\#(text)}"#
+        let json =
+            #"{"limit":1,"inUse":0,"queueLimit":0,"queued":0,"isShedding":false,"estimatedWaitSeconds":\#(text)}"#
         #expect(throws: DecodingError.self) { try decoder.decode(BulkheadStatus.self, from: Data(json.utf8)) }
     }
 
