@@ -47,7 +47,7 @@ private struct Outage: Error, Equatable {}
 
     @Test("in a task nothing runs: the thread must not be blocked")
     func task() async {
-        let notes = Notes()
+        let notes = Journal()
         #expect(throws: BlockingInTask()) { try pipeline { Retry() }.runBlocking { notes.note("ran") } }
         await Task.detached { [clock] in
             _ = #expect(throws: BlockingInTask.self) {
@@ -60,7 +60,7 @@ private struct Outage: Error, Equatable {}
     @Test("a backoff blocks the thread until its end, and the next attempt is on the same thread")
     func backoff() async throws {
         let pipeline = pipeline { Retry(maxRetries: 2, backoff: .constant(.seconds(5))) }
-        let notes = Notes()
+        let notes = Journal()
         async let result = onThread {
             let caller = Thread.current
             return try pipeline.runBlocking { attempt in
@@ -94,7 +94,7 @@ private struct Outage: Error, Equatable {}
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock, observers: PolicyObservers(recorder))
         let pipeline = Pipeline(timeBase: clock) { bulkhead }
         let inside = try bulkhead.acquire()
-        let notes = Notes()
+        let notes = Journal()
         async let first: Void = onThread { try pipeline.runBlocking { notes.note("first") } }
         await recorder.waitForEvents(1)
         async let second: Void = pipeline.run { notes.note("second") }
@@ -135,7 +135,7 @@ private struct Outage: Error, Equatable {}
     @Test("within the operation of a call that blocks another one may, in a task that is made there none")
     func nested() async throws {
         let pipeline = pipeline { Retry(maxRetries: 1, backoff: .constant(.seconds(1))) }
-        let notes = Notes()
+        let notes = Journal()
         async let outer: Task<Void, Never> = onThread {
             try pipeline.runBlocking {
                 let count = try pipeline.runBlocking { attempt in
@@ -162,8 +162,8 @@ private struct Outage: Error, Equatable {}
     func travelling() async throws {
         let pipeline = pipeline { Retry() }
         try await onThread { [clock] in
-            let left = try Notes.$label.withValue("here") {
-                try pipeline.runBlocking { attempt in (Notes.label, attempt.remaining(on: clock)) }
+            let left = try Journal.$label.withValue("here") {
+                try pipeline.runBlocking { attempt in (Journal.label, attempt.remaining(on: clock)) }
             }
             #expect(left.0 == "here" && left.1 > .seconds(1_000_000))
         }
@@ -203,6 +203,6 @@ private struct Outage: Error, Equatable {}
     }
 }
 
-extension Notes {
+extension Journal {
     @TaskLocal static var label = "nowhere"
 }

@@ -44,7 +44,7 @@
         @Test("a client is told not to try again where the handler has done so in vain, and only there")
         func advice() async throws {
             let retrying = Pipeline(timeBase: ManualClock()) { Retry(maxRetries: 2, backoff: .none) }
-            let asked = Notes()
+            let asked = Journal()
             let router = router()
             router.get("upstream") { _, _ -> String in
                 try await retrying.run {
@@ -74,7 +74,7 @@
             let router = Router()
             router.add(middleware: CallOriginMiddleware())
             router.add(middleware: ResilienceMiddleware(Pipeline { bulkhead }))
-            let journal = Notes()
+            let journal = Journal()
             router.get("/:name") { _, context in
                 journal.note(context.parameters.get("name") ?? "")
                 return "served"

@@ -77,7 +77,7 @@
 
         @Test("an RPC's attempt and priority travel with its handler's task; the priority only if it is to be read")
         func origin() throws {
-            let seen = Notes()
+            let seen = Journal()
             let handler: Handler = { _, _ in
                 TextResponse { writer in
                     let origin = CallOrigin.current
@@ -108,7 +108,7 @@
         @Test("a client is told not to try again where the handler has done so in vain, or it has come three times")
         func advice() throws {
             let retrying = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .none) }
-            let asked = Notes()
+            let asked = Journal()
             for early in [true, false] {
                 let handler: Handler = { _, _ in
                     let ask: @Sendable () async throws -> Void = {

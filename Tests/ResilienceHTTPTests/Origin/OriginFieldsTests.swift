@@ -106,7 +106,7 @@ import Testing
     @Test("three layers with three retries make 64 requests of one; told of each other's, they make four")
     func layers() async {
         for (tells, most) in [(false, 64), (true, 4)] {
-            let count = Notes()
+            let count = Journal()
             let clock = ManualClock()
             func layer(before next: @escaping @Sendable ([String: String]) async -> (Int, [String: String])) -> Layer {
                 let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 3, backoff: .none) }
@@ -125,7 +125,7 @@ import Testing
 
     @Test("a layer that can't tell is tried again, and asks its own service once for each further attempt")
     func lost() async {
-        let count = Notes()
+        let count = Journal()
         let clock = ManualClock()
         let retrying = Pipeline(timeBase: clock) { Retry(maxRetries: 3, backoff: .none) }
         let last = Layer(

@@ -1,5 +1,6 @@
 @testable import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct BulkheadTests {

@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// A breaker among other policies: in which order they are asked, and what counts.

@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// Carries a permit, which can't be copied, into another task.

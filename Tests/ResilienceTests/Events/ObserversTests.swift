@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 private enum Noise: PolicyEventDetail, Equatable {

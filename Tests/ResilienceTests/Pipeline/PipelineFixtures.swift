@@ -1,4 +1,5 @@
 import Resilience
+import TestSupport
 
 /// An error that the classifier knows nothing of.
 struct Outage: Error, Equatable {
@@ -8,15 +9,6 @@ struct Outage: Error, Equatable {
 /// An error that says itself what it means.
 struct Judged: Error, Equatable, VerdictConvertible {
     let verdict: Verdict
-}
-
-/// What happened, in order.
-final class Journal: Sendable {
-    private let entries = Locked<[String]>([])
-
-    var lines: [String] { entries.withLock { $0 } }
-
-    func note(_ line: String) { entries.withLock { $0.append(line) } }
 }
 
 /// Answers as scripted, then proceeds and passes; notes every step and whether each stay ended with one exit.

@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// What the end of an attempt means to the policies around it.

@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The rate, with time, tasks and deadlines.

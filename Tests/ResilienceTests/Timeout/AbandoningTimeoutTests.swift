@@ -1,6 +1,7 @@
 import Foundation
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// Runs until it is released, whatever is cancelled meanwhile.

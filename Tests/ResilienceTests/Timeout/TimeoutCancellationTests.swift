@@ -1,6 +1,7 @@
 import Resilience
 import ResilienceTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Whose cancellation it was, and which of two limits.

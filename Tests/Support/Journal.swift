@@ -1,7 +1,7 @@
 import Synchronization
 
 /// What happened, in order, noted on any thread.
-package final class Notes: Sendable {
+package final class Journal: Sendable {
     private let noted = Mutex<[String]>([])
 
     package init() {}
