@@ -23,15 +23,6 @@
         }
     }
 
-    extension OriginFields {
-        /// Tells the server of the call's priority and the number of the attempt. What the request names itself stays.
-        func write(_ attempt: CallAttempt, _ options: RunOptions, to request: inout HTTPClientRequest) {
-            for (name, value) in values(of: attempt, options) where !request.headers.contains(name: name) {
-                request.headers.add(name: name, value: value)
-            }
-        }
-    }
-
     extension NIODeadline {
         /// The deadline of an attempt, as the client takes it. This reads the pipeline's time first, so the deadline is
         /// never the earlier one: what the client throws then is thrown at the attempt's deadline or later.

@@ -19,38 +19,68 @@ struct StructuredList {
     private(set) var items: [Item] = []
 
     init?(_ value: String) {
+        let isReadable = Self.members(of: value) { cursor in
+            guard let item = Self.item(&cursor) else { return false }
+            items.append(item)
+            return true
+        }
+        guard isReadable else { return nil }
+    }
+
+    /// Reads members with commas between them.
+    /// - Parameter read: Reads one; false if it is malformed.
+    /// - Returns: Whether the whole value has been read.
+    fileprivate static func members(of value: String, _ read: (inout FieldCursor) -> Bool) -> Bool {
         // Outer spaces are allowed, outer tabs are not (§4.2); fields never begin with either.
         var cursor = FieldCursor(value)
         while !cursor.isAtEnd {
-            guard let item = Self.item(&cursor) else { return nil }
-            items.append(item)
+            guard read(&cursor) else { return false }
             cursor.skipSpaces()
             guard !cursor.isAtEnd else { break }
-            guard cursor.skip(",") else { return nil }
+            guard cursor.skip(",") else { return false }
             cursor.skipSpaces()
             // A comma at the end.
-            if cursor.isAtEnd { return nil }
+            if cursor.isAtEnd { return false }
         }
+        return true
     }
 
     private static func item(_ cursor: inout FieldCursor) -> Item? {
         guard let first = cursor.next else { return nil }
         let name = first == UInt8(ascii: "\"") ? string(&cursor) : first.isTokenStart ? token(&cursor) : nil
         guard var item = name.map({ Item(name: $0) }) else { return nil }
-        while cursor.skip(";") {
-            while cursor.next == UInt8(ascii: " ") { _ = cursor.take() }
-            guard let key = key(&cursor) else { return nil }
+        let isReadable = parameters(&cursor) { key, number in
             item.keys.insert(key)
-            item.numbers[key] = nil
-            if cursor.skip("=") {
-                guard let value = value(&cursor) else { return nil }
-                if case .wholeNumber(let number) = value { item.numbers[key] = number }
-            }
+            item.numbers[key] = number
         }
-        return item
+        return isReadable ? item : nil
     }
 
-    fileprivate static func key(_ cursor: inout FieldCursor) -> String? {
+    /// Reads the parameters of an item.
+    /// - Parameter note: Is told of each: its key, and its value if that is a whole number.
+    /// - Returns: false if one is malformed.
+    fileprivate static func parameters(_ cursor: inout FieldCursor, _ note: (String, Int64?) -> Void) -> Bool {
+        while cursor.skip(";") {
+            while cursor.next == UInt8(ascii: " ") { _ = cursor.take() }
+            guard keyAndValue(&cursor, note) else { return false }
+        }
+        return true
+    }
+
+    /// Reads a key, and its value if it has one.
+    /// - Returns: false if either is malformed.
+    fileprivate static func keyAndValue(_ cursor: inout FieldCursor, _ note: (String, Int64?) -> Void) -> Bool {
+        guard let key = key(&cursor) else { return false }
+        var number: Int64?
+        if cursor.skip("=") {
+            guard let value = value(&cursor) else { return false }
+            if case .wholeNumber(let whole) = value { number = whole }
+        }
+        note(key, number)
+        return true
+    }
+
+    private static func key(_ cursor: inout FieldCursor) -> String? {
         guard let first = cursor.next, first.isLowerCase || first == UInt8(ascii: "*") else { return nil }
         return text(&cursor) { $0.isLowerCase || $0.isDigit || "_-.*".utf8.contains($0) }
     }
@@ -87,13 +117,13 @@ struct StructuredList {
         return nil
     }
 
-    fileprivate enum Value {
+    private enum Value {
         case wholeNumber(Int64)
         case other
     }
 
     /// The value of a parameter; nil if it is malformed.
-    fileprivate static func value(_ cursor: inout FieldCursor) -> Value? {
+    private static func value(_ cursor: inout FieldCursor) -> Value? {
         guard let first = cursor.next else { return nil }
         switch first {
         case UInt8(ascii: "\""): return string(&cursor).map { _ in .other }
@@ -137,33 +167,10 @@ struct StructuredDictionary {
     private(set) var numbers: [String: Int64] = [:]
 
     init?(_ value: String) {
-        var cursor = FieldCursor(value)
-        while !cursor.isAtEnd {
-            guard let key = StructuredList.key(&cursor) else { return nil }
-            numbers[key] = nil
-            if cursor.skip("=") {
-                guard let value = StructuredList.value(&cursor) else { return nil }
-                if case .wholeNumber(let number) = value { numbers[key] = number }
-            }
-            guard StructuredList.skipParameters(&cursor) else { return nil }
-            cursor.skipSpaces()
-            guard !cursor.isAtEnd else { break }
-            guard cursor.skip(",") else { return nil }
-            cursor.skipSpaces()
-            // A comma at the end.
-            if cursor.isAtEnd { return nil }
+        let isReadable = StructuredList.members(of: value) { cursor in
+            StructuredList.keyAndValue(&cursor) { numbers[$0] = $1 } && StructuredList.parameters(&cursor) { _, _ in }
         }
-    }
-}
-
-extension StructuredList {
-    fileprivate static func skipParameters(_ cursor: inout FieldCursor) -> Bool {
-        while cursor.skip(";") {
-            while cursor.next == UInt8(ascii: " ") { _ = cursor.take() }
-            guard key(&cursor) != nil else { return false }
-            if cursor.skip("="), value(&cursor) == nil { return false }
-        }
-        return true
+        guard isReadable else { return nil }
     }
 }
 

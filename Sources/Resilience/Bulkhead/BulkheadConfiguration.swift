@@ -109,10 +109,9 @@ extension BulkheadConfiguration: Codable {
             let (maxWait, predictsWait): (Duration?, Bool?) = (reader.duration(.maxWait), reader.value(.predictsWait))
             let shedding: LoadShedding? = reader.value(.shedding)
             if let adaptive = adaptive?.limit {
-                // A limit that can't be read is noted.
-                guard limit.map(adaptive.range.contains) ?? true else {
+                if let limit, !adaptive.range.contains(limit) {
                     let (lowest, highest) = (adaptive.range.lowerBound, adaptive.range.upperBound)
-                    reader.note(.limit, "\(limit ?? 0)", "must lie in \(lowest)...\(highest), as adaptiveLimit says")
+                    reader.note(.limit, "\(limit)", "must lie in \(lowest)...\(highest), as adaptiveLimit says")
                     return try BulkheadConfiguration(limit: 1)
                 }
                 return try BulkheadConfiguration(

@@ -135,8 +135,9 @@ struct BulkheadStateMachine: Sendable {
             inUse += 1
             return .enter
         }
-        shedIfOverloaded(at: now)
-        let line = index(of: order == .byPriority ? priority : .normal)
+        lookForOverload(at: now)
+        shedExcess()
+        let line = index(of: priority)
         let isFull = queued >= queueLimit
         let loser = isFull ? lastTurn(with: line) : nil
         if isFull {
@@ -171,7 +172,7 @@ struct BulkheadStateMachine: Sendable {
         let next = inUse <= limit ? popFirst() : nil
         if next == nil { inUse -= 1 }
         forgetIfFree()
-        shedIfOverloaded(at: now)
+        shedExcess()
         return next
     }
 
@@ -219,7 +220,7 @@ struct BulkheadStateMachine: Sendable {
     /// How long a new call of a priority would wait for its turn, in nanoseconds; nil without a measured service time.
     mutating func estimatedWait(of priority: CallPriority) -> Int64? {
         // Before the rest is looked at: the line may be new.
-        let line = index(of: order == .byPriority ? priority : .normal)
+        let line = index(of: priority)
         return wait(behind: ahead(ofNewcomerIn: line) + 1)
     }
 
@@ -239,7 +240,9 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
+    /// The line of a priority, which is made if there is none; all are equal unless the order is by priority.
     private mutating func index(of priority: CallPriority) -> Int {
+        let priority = order == .byPriority ? priority : .normal
         let index = lines.firstIndex { $0.priority <= priority } ?? lines.count
         if index == lines.count || lines[index].priority != priority {
             lines.insert(PriorityLine(priority), at: index)
@@ -256,11 +259,7 @@ struct BulkheadStateMachine: Sendable {
         guard let next else { return nil }
         let time = lines[next].turn
         lines[next].takeTurn()
-        if lines.count > 1 {
-            for index in lines.indices { lines[index].comeNearer(by: time) }
-        } else {
-            lines[next].comeNearer(by: time)
-        }
+        for index in lines.indices { lines[index].comeNearer(by: time) }
         defer { endIfEmpty() }
         return isNewestFirst && !hasStayed(next) ? lines[next].tickets.popLast() : lines[next].tickets.popFirst()
     }
@@ -300,12 +299,11 @@ struct BulkheadStateMachine: Sendable {
         isShedding = now.saturatingSubtracting(waitingSince) >= shedding.interval.saturatedNanoseconds
     }
 
-    private mutating func shedIfOverloaded(at now: Int64) {
-        lookForOverload(at: now)
+    private mutating func shedExcess() {
         guard let shedding, isShedding else { return }
-        let latest = now.saturatingSubtracting(shedding.target.saturatedNanoseconds)
+        let inTime = latest.saturatingSubtracting(shedding.target.saturatedNanoseconds)
         var excess = queued - limit
-        while excess > 0, let line = lastTurn(ofThoseBefore: latest) {
+        while excess > 0, let line = lastTurn(ofThoseBefore: inTime) {
             if let ticket = removeLast(of: line, because: .shed) { shed.append(ticket) }
             excess -= 1
         }

@@ -116,8 +116,8 @@ extension Pipeline {
 
 /// Puts together what the policies would answer, the outermost first.
 ///
-/// A call that one policy rejects is not asked of those further in. They are asked all the same: it would not get through
-/// before the last of them lets it. Of several waits the longest counts, since a policy goes on while another makes the call
+/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it.
+/// Of several waits the longest counts, since a policy goes on while another makes the call
 /// wait.
 struct Forecaster {
     private var isOver = false
@@ -140,7 +140,8 @@ struct Forecaster {
 
     /// What is not known is shorter than any time: a time that is known says more.
     private static func isLonger(_ one: Duration?, than other: Duration?) -> Bool {
-        one.map { one in other.map { one > $0 } ?? true } ?? false
+        guard let one, let other else { return one != nil }
+        return one > other
     }
 
     var forecast: CallForecast {

@@ -78,5 +78,5 @@ extension RunOptions {
 
 extension CallOrigin {
     /// The number to tell the other side of an attempt: that of the request that this task answers, if it is higher.
-    package static func told(_ attempt: CallAttempt) -> Int { max(attempt.number, current?.attempt ?? 1) }
+    package static func told(_ attempt: Int) -> Int { max(attempt, current?.attempt ?? 1) }
 }

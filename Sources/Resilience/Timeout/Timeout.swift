@@ -67,7 +67,7 @@ public struct Timeout: AroundPolicy {
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
-        let wait = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
+        let wait = limit(of: call.attempt)
         switch TimeoutStateMachine.enter(at: call.now, limit: wait, deadline: call.deadline) {
         case .timedOut: throw timedOut(after: wait, DeadlinePassed(), &call)
         case .deadlinePassed: throw DeadlinePassed()
@@ -84,8 +84,12 @@ public struct Timeout: AroundPolicy {
     }
 
     public func forecast(_ call: inout PolicyCall) {
-        let limit = limitForAttempt?(call.attempt).saturatedNanoseconds ?? nanoseconds
-        call.deadline = min(call.deadline, call.now + .nanoseconds(limit))
+        call.deadline = min(call.deadline, call.now + .nanoseconds(limit(of: call.attempt)))
+    }
+
+    /// In nanoseconds.
+    private func limit(of attempt: Int) -> Int64 {
+        limitForAttempt?(attempt).saturatedNanoseconds ?? nanoseconds
     }
 
     private func timedOut(after wait: Int64, _ underlying: any Error, _ call: inout PolicyCall) -> TimedOut {

@@ -150,7 +150,7 @@
                         if let timeout {
                             metadata.replaceOrAddString(TimeoutField.text(timeout), forKey: TimeoutField.key)
                         }
-                        let told = max(number, CallOrigin.current?.attempt ?? 1)
+                        let told = CallOrigin.told(number)
                         if told > 1 { metadata.replaceOrAddString("\(told - 1)", forKey: OriginMetadata.attempts) }
                         if tellsPriority { OriginMetadata.add(runOptions.effectivePriority, to: &metadata) }
                         try await outbound.write(.metadata(metadata))

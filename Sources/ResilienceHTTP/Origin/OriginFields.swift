@@ -61,7 +61,7 @@ public struct OriginFields: Sendable, Hashable {
 
     /// The fields of an attempt of a call, with what travels with the task.
     package func values(of attempt: CallAttempt, _ options: RunOptions) -> [(name: String, value: String)] {
-        values(priority: options.effectivePriority, attempt: CallOrigin.told(attempt))
+        values(priority: options.effectivePriority, attempt: CallOrigin.told(attempt.number))
     }
 
     /// Returns what a request says of itself. What can't be read counts as missing.
