@@ -20,7 +20,12 @@ let package = Package(
             path: "Benchmarks/Policies",
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         ),
-        .target(name: "Calls", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
+        .target(
+            name: "Calls",
+            dependencies: [
+                .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceBlocking", package: "swift-resilience"),
+            ]),
         .executableTarget(name: "Allocations", dependencies: ["Calls"]),
         .executableTarget(
             name: "Keys", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),

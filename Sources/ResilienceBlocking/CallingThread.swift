@@ -1,6 +1,5 @@
 import Dispatch
 import Resilience
-import Synchronization
 
 /// Runs the parts of one task on the thread that waits for the task.
 final class CallingThread: TaskExecutor {
@@ -12,7 +11,7 @@ final class CallingThread: TaskExecutor {
 
     @TaskLocal private static var current: CallingThread?
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     /// Signalled for each job, and at the end.
     private let changes = DispatchSemaphore(value: 0)
 

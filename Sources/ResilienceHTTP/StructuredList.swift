@@ -61,7 +61,7 @@ struct StructuredList {
     /// - Returns: false if one is malformed.
     fileprivate static func parameters(_ cursor: inout FieldCursor, _ note: (String, Int64?) -> Void) -> Bool {
         while cursor.skip(";") {
-            while cursor.next == UInt8(ascii: " ") { _ = cursor.take() }
+            while cursor.skip(" ") {}
             guard keyAndValue(&cursor, note) else { return false }
         }
         return true
@@ -69,15 +69,33 @@ struct StructuredList {
 
     /// Reads a key, and its value if it has one.
     /// - Returns: false if either is malformed.
-    fileprivate static func keyAndValue(_ cursor: inout FieldCursor, _ note: (String, Int64?) -> Void) -> Bool {
+    fileprivate static func keyAndValue(
+        _ cursor: inout FieldCursor, orList mayBeList: Bool = false, _ note: (String, Int64?) -> Void
+    ) -> Bool {
         guard let key = key(&cursor) else { return false }
         var number: Int64?
         if cursor.skip("=") {
+            if mayBeList, cursor.skip("(") {
+                note(key, nil)
+                return restOfList(&cursor)
+            }
             guard let value = value(&cursor) else { return false }
             if case .wholeNumber(let whole) = value { number = whole }
         }
         note(key, number)
         return true
+    }
+
+    /// Steps over an inner list, from its first item on.
+    /// - Returns: false if it is malformed.
+    private static func restOfList(_ cursor: inout FieldCursor) -> Bool {
+        while true {
+            while cursor.skip(" ") {}
+            if cursor.skip(")") { return true }
+            guard value(&cursor) != nil, parameters(&cursor, { _, _ in }),
+                cursor.next == UInt8(ascii: " ") || cursor.next == UInt8(ascii: ")")
+            else { return false }
+        }
     }
 
     private static func key(_ cursor: inout FieldCursor) -> String? {
@@ -158,17 +176,18 @@ struct StructuredList {
     }
 }
 
-/// A dictionary of items, as a structured field has it (RFC 9651 §3.2): `u=5, i`.
+/// A dictionary, as a structured field has it (RFC 9651 §3.2): `u=5, i`.
 ///
-/// Only what the priority field needs: an inner list makes the whole field unreadable, as does any mistake in its form.
-/// Of the values, whole numbers are kept; all others, and parameters, are checked and dropped.
+/// A mistake in its form makes the whole field unreadable. Of the values, whole numbers are kept; all others, inner lists
+/// and parameters are checked and dropped.
 struct StructuredDictionary {
     /// The last value of each member that is a whole number.
     private(set) var numbers: [String: Int64] = [:]
 
     init?(_ value: String) {
         let isReadable = StructuredList.members(of: value) { cursor in
-            StructuredList.keyAndValue(&cursor) { numbers[$0] = $1 } && StructuredList.parameters(&cursor) { _, _ in }
+            StructuredList.keyAndValue(&cursor, orList: true) { numbers[$0] = $1 }
+                && StructuredList.parameters(&cursor) { _, _ in }
         }
         guard isReadable else { return nil }
     }

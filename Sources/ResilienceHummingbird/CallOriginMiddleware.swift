@@ -20,7 +20,9 @@
         /// Creates the middleware.
         /// - Parameters:
         ///   - fields: The names of the fields.
-        ///   - highest: The highest priority that a client may ask for. Normal by default: strangers can only step back.
+        ///   - highest: The highest priority that a client may ask for; normal by default. A bulkhead gives each priority a
+        ///     share. So who steps back may wait less, if hardly anybody else does. Where strangers would make use of that,
+        ///     read no priority: `OriginFields(priority: nil)`.
         ///   - context: The type of the requests' context. You can leave it out.
         public init(
             fields: OriginFields = .standard, highest: CallPriority = .normal, context: Context.Type = Context.self

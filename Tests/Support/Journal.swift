@@ -1,8 +1,8 @@
-import Synchronization
+import Resilience
 
 /// What happened, in order, noted on any thread.
 package final class Journal: Sendable {
-    private let noted = Mutex<[String]>([])
+    private let noted = Locked<[String]>([])
 
     package init() {}
 

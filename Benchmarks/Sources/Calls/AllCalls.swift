@@ -1,4 +1,6 @@
+import Dispatch
 import Resilience
+import ResilienceBlocking
 
 extension Calls {
     /// Every case, the floors beside what they are the floor of.
@@ -83,6 +85,26 @@ extension Calls {
                 let flights = SingleFlight<Int, Int>()
                 for number in 0..<count { _ = try await flights.run(for: 1) { number } }
             },
+            Calls("forecast, four: retry, breaker, throttle, bulkhead") { count in
+                let pipeline = four()
+                for _ in 0..<count { _ = pipeline.forecast() }
+            },
+            Calls("bulkhead by priority with shedding, free") { count in
+                let pipeline = Pipeline {
+                    Bulkhead(limit: 10, queue: 10, order: .byPriority, shedding: LoadShedding())
+                }
+                for number in 0..<count { _ = try await pipeline.run { number } }
+            },
+            Calls("runBlocking, empty pipeline") { count in
+                // Not in a task, whose thread must not be blocked.
+                try await withCheckedThrowingContinuation { continuation in
+                    DispatchQueue.global().async {
+                        let pipeline = Pipeline {}
+                        continuation.resume(
+                            with: Result { for number in 0..<count { _ = try pipeline.runBlocking { number } } })
+                    }
+                }
+            },
             Calls("cache, fresh") { count in
                 let cache = CallCache<Int, Int>(lifetime: CacheLifetime(freshFor: .seconds(86_400)))
                 for number in 0..<count { _ = try await cache.value(for: 1) { number } }
@@ -100,9 +122,15 @@ extension Calls {
         ]
     }
 
-    /// Last, since every call of a process pays for a deadline that has once travelled.
+    /// Last, since every call of a process pays for what has once travelled.
     private static var travelling: [Calls] {
         [
+            Calls("retry, while an origin travels") { count in
+                let pipeline = Pipeline { Retry() }
+                try await CallOrigin(priority: .low, attempt: 2).run {
+                    for number in 0..<count { _ = try await pipeline.run { number } }
+                }
+            },
             Calls("empty pipeline, after a deadline has travelled") { count in
                 try await CallDeadline(after: .seconds(5)).run {}
                 let pipeline = Pipeline {}

@@ -294,8 +294,9 @@ struct BulkheadStateMachine: Sendable {
 
     private mutating func lookForOverload(at now: Int64) {
         guard let shedding else { return }
-        latest = now
-        guard let waitingSince else { return }
+        latest = max(latest, now)
+        // A call may ask with an earlier time than another one before it. Only an empty queue ends an overload.
+        guard !isShedding, let waitingSince else { return }
         isShedding = now.saturatingSubtracting(waitingSince) >= shedding.interval.saturatedNanoseconds
     }
 

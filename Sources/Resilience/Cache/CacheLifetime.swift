@@ -1,4 +1,4 @@
-/// How long a ``CallCache`` keeps a value, and when it returns it. All times count from when the value came.
+/// How long a ``CallCache`` keeps a value, and when it returns it. Its age counts from when the value came.
 public struct CacheLifetime: Sendable, Hashable {
     /// How long the value is fresh: it is returned, and nothing is loaded.
     public var freshFor: Duration

@@ -37,7 +37,8 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// What a call loads. Its value is kept if nothing was written to the key since the call.
     struct Load: Sendable, Equatable {
-        fileprivate let number: Int
+        /// The same for all calls that share the load, and for no other of any key.
+        let number: Int
     }
 
     /// What is no longer kept.
@@ -102,12 +103,14 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return now < entry.since + lifetime.freshFor ? value : nil
     }
 
-    /// The value of a key if it may be returned after a load has failed. Marks the key as used.
-    mutating func afterError(_ key: Key, at now: MonotonicInstant) -> Value? {
+    /// The value of a key if it may be returned after a load has failed, or took too long for a caller. Marks the key as used.
+    /// - Parameter pausing: Whether no load begins for a while.
+    mutating func afterError(_ key: Key, pausing: Bool, at now: MonotonicInstant) -> Value? {
         guard let entry = entries[key], case .value(let value, let lifetime) = entry.content,
             now < entry.since + lifetime.freshFor + lifetime.staleIfError
         else { return nil }
         sieve.mark(entry.place)
+        if pausing { entries[key]?.pausedUntil = now + pauseAfterError }
         return value
     }
 
@@ -122,6 +125,9 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         loading[key] = Loading(number: latestLoad)
         return Load(number: latestLoad)
     }
+
+    /// Whether nothing was written to the key since the call that loads it, and that call is not over.
+    func counts(_ load: Load, of key: Key) -> Bool { loading[key]?.number == load.number }
 
     /// A call no longer loads the key, for whatever reason.
     mutating func isOver(_ load: Load, of key: Key) -> Gone {
@@ -140,25 +146,33 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     mutating func ended(
         _ load: Load, of key: Key, with value: Value, cost: Int, for lifetime: CacheLifetime, at now: MonotonicInstant
     ) -> Gone {
-        guard loading[key]?.number == load.number else { return Gone() }
+        guard counts(load, of: key) else { return Gone() }
         return Gone(entries: keep(value, for: key, cost: cost, lifetime: lifetime, at: now))
     }
 
     /// A load has failed.
     /// - Parameters:
     ///   - isAnswer: Whether the failure says how things are: then a value that is kept is wrong.
+    ///   - isOutage: Whether a stale value is returned instead, as long as it may be.
     ///   - keepingFor: How long to keep an answer; zero for not at all.
     mutating func ended(
-        _ load: Load, of key: Key, with error: any Error, isAnswer: Bool, keepingFor time: Duration,
+        _ load: Load, of key: Key, with error: any Error, isAnswer: Bool, isOutage: Bool, keepingFor time: Duration,
         at now: MonotonicInstant
     ) -> Gone {
-        guard loading[key]?.number == load.number else { return Gone() }
+        guard counts(load, of: key) else { return Gone() }
         guard isAnswer else {
-            entries[key]?.pausedUntil = now + pauseAfterError
+            pause(key, isOutage: isOutage, at: now)
             return Gone()
         }
         guard time > .zero else { return Gone(entries: drop(key)) }
         return Gone(entries: put(.failure(error, keptFor: time), for: key, cost: 0, at: now))
+    }
+
+    /// After a failure that is no outage, a stale value is returned only where it would be without one: while it revalidates.
+    private mutating func pause(_ key: Key, isOutage: Bool, at now: MonotonicInstant) {
+        guard let entry = entries[key], case .value(_, let lifetime) = entry.content else { return }
+        let end = isOutage ? .distantFuture : entry.since + lifetime.freshFor + lifetime.staleWhileRevalidate
+        entries[key]?.pausedUntil = min(now + pauseAfterError, end)
     }
 
     // MARK: Writing

@@ -39,7 +39,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     private let classifier: Classifier
     private let costOf: (@Sendable (Value) -> Int)?
     private let lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)?
-    private let loads: SingleFlight<Key, Value>
+    /// The loads in flight, by the numbers of the machine: a call after a write joins none from before it.
+    private let loads: SingleFlight<Int, Value>
     private let state: Locked<CacheStateMachine<Key, Value>>
 
     /// Creates a cache.
@@ -120,14 +121,21 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
             // What the machine returns is released outside of the lock, here and below, since a deinit may be user code.
             defer { _ = state.withLock { $0.isOver(ticket, of: key) } }
             do {
-                return try await loads.run(for: key, deadline: deadline) { [self] in
+                return try await loads.run(for: ticket.number, deadline: deadline) { [self] in
                     try await perform(load, of: key, ticket)
                 }
             } catch {
-                let verdict = classifier.verdict(for: error)
-                guard !Task.isCancelled, staleOn.contains(verdict) else { throw error }
                 let now = timeBase.now
-                guard let before = state.withLock({ $0.afterError(key, at: now) }) else { throw error }
+                // Whatever else ends the call at its deadline cancels it, and may be first.
+                let isLate = now >= min(deadline, CallDeadline.current?.instant(on: timeBase) ?? .distantFuture)
+                let cause =
+                    isLate && error is CancellationError
+                    ? TimedOut(policy: "deadline", limit: .zero, underlying: error) : error
+                let verdict = classifier.verdict(for: cause)
+                guard isLate || !Task.isCancelled, staleOn.contains(verdict),
+                    // A call without time has not waited for a load.
+                    let before = state.withLock({ $0.afterError(key, pausing: verdict.kind != .rejected, at: now) })
+                else { throw error }
                 tell(.fellBack(verdict), at: now)
                 return before
             }
@@ -150,7 +158,6 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     ///   - key: Its key.
     public func store(_ value: Value, for key: Key) {
         let (cost, lifetime) = (cost(of: value), lifetime(of: value, key))
-        loads.forget(key)
         let now = timeBase.now
         release(
             state.withLock { $0.store(value, for: key, cost: cost, lifetime: lifetime, at: now) }, besides: key, at: now
@@ -161,13 +168,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     /// it, and is not kept.
     /// - Parameter key: The key.
     public func remove(_ key: Key) {
-        loads.forget(key)
         _ = state.withLock { $0.remove(key) }
     }
 
     /// Removes everything, as ``remove(_:)`` does.
     public func removeAll() {
-        loads.forgetAll()
         _ = state.withLock { $0.removeAll() }
     }
 
@@ -202,12 +207,15 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
             return value
         } catch {
             let verdict = Task.isCancelled ? .cancelled : classifier.verdict(for: error)
-            let isAnswer = verdict.kind == .permanent && !staleOn.contains(verdict)
+            let isOutage = staleOn.contains(verdict)
+            let isAnswer = verdict.kind == .permanent && !isOutage
             let now = timeBase.now
             tell(.failed(verdict, took: began.duration(to: now)), at: now)
             release(
                 state.withLock {
-                    $0.ended(ticket, of: key, with: error, isAnswer: isAnswer, keepingFor: failuresFor, at: now)
+                    $0.ended(
+                        ticket, of: key, with: error, isAnswer: isAnswer, isOutage: isOutage, keepingFor: failuresFor,
+                        at: now)
                 }, besides: key, at: now)
             throw error
         }
@@ -221,9 +229,14 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     ) {
         Task(executorPreference: timeBase.taskExecutor) { @concurrent [self] in
             _ = try? await CallDeadline.lifting {
-                // It is no part of the flight whose operation may have asked.
-                try await FlightPath.$current.withValue([]) {
-                    try await loads.run(for: key, deadline: end) { [self] in try await perform(load, of: key, ticket) }
+                try await CallOrigin.lifting {
+                    // It is no part of the flight whose operation may have asked.
+                    try await FlightPath.$current.withValue([]) {
+                        guard state.withLock({ $0.counts(ticket, of: key) }) else { return }
+                        _ = try await loads.run(for: ticket.number, deadline: end) { [self] in
+                            try await perform(load, of: key, ticket)
+                        }
+                    }
                 }
             }
             _ = state.withLock { $0.isOver(ticket, of: key) }

@@ -102,7 +102,12 @@ extension Hedge {
             }
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
         }
-        if outcome.firstLost, paysForCalls { settings.report(kept.verdict, after: .none, &call) }
+        if paysForCalls {
+            if outcome.firstLost { settings.report(kept.verdict, after: .none, &call) }
+        } else if kept.copy > 0, kept.verdict.kind == .success, let first = outcome.firstVerdict {
+            // The retry that shares the budget sees a success.
+            settings.report(first, after: .none, &call)
+        }
         call.hasRun = outcome.hasRun
         switch kept.result {
         case .success(let result):

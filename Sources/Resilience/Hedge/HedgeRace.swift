@@ -17,6 +17,8 @@ final class HedgeRace<R: Sendable>: Sendable {
         /// When the first copy ended; if it has lost, when that was certain.
         let firstEnded: MonotonicInstant
         let firstLost: Bool
+        /// How the first copy ended; nil if it has lost.
+        let firstVerdict: Verdict?
         /// Whether any copy got past the policies further in.
         let hasRun: Bool
     }
@@ -25,8 +27,8 @@ final class HedgeRace<R: Sendable>: Sendable {
         var machine: HedgeStateMachine
         /// How the call ends, as far as is known, and when it ended so.
         var kept: (Ending, MonotonicInstant)?
-        /// When the first copy ended, if that was before the call's end was certain.
-        var firstEnded: MonotonicInstant?
+        /// When and how the first copy ended, if that was before the call's end was certain.
+        var first: (ended: MonotonicInstant, verdict: Verdict)?
         var hasRun = false
         var waiter: PolicyWaiter?
     }
@@ -71,7 +73,7 @@ final class HedgeRace<R: Sendable>: Sendable {
             // What is replaced is released outside of the lock, since its deinit may be user code.
             let old = state.kept
             if state.machine.ended(ending.verdict, at: now) { state.kept = (ending, now) }
-            if counts, ending.copy == 0 { state.firstEnded = now }
+            if counts, ending.copy == 0 { state.first = (now, ending.verdict) }
             return (counts, state.waiter.take(), old)
         }
         _ = old
@@ -84,7 +86,7 @@ final class HedgeRace<R: Sendable>: Sendable {
         let state = state.withLock { $0 }
         guard let (kept, time) = state.kept else { preconditionFailure("a race without an end") }
         return Outcome(
-            kept: kept, time: time, firstEnded: state.firstEnded ?? time, firstLost: state.firstEnded == nil,
-            hasRun: state.hasRun)
+            kept: kept, time: time, firstEnded: state.first?.ended ?? time, firstLost: state.first == nil,
+            firstVerdict: state.first?.verdict, hasRun: state.hasRun)
     }
 }

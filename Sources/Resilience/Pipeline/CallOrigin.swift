@@ -16,7 +16,9 @@ import Synchronization
 ///   layers with three retries each would make 64 calls of one.
 /// - If a retry below has tried again in vain, the caller should not: ``shouldCallerRetry``.
 ///
-/// The operation of a ``SingleFlight`` has the origin of the call that began it.
+/// Make one value for each request: it remembers what was tried for it. The operation of a ``SingleFlight`` has the
+/// origin of the call that began it, and all its callers learn that it was tried again in vain. A ``CallCache`` that
+/// refreshes a value in the background does so for no request.
 ///
 /// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
 /// layer, three attempts for a request, "overloaded; don't retry".
@@ -57,13 +59,23 @@ public struct CallOrigin: Sendable {
         return try await Self.$travelling.withValue(self) { try await body() }
     }
 
-    /// Whether the caller should try again if the request fails now: false if a ``Retry`` below has tried again, and
-    /// given up, or if the request has been tried ``mostAttempts`` times. nil otherwise: it may be worth it.
-    public var shouldCallerRetry: Bool? {
-        attempt >= Self.mostAttempts || notes.hasRetried.load(ordering: .relaxed) ? false : nil
-    }
+    /// Whether the caller should try again if the request fails now. nil if it may be worth it; false if
+    ///
+    /// - a ``Retry`` below has tried again and failed, or had no budget for that, at whatever point of the request,
+    /// - or the request has been tried ``mostAttempts`` times.
+    public var shouldCallerRetry: Bool? { attempt >= Self.mostAttempts || hasRetried ? false : nil }
 
+    /// Whether a retry below has tried again in vain, or had to leave it.
+    var hasRetried: Bool { notes.hasRetried.load(ordering: .relaxed) }
     func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
+
+    /// Runs work that is done for no request.
+    nonisolated(nonsending) static func lifting<R>(
+        _ body: nonisolated(nonsending) () async throws -> R
+    ) async rethrows -> R {
+        guard current != nil else { return try await body() }
+        return try await $travelling.withValue(nil) { try await body() }
+    }
 
     @TaskLocal private static var travelling: CallOrigin?
 

@@ -139,7 +139,7 @@ public struct Retry: Policy {
         // The notes are in the slot only during a wait for another round.
         let notes = settings.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
-        if failure.isRejection { own.noteRejection() }
+        if failure.isRejection { own.noteRejection() } else if own.rounds > 1 { CallOrigin.current?.noteRetried() }
         if outcome.verdict.kind == .rejected, let budget = settings.budget {
             // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)
@@ -206,7 +206,7 @@ public struct Retry: Policy {
         _ notes: RetrySlot.Notes?
     ) -> PolicyExit {
         let attempts = failure.attempt - own.rejections
-        if own.rounds > 1 || reason == .budgetExhausted { CallOrigin.current?.noteRetried() }
+        if reason == .budgetExhausted { CallOrigin.current?.noteRetried() }
         own = RetrySlot(PolicySlot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }

@@ -9,6 +9,8 @@ final class Flight<Value: Sendable>: Sendable {
     }
 
     let path = FlightPath()
+    /// The origin of the call that began it, which its operation has.
+    let origin = CallOrigin.current
     private let first: TaskPriority
     private let state: Locked<State>
 

@@ -84,7 +84,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         guard let first else { throw timedOut(nil) }
         guard case .failure(let error) = first, !isFirst else { return try first.get() }
         // A cancellation that is not this call's may be that of the one that began the flight.
-        if sharesErrors, !(error is CancellationError) { throw error }
+        if sharesErrors, !(error is CancellationError), !(error is CancelledWhileWaiting) { throw error }
         try Task.checkCancellation()
         let now = timeBase.now
         guard now < deadline || deadline == .distantFuture,
@@ -129,7 +129,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         let waiter = PolicyWaiter()
         flight.add(waiter)
         let wake = await waiter.wait(until: deadline, on: timeBase, raising: { flight.raise(to: $0) })
-        if let result = flight.remove(waiter) { return (joined.isFirst, result) }
+        if let result = flight.remove(waiter) {
+            if case .failure = result, flight.origin?.hasRetried == true { CallOrigin.current?.noteRetried() }
+            return (joined.isFirst, result)
+        }
         leave(number, flight)
         guard wake == .expired else { throw CancellationError() }
         return (joined.isFirst, nil)

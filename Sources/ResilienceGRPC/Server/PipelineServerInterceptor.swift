@@ -68,11 +68,7 @@
                 -> StreamingServerResponse<Output>
         ) async throws -> StreamingServerResponse<Output> {
             let origin = OriginMetadata.origin(in: request.metadata, atMost: highest)
-            do {
-                return try await origin.run { try await admit(request, context, origin, next) }
-            } catch {
-                throw Self.answer(error, origin)
-            }
+            return try await origin.run { try await admit(request, context, origin, next) }
         }
 
         private func admit<Input: Sendable, Output: Sendable>(
@@ -92,24 +88,20 @@
             } catch {
                 // gRPC itself cancels an RPC whose time is over, and may be first.
                 let isLate = error is CancellationError && options.deadline <= pipeline.timeBase.now
-                throw RPCError(policyFailure: isLate ? DeadlinePassed() : error) ?? error
+                throw Self.failure(of: isLate ? DeadlinePassed() : error, origin)
             }
             let deadline = CallDeadline(at: admission.deadline, on: pipeline.timeBase)
-            return try await Self.guarded(admission, context) {
+            return try await Self.guarded(admission, context, origin) {
                 let response = try await Self.run(until: deadline) { try await next(request, context) }
                 var contents = try response.accepted.get()
                 let produce = contents.producer
                 contents.producer = { writer in
-                    do {
-                        return try await Self.guarded(admission, context) {
-                            let trailers = try await origin.run {
-                                try await Self.run(until: deadline) { try await produce(writer) }
-                            }
-                            admission.succeeded()
-                            return trailers
+                    try await Self.guarded(admission, context, origin) {
+                        let trailers = try await origin.run {
+                            try await Self.run(until: deadline) { try await produce(writer) }
                         }
-                    } catch {
-                        throw Self.answer(error, origin)
+                        admission.succeeded()
+                        return trailers
                     }
                 }
                 return StreamingServerResponse(accepted: .success(contents))
@@ -118,23 +110,24 @@
 
         /// Runs work that may fail, which ends the RPC.
         private static func guarded<R>(
-            _ admission: Admission, _ context: ServerContext, _ work: () async throws -> R
+            _ admission: Admission, _ context: ServerContext, _ origin: CallOrigin, _ work: () async throws -> R
         ) async throws -> R {
             do {
                 return try await work()
             } catch {
                 admission.failed(error, context)
-                throw error is any RPCErrorConvertible ? error : RPCError(policyFailure: error) ?? error
+                throw failure(of: error, origin)
             }
         }
 
-        /// The error with which the RPC fails: with the word that it must not be tried again, if that is so, and the error
-        /// says nothing else.
-        private static func answer(_ error: any Error, _ origin: CallOrigin) -> any Error {
-            guard origin.shouldCallerRetry == false, var failure = error as? RPCError,
-                failure.metadata.joined(RetryPushback.key) == nil
-            else { return error }
-            failure.metadata.addString("-1", forKey: RetryPushback.key)
+        /// The error with which the RPC fails: with the word that it must not be tried again, if that is so. That says more
+        /// than the wait of a rejection, but no more than what the handler says of it.
+        private static func failure(of error: any Error, _ origin: CallOrigin) -> any Error {
+            let own = (error as? any RPCErrorConvertible).map { RPCError($0) }
+            let mayRetry = origin.shouldCallerRetry != false
+            if let own, mayRetry || own.metadata.joined(RetryPushback.key) != nil { return error }
+            guard var failure = own ?? RPCError(policyFailure: error) else { return error }
+            if !mayRetry { failure.metadata.replaceOrAddString("-1", forKey: RetryPushback.key) }
             return failure
         }
 

@@ -65,6 +65,20 @@
             }
         }
 
+        mutating func add(_ status: CacheStatus, of cache: String) {
+            let names = [LabelValue.none, cache]
+            add(.cacheEntries, names, Double(status.count))
+            add(.cacheCost, names, Double(status.cost))
+            add(status.loads, of: cache)
+        }
+
+        mutating func add(_ status: SingleFlightStatus, of flights: String) {
+            let names = [LabelValue.none, flights]
+            add(.flights, names, Double(status.flights))
+            add(.flightsWaiting, names, Double(status.waiting))
+            add(.flightsAbandoned, names, Double(status.abandoned))
+        }
+
         mutating func add(_ status: SyncStatus, of queue: String) {
             add(.syncPending, [queue], Double(status.pending))
             add(.syncInFlight, [queue], Double(status.inFlight))

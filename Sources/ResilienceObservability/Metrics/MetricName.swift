@@ -25,6 +25,11 @@
         case retriesLeft = "resilience_retries_left"
         case hedgeDelay = "resilience_hedge_delay_seconds"
         case hedgesLeft = "resilience_hedges_left"
+        case cacheEntries = "resilience_cache_entries"
+        case cacheCost = "resilience_cache_cost"
+        case flights = "resilience_flights"
+        case flightsWaiting = "resilience_flights_waiting"
+        case flightsAbandoned = "resilience_flights_abandoned"
         case syncPending = "resilience_sync_pending"
         case syncInFlight = "resilience_sync_in_flight"
         case syncDead = "resilience_sync_dead"
@@ -37,7 +42,8 @@
             case .calls, .callDuration, .callAttempts, .attempts, .attemptDuration: ["pipeline", "outcome"]
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .shedding,
                 .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection,
-                .retriesLeft, .hedgeDelay, .hedgesLeft:
+                .retriesLeft, .hedgeDelay, .hedgesLeft, .cacheEntries, .cacheCost, .flights, .flightsWaiting,
+                .flightsAbandoned:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

@@ -35,6 +35,16 @@
             add { $0.add(PolicyStatus(policy: policy.name, detail: policy.status), in: nil) }
         }
 
+        /// Watches a cache: its entries, and its loads.
+        /// - Parameter cache: The cache.
+        public func watch<Key, Value>(_ cache: CallCache<Key, Value>) { add { $0.add(cache.status, of: cache.name) } }
+
+        /// Watches the flights of a single flight.
+        /// - Parameter flights: The single flight.
+        public func watch<Key, Value>(_ flights: SingleFlight<Key, Value>) {
+            add { $0.add(flights.status, of: flights.name) }
+        }
+
         /// Watches a sync queue. While its store can't be read, it has no gauges.
         ///
         /// The policies of its pipeline are not watched with it: watch the pipeline, too.

@@ -56,13 +56,17 @@ extension PolicyContract {
         ]
     }
 
-    /// Plays the same history several times, with and without an observer.
+    /// Plays the same history several times: without an observer, with one, and with one that asks for forecasts.
     ///
-    /// - Returns: The stage of an observed history, with a complaint about what it did differently.
-    func compareObserved(seed: UInt64, _ permitsOut: (@Sendable (Subject) -> Int)?) -> ContractStage<Subject> {
-        func played(observed: Bool) -> ContractStage<Subject> {
+    /// - Returns: The stages of two histories, with complaints about what they did differently.
+    func compareObserved(
+        seed: UInt64, _ permitsOut: (@Sendable (Subject) -> Int)?
+    ) -> [(trial: String, stage: ContractStage<Subject>)] {
+        func played(_ observe: (@Sendable (Pipeline) -> Void)?) -> ContractStage<Subject> {
             let stage = ContractStage(self, permitsOut)
-            if observed { stage.pipeline.observers.add { _ in } }
+            let pipeline = stage.pipeline
+            let observation = observe.map { observe in pipeline.observers.add { _ in observe(pipeline) } }
+            defer { observation?.cancel() }
             // A call that does not end is found by the trials.
             try? stage.clock.run(seed: seed, maxSteps: 50_000) {
                 for round in 0..<UInt64(3) {
@@ -72,18 +76,26 @@ extension PolicyContract {
             }
             return stage
         }
-        let unobserved = (0..<3).map { _ in played(observed: false).tally.happenings }
-        let observed = (0..<2).map { _ in played(observed: true) }
-        let (first, second) = (observed[0].tally.happenings, observed[1].tally.happenings)
+        let unobserved = (0..<3).map { _ in played(nil) }
+        let observed = (0..<2).map { _ in played { _ in } }
+        let asked = (0..<2).map { _ in played { _ = $0.forecast() } }
+        complain(observed, than: unobserved, "observed", "unobserved")
+        complain(asked, than: observed, "asked for forecasts", "unasked")
+        return [("with and without an observer", observed[0]), ("with and without forecasts", asked[0])]
+    }
+
+    private func complain(
+        _ stages: [ContractStage<Subject>], than others: [ContractStage<Subject>], _ word: String, _ other: String
+    ) {
+        let (one, without) = (stages[0].tally.happenings, others[0].tally.happenings)
         // A policy with random numbers of its own never repeats a history, and can't be compared.
-        guard unobserved.allSatisfy({ $0 == unobserved[0] }), first == second, first != unobserved[0] else {
-            return observed[0]
+        guard stages.allSatisfy({ $0.tally.happenings == one }),
+            others.allSatisfy({ $0.tally.happenings == without }), one != without
+        else { return }
+        let index = zip(one, without).prefix { $0 == $1 }.underestimatedCount
+        func happening(_ history: [ContractStage<Subject>.Happening]) -> String {
+            history.dropFirst(index).first.map { "\($0)" } ?? "the end"
         }
-        let index = zip(first, unobserved[0]).prefix { $0 == $1 }.underestimatedCount
-        let (with, without) = (first.dropFirst(index).first, unobserved[0].dropFirst(index).first)
-        observed[0].complain(
-            "observed it decides differently: \(with.map { "\($0)" } ?? "the end"), "
-                + "and unobserved \(without.map { "\($0)" } ?? "the end")")
-        return observed[0]
+        stages[0].complain("\(word) it decides differently: \(happening(one)), and \(other) \(happening(without))")
     }
 }

@@ -11,7 +11,7 @@ struct ContractTrial<Subject: Sendable>: Sendable {
 
 extension PolicyContract {
     static func trials(seed: UInt64) -> [ContractTrial<Subject>] {
-        endings + cancellations + interruptions + surroundings + byHand
+        endings + cancellations + interruptions + surroundings + forecasts + byHand
             + (0..<20).map { round in
                 ContractTrial(name: "200 calls, step by step", seed: seed &+ round) {
                     await $0.crowd(calls: 200, seed: seed &+ round)

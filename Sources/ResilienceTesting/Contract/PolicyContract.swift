@@ -15,7 +15,8 @@ public import Resilience
 /// It makes a new policy for each trial, on a clock of its own, and tries: calls that succeed, that throw every sort of
 /// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; wakes
 /// that come an hour late; calls within calls; rounds of a retry around the policy, and rejections by an inner policy;
-/// permits by hand; actors; the same calls with and without an observer; thousands of concurrent calls, first one step
+/// permits by hand; actors; forecasts, each against the call that comes next; the same calls with and
+/// without an observer, and one that asks for forecasts; thousands of concurrent calls, first one step
 /// at a time in random orders and then on all threads.
 ///
 /// After each trial no call may be inside, no alarm may be left behind, and an hour later a call must get through. So
@@ -82,8 +83,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
             }
             report.add(stage, trial: trial.name)
         }
-        let observed = compareObserved(seed: seed, permitsOut)
-        report.add(observed, trial: "with and without an observer")
+        for (trial, stage) in compareObserved(seed: seed, permitsOut) { report.add(stage, trial: trial) }
         // On all threads a call that never ends can't be given up.
         guard everyCallEnds else { return report }
         let stage = ContractStage(self, permitsOut)

@@ -15,6 +15,9 @@ package enum ConfigurationOracle {
             try taken(data, as: AdaptiveThrottleConfiguration.self) { _ = AdaptiveThrottle(configuration: $0).status },
             try taken(data, as: BulkheadConfiguration.self) { _ = Bulkhead(configuration: $0).status },
             try taken(data, as: ThrottleConfiguration.self) { _ = Throttle(configuration: $0).status },
+            try taken(data, as: CallCacheConfiguration.self) {
+                _ = CallCache<Int, Int>(configuration: $0).description
+            },
             try taken(data, as: TimeoutConfiguration.self) { _ = Timeout(configuration: $0).limit },
             try taken(data, as: PipelineConfiguration.self) { _ = Pipeline(configuration: $0).description },
         ]

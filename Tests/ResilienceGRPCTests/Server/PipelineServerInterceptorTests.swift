@@ -138,6 +138,28 @@
             #expect(asked.lines.count == 10)
         }
 
+        @Test(
+            "that is said instead of a rejection's wait, and of a handler's own error, unless that says something else")
+        func adviceAndWaits() throws {
+            struct Own: Error, RPCErrorConvertible {
+                let rpcErrorMetadata: Metadata
+                var rpcErrorCode: RPCError.Code { .unavailable }
+                var rpcErrorMessage: String { "" }
+            }
+            let answers: [(error: any Error, pushback: String)] = [
+                (CircuitOpen(policy: "a", retryAfter: .seconds(2)), "-1"), (Own(rpcErrorMetadata: [:]), "-1"),
+                (Own(rpcErrorMetadata: ["grpc-retry-pushback-ms": "500"]), "500"),
+                (RPCError(code: .unavailable, message: "", metadata: ["grpc-retry-pushback-ms": "500"]), "500"),
+            ]
+            for (error, pushback) in answers {
+                let handler: Handler = { _, _ in throw error }
+                try serve(handler) { client, _ in
+                    let answer = await client.failure(metadata: ["grpc-previous-rpc-attempts": "2"])
+                    #expect(answer?.metadata == ["grpc-retry-pushback-ms": .string(pushback)])
+                }
+            }
+        }
+
         @Test("a stream holds its permit until it ends, well or badly", arguments: [false, true])
         func streams(_ fails: Bool) throws {
             let gate = Gate()

@@ -10,6 +10,7 @@ import Testing
         arguments: [
             ("u=0", 96), ("u=1", 64), ("u=2", 32), ("u=3", 0), ("u=4", -32), ("u=5", -64), ("u=6", -96), ("u=7", -128),
             ("u=1, i", 64), ("i,u=5", -64), ("i=?0, u=5;x=1;y, z=\"a,b\"", -64), ("u=1, u=5", -64), (" u=5 ", -64),
+            ("a=(), u=5", -64), ("a=(x \"y, )\" 2;c;d=1  ?1);u=1, u=5", -64),
         ] as [(String, Int8)])
     func read(value: String, expected: Int8) {
         #expect(OriginFields.priority(value)?.rawValue == expected)
@@ -19,7 +20,8 @@ import Testing
         "what is no urgency is ignored",
         arguments: [
             "", "u", "u=8", "u=-1", "u=1.0", "u=\"1\"", "U=1", "1", "u=1,", ",u=1", "u=1 i", "u=(1)", "u= 1", "u=1;",
-            "u=?1", "high", "u=9999999999999999", "u=1, i=", "\0", "u=1, u=x",
+            "u=?1", "u=5, a=(1;b=(2))", "u=5, a=(1", "u=5, a=(1,2)", "u=5, a=((1))", "u=5;a=(1)", "u=5, u=(1)", "high",
+            "u=9999999999999999", "u=1, i=", "\0", "u=1, u=x",
         ])
     func garbage(value: String) {
         #expect(OriginFields.priority(value) == nil)

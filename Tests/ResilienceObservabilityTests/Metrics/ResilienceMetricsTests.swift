@@ -161,6 +161,9 @@
                 readings.add(
                     PolicyStatus(policy: "e", detail: HedgeStatus(delay: .seconds(1), samples: 100, hedgesLeft: 9)),
                     in: "x")
+                readings.add(
+                    CacheStatus(count: 3, cost: 9, loads: SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0)),
+                    of: "cache")
                 readings.add(SyncStatus(pending: 3, rate: 2.5), of: "sync")
                 readings.add(Pipeline("x") { Retry(budget: .tokens()) })
             }

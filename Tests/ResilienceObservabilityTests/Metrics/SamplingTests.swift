@@ -53,6 +53,29 @@
             #expect(try gauge("resilience_permits_in_use", ("pipeline", "x"), ("policy", "bulkhead")) == 0)
         }
 
+        @Test("a cache shows its entries and its loads, and a single flight its flights")
+        func cache() async throws {
+            let cache = CallCache<String, Int>(
+                lifetime: CacheLifetime(freshFor: .seconds(1)), maxCost: 9, costOf: { $0 }, timeBase: clock)
+            let flights = SingleFlight<String, Int>("own", timeBase: clock)
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.watch(cache)
+            metrics.watch(flights)
+            cache.store(2, for: "a")
+            cache.store(5, for: "b")
+            let of: (String, String) = ("pipeline", "none")
+            _ = try await flights.run(for: "a") {
+                await metrics.sample()
+                return 1
+            }
+            #expect(try gauge("resilience_flights", of, ("policy", "own")) == 1)
+            #expect(try gauge("resilience_flights_waiting", of, ("policy", "own")) == 1)
+            #expect(try gauge("resilience_flights_abandoned", of, ("policy", "own")) == 0)
+            #expect(try gauge("resilience_flights", of, ("policy", "cache")) == 0)
+            #expect(try gauge("resilience_cache_entries", of, ("policy", "cache")) == 2)
+            #expect(try gauge("resilience_cache_cost", of, ("policy", "cache")) == 7)
+        }
+
         @Test("a registry shows all its keys, those that came later too, and reading it is no use")
         func registry() async throws {
             let clock = clock

@@ -39,6 +39,74 @@ import Testing
         #expect(faultless.violations == [])
     }
 
+    @Test("a policy that forecasts something else than it does is found")
+    func wrongForecast() async {
+        final class Twenty: Policy {
+            let isRight: Bool
+            let inside = Locked(0)
+
+            init(isRight: Bool) { self.isRight = isRight }
+
+            func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+                let isFull = inside.withLock { inside in
+                    if inside == 20 { return true }
+                    inside += 1
+                    return false
+                }
+                return isFull ? .reject(WouldWait(policy: name, retryAfter: nil)) : .proceed
+            }
+
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+                inside.withLock { $0 -= 1 }
+                return .pass
+            }
+
+            func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+                isRight && inside.withLock { $0 } == 20 ? .rejects(retryAfter: nil) : .proceeds
+            }
+        }
+        let report = await PolicyContract { _ in Twenty(isRight: false) }.check(calls: 500)
+        #expect(
+            report.violations == [
+                ContractViolation(
+                    trial: "forecasts of calls that come one after another, and stay",
+                    problem: "it forecasts that a call begins, and the call is rejected")
+            ])
+        let faultless = await PolicyContract { _ in Twenty(isRight: true) }.check(calls: 500)
+        #expect(faultless.violations == [])
+    }
+
+    @Test("a policy that a forecast changes is found")
+    func costlyForecast() async {
+        final class Costly: Policy {
+            let pays: Bool
+            let calls = Locked(0)
+
+            init(pays: Bool) { self.pays = pays }
+
+            func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+                let number = calls.withLock { calls in
+                    calls += 1
+                    return calls
+                }
+                guard outcome.verdict == .transient, slot.first == 0, number.isMultiple(of: 3) else { return .pass }
+                slot.first = 1
+                return .again(at: call.now)
+            }
+
+            func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+                if pays { calls.withLock { $0 += 1 } }
+                return .proceeds
+            }
+        }
+        let report = await PolicyContract { _ in Costly(pays: true) }.check(calls: 500)
+        #expect(report.violations.map(\.trial) == ["with and without forecasts"])
+        let difference = /^asked for forecasts it decides differently: call \d+ .*, and unasked call \d+/
+        #expect(report.violations.first?.problem.contains(difference) == true)
+        let faultless = await PolicyContract { _ in Costly(pays: false) }.check(calls: 500)
+        #expect(faultless.violations == [])
+    }
+
     @Test("a policy that draws chance of its own is not taken for one that minds observers", arguments: 1...5)
     func chance(seed: UInt64) async {
         struct Dice: Policy {
@@ -108,6 +176,10 @@ private final class Punctual: Policy {
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         slot.first = 0
         return .pass
+    }
+
+    func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        calls.withLock { $0.isMultiple(of: 2) } ? .proceeds : .waits(.seconds(1))
     }
 }
 

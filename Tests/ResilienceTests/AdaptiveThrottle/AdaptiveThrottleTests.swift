@@ -1,7 +1,6 @@
 import Foundation
 import Resilience
 import ResilienceTesting
-import Synchronization
 import Testing
 
 /// The share, with calls, time and what is told.
@@ -247,7 +246,7 @@ import Testing
 private struct HTTPFailure: Error {}
 
 private final class Reached: Sendable {
-    private let calls = Mutex(0)
+    private let calls = Locked(0)
 
     var value: Int { calls.withLock { $0 } }
 

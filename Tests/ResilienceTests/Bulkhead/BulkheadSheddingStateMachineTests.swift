@@ -37,6 +37,21 @@ import Testing
         #expect(machine.leaveQueue(5) == false)
     }
 
+    @Test("a call that read the clock before another one, and asks after it, ends no overload")
+    func earlierTime() {
+        var machine = busy()
+        for time in 0..<3 { _ = machine.arrive(at: Int64(time)) }
+        _ = machine.arrive(at: 100)
+        #expect(machine.takeShed() == [1, 2])
+        #expect(machine.arrive(at: 50) == .queue(ticket: 5))
+        #expect(machine.isShedding)
+        #expect(machine.takeShed() == [3])
+        #expect(machine.leave(at: 60) == 5)
+        #expect(machine.isShedding)
+        #expect(machine.leave(at: 106) == 4)
+        #expect(!machine.isShedding)
+    }
+
     @Test("those who have waited for no longer than the target stay")
     func target() {
         var machine = busy()

@@ -18,7 +18,7 @@ private struct ListedValues: ExplorableMachine {
         case wait(Int64)
     }
 
-    enum Outcome: Hashable, CaseIterable { case value, outage, answer, keptAnswer }
+    enum Outcome: Hashable, CaseIterable { case value, outage, other, answer, keptAnswer }
 
     private struct Known: Sendable {
         var value: Int?
@@ -93,9 +93,14 @@ private struct ListedValues: ExplorableMachine {
         case (.missing(let load), let expected, let age):
             let isOver = age.map { expected == nil ? $0 >= 2 : $0 >= (isPaused ? 7 : 5) } ?? true
             try require(isOver, "what is known is not found")
+            let isNew = !calls.contains { $0.load == load && ($0.key != key || $0.isOutdated) }
+            try require(isNew, "it joins a load of another key, or from before a write")
             calls.append(Call(key: key, load: load))
             let mayFallBack = expected != nil && age.map { $0 < 7 } == true
-            try require(machine.afterError(key, at: now), is: mayFallBack ? expected : nil, "the value from before")
+            try require(
+                machine.afterError(key, pausing: true, at: now), is: mayFallBack ? expected : nil,
+                "the value from before")
+            if mayFallBack { known[key]?.pausedUntil = now + .nanoseconds(1) }
         default: throw BrokenInvariant("\(found) for \(known[key] as Any)")
         }
     }
@@ -106,11 +111,10 @@ private struct ListedValues: ExplorableMachine {
         let gone: CacheStateMachine<Int, Int>.Gone
         switch outcome {
         case .value: gone = machine.ended(load, of: key, with: next, cost: key, for: Self.lifetime, at: now)
-        case .outage:
-            gone = machine.ended(load, of: key, with: Down(), isAnswer: false, keepingFor: .nanoseconds(2), at: now)
-        case .answer: gone = machine.ended(load, of: key, with: Down(), isAnswer: true, keepingFor: .zero, at: now)
-        case .keptAnswer:
-            gone = machine.ended(load, of: key, with: Down(), isAnswer: true, keepingFor: .nanoseconds(2), at: now)
+        case .outage, .other, .answer, .keptAnswer:
+            gone = machine.ended(
+                load, of: key, with: Down(), isAnswer: outcome == .answer || outcome == .keptAnswer,
+                isOutage: outcome == .outage, keepingFor: outcome == .answer ? .zero : .nanoseconds(2), at: now)
         }
         guard !call.isOutdated else {
             return try require(gone.entries.isEmpty, "a load from before a write changes something")
@@ -120,6 +124,10 @@ private struct ListedValues: ExplorableMachine {
         case .outage:
             try require(gone.entries.isEmpty, "an outage removes something")
             known[key]?.pausedUntil = now + .nanoseconds(1)
+        case .other:
+            try require(gone.entries.isEmpty, "a failure removes something")
+            guard let since = known[key]?.since else { return }
+            known[key]?.pausedUntil = min(now + .nanoseconds(1), since + .nanoseconds(5))
         case .answer:
             try require(gone.entries.map(\.key), is: known[key] == nil ? [] : [key], "what an answer drops")
             known[key] = nil

@@ -25,7 +25,8 @@ import Testing
         case .failed: return "failed"
         case .missing(let load):
             _ = machine.isOver(load, of: key)
-            return "missing\(machine.afterError(key, at: at(now)).map { ", after an error \($0)" } ?? "")"
+            return
+                "missing\(machine.afterError(key, pausing: false, at: at(now)).map { ", after an error \($0)" } ?? "")"
         }
     }
 
@@ -92,7 +93,9 @@ import Testing
         default: _ = machine.removeAll()
         }
         _ = machine.ended(load, of: "a", with: 1, cost: 1, for: Self.lifetime, at: Self.at(1))
-        _ = machine.ended(failing, of: "b", with: Outage(), isAnswer: true, keepingFor: .nanoseconds(5), at: Self.at(1))
+        _ = machine.ended(
+            failing, of: "b", with: Outage(), isAnswer: true, isOutage: false, keepingFor: .nanoseconds(5),
+            at: Self.at(1))
         for key in ["a", "b"] {
             #expect(Self.found(&machine, key, at: 2) == (hand == "store" ? "fresh 9" : "missing"))
         }
@@ -110,12 +113,14 @@ import Testing
         _ = Self.store(&machine, "a", 1)
         let load = try Self.begin(&machine, "a", at: 12)
         var gone = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: false, keepingFor: .seconds(1), at: Self.at(12))
+            load, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .seconds(1), at: Self.at(12))
         #expect(Self.keys(gone) == [] && Self.found(&machine, "a", at: 15) == "missing, after an error 1")
-        gone = machine.ended(load, of: "a", with: Outage(), isAnswer: true, keepingFor: .zero, at: Self.at(16))
+        gone = machine.ended(
+            load, of: "a", with: Outage(), isAnswer: true, isOutage: false, keepingFor: .zero, at: Self.at(16))
         #expect(Self.keys(gone) == ["a"] && Self.found(&machine, "a", at: 16) == "missing" && machine.count == 0)
         gone = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: true, keepingFor: .nanoseconds(4), at: Self.at(20))
+            load, of: "a", with: Outage(), isAnswer: true, isOutage: false, keepingFor: .nanoseconds(4), at: Self.at(20)
+        )
         #expect(Self.found(&machine, "a", at: 23) == "failed" && Self.found(&machine, "a", at: 24) == "missing")
         #expect(machine.fresh("a", at: Self.at(20)) == nil && machine.count == 1)
         _ = machine.ended(load, of: "a", with: 2, cost: 1, for: Self.lifetime, at: Self.at(24))
@@ -127,7 +132,8 @@ import Testing
         var machine = Self.machine(pause: 7)
         _ = Self.store(&machine, "a", 1)
         let load = try Self.begin(&machine, "a", at: 12)
-        _ = machine.ended(load, of: "a", with: Outage(), isAnswer: false, keepingFor: .zero, at: Self.at(12))
+        _ = machine.ended(
+            load, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .zero, at: Self.at(12))
         _ = machine.isOver(load, of: "a")
         let expected =
             [
@@ -136,7 +142,8 @@ import Testing
         for (now, found) in expected { #expect(Self.found(&machine, "a", at: now) == found, "\(now)") }
         // Not beyond the time in which it may be returned.
         let late = try Self.begin(&machine, "a", at: 28)
-        _ = machine.ended(late, of: "a", with: Outage(), isAnswer: false, keepingFor: .zero, at: Self.at(28))
+        _ = machine.ended(
+            late, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .zero, at: Self.at(28))
         _ = machine.isOver(late, of: "a")
         #expect(Self.found(&machine, "a", at: 29) == "stale 1" && Self.found(&machine, "a", at: 30) == "missing")
         // A new value ends it.
@@ -209,6 +216,29 @@ import Testing
         #expect(Self.found(&machine, "a", at: 60) == "fresh 2" && Self.found(&machine, "a", at: 109) == "fresh 2")
     }
 
+    @Test("a load that took too long for a caller is the reason for a pause, too, unless the caller had no time")
+    func pauseAfterWait() throws {
+        var machine = Self.machine(pause: 7)
+        _ = Self.store(&machine, "a", 1)
+        #expect(machine.afterError("a", pausing: false, at: Self.at(16)) == 1)
+        #expect(Self.found(&machine, "a", at: 16) == "missing, after an error 1")
+        #expect(machine.afterError("a", pausing: true, at: Self.at(16)) == 1)
+        #expect(Self.found(&machine, "a", at: 22) == "stale 1")
+        #expect(Self.found(&machine, "a", at: 23) == "missing, after an error 1")
+    }
+
+    @Test("after a failure that is no outage a value is paused for no longer than it would be returned anyhow")
+    func pauseOfOtherFailure() throws {
+        var machine = Self.machine(pause: 7)
+        _ = Self.store(&machine, "a", 1)
+        let load = try Self.begin(&machine, "a", at: 12)
+        _ = machine.ended(
+            load, of: "a", with: Outage(), isAnswer: false, isOutage: false, keepingFor: .zero, at: Self.at(12))
+        _ = machine.isOver(load, of: "a")
+        #expect(Self.found(&machine, "a", at: 14) == "stale 1")
+        #expect(Self.found(&machine, "a", at: 15) == "missing, after an error 1")
+    }
+
     @Test("at the ends of time nothing traps", arguments: [Int64.min, .max, 0])
     func ends(start: Int64) throws {
         for time in [Duration.nanoseconds(1), .infinite] {
@@ -217,7 +247,8 @@ import Testing
             _ = machine.store(1, for: "a", cost: 1, lifetime: lifetime, at: Self.at(start))
             for now in [Int64.min, .max, 0] { _ = Self.found(&machine, "a", at: now) }
             let load = try Self.begin(&machine, "b", at: start)
-            _ = machine.ended(load, of: "a", with: Outage(), isAnswer: false, keepingFor: time, at: Self.at(start))
+            _ = machine.ended(
+                load, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: time, at: Self.at(start))
             for now in [Int64.min, .max, 0] { _ = Self.found(&machine, "a", at: now) }
         }
     }

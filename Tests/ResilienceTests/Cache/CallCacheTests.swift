@@ -91,6 +91,25 @@ import Testing
         #expect(events.filter { $0 == .hitStale }.count == 11 && events.contains(.loaded(took: .seconds(5))))
     }
 
+    @Test("a load in the background is made for no request: it has neither its priority nor the number of its attempt")
+    func refreshHasNoOrigin() throws {
+        let cache = cache()
+        let seen = Journal()
+        try clock.run { () async throws in
+            for advance in [0, 60] {
+                clock.advance(by: .seconds(advance))
+                try await CallOrigin(priority: .low, attempt: 2).run {
+                    _ = try await cache.value(for: "a") {
+                        seen.note("\(CallOrigin.current?.attempt ?? 0)")
+                        return 1
+                    }
+                }
+                await clock.runUntilIdle()
+            }
+        }
+        #expect(seen.lines == ["2", "0"])
+    }
+
     @Test("a load in the background that fails leaves the value; after the pause the next call tries again")
     func failedRefresh() throws {
         let cache = cache()
@@ -174,8 +193,62 @@ import Testing
             let start = clock.now
             let impatient = try await cache.value(for: "a", deadline: start + .seconds(2)) { try await load("a") }
             #expect(impatient == 1 && clock.now == start + .seconds(2))
+            // For a second the others need not wait.
+            let next = try await cache.value(for: "a", deadline: clock.now + .seconds(2)) { try await load("a") }
+            #expect(next == 1 && clock.now == start + .seconds(2))
             load.release()
             #expect(try await patient == 2)
+        }
+    }
+
+    @Test("a deadline that ends a pipeline around the cache, too, leaves the value from before")
+    func deadlineOfAll() throws {
+        let cache = cache()
+        load.enqueue(.success(1))
+        let pipeline = Pipeline(timeBase: clock) { Retry() }
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            load.hold()
+            let value = try await CallDeadline(after: .seconds(2), on: clock).run {
+                try await pipeline.run { try await ask(cache) }
+            }
+            #expect(value == 1)
+        }
+    }
+
+    @Test("after a failure that is none of those in staleOn every call loads")
+    func failureOfAnotherKind() throws {
+        let cache = cache(staleOn: .uncertain)
+        load.enqueue(.success(1))
+        load.fallback = .failure(Outage())
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            for _ in 0..<3 { await #expect(throws: Outage()) { try await ask(cache) } }
+        }
+        #expect(load.callCount == 4)
+    }
+
+    @Test("a load in the background that a write overtakes before it begins is not made, and nobody joins it")
+    func removedBeforeRefresh() throws {
+        for seed in UInt64(1)...20 {
+            let (cache, asked) = (cache(), Journal())
+            try clock.run(seed: seed) { () async throws in
+                _ = try await cache.value(for: "a") { 1 }
+                clock.advance(by: .seconds(60))
+                for write in 0..<2 {
+                    _ = try await cache.value(for: "a") {
+                        asked.note("before")
+                        return 2
+                    }
+                    if write == 0 { cache.remove("a") } else { cache.removeAll() }
+                    let after = try await cache.value(for: "a") { 3 }
+                    #expect(after == 3 && cache.freshValue(for: "a") == 3)
+                    clock.advance(by: .seconds(60))
+                }
+            }
+            #expect(asked.lines == [])
         }
     }
 

@@ -302,6 +302,24 @@ private final class Service: Sendable {
         #expect(hedge.status.hedgesLeft == 20)
     }
 
+    @Test("a shared budget that counts failures sees that of a first copy, though a hedge hides it from the retry")
+    func sharedBudgetOfFailures() throws {
+        let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
+        let hedge = hedge(.never, budget: budget)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(budget: budget)
+            hedge
+        }
+        var copies = 0
+        for _ in 0..<10 {
+            let service = service(.fail(after: .zero, .transient), .answer(after: .zero))
+            _ = try? run(pipeline, service)
+            copies += service.begun.withLock { $0.count }
+        }
+        // Half of the tokens may be spent.
+        #expect(copies == 10 + 6 && budget.retriesLeft == 0)
+    }
+
     @Test("no hedge begins at the deadline or later, which ends all copies")
     func deadline() throws {
         let service = service(.answer(after: .seconds(9)))

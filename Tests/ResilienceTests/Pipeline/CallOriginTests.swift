@@ -113,6 +113,74 @@ import Testing
         }
     }
 
+    @Test("whatever ends a call after it was tried again in vain, its caller should not try again")
+    func inVainAndThen() throws {
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Judged(verdict: .permanent))])
+        let pipeline = Pipeline(timeBase: clock) {
+            Timeout(limit: .seconds(10))
+            Retry(maxRetries: 2, backoff: .none)
+        }
+        try clock.run { [clock] in
+            await CallOrigin().run {
+                await #expect(throws: Judged.self) { try await pipeline.run { try await operation() } }
+                #expect(CallOrigin.current?.shouldCallerRetry == false)
+            }
+            await CallOrigin().run {
+                let origin = CallOrigin.current
+                operation.enqueue(.failure(Outage()), .failure(Outage()))
+                async let call = #expect(throws: TimedOut.self) {
+                    try await pipeline.run { attempt in
+                        if attempt.number > 2 { try await clock.sleep(for: .seconds(60)) }
+                        return try await operation()
+                    }
+                }
+                for _ in 0..<3 {
+                    await clock.runUntilIdle()
+                    clock.advance(by: .nanoseconds(1))
+                }
+                #expect(origin?.shouldCallerRetry == false)
+                clock.advance(by: .seconds(10))
+                _ = await call
+                #expect(origin?.shouldCallerRetry == false)
+            }
+        }
+    }
+
+    @Test("a second attempt that a policy rejected was no attempt: the caller may try again")
+    func rejectedThen() async {
+        let operation = ScriptedOperation<Void, Int>([
+            .failure(Outage()), .failure(WouldWait(policy: "throttle", retryAfter: nil)),
+        ])
+        await CallOrigin().run {
+            await #expect(throws: (any Error).self) { try await retrying().run { try await operation() } }
+            #expect(CallOrigin.current?.shouldCallerRetry == nil)
+        }
+        #expect(operation.callCount == 2)
+    }
+
+    @Test("all callers of a flight learn that it was tried again in vain; one that succeeds tells nobody")
+    func flights() throws {
+        let flights = SingleFlight<String, Int>(timeBase: clock)
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage()), .success(1)])
+        let pipeline = retrying(maxRetries: 1)
+        try clock.run { [clock] () async throws in
+            for advice in [false, nil] {
+                operation.hold()
+                let calls = (0..<3).map { _ in
+                    Task {
+                        await CallOrigin().run {
+                            _ = try? await flights.run(for: "a") { try await pipeline.run { try await operation() } }
+                            return CallOrigin.current?.shouldCallerRetry
+                        }
+                    }
+                }
+                await clock.runUntilIdle()
+                operation.release()
+                for call in calls { #expect(await call.value == advice) }
+            }
+        }
+    }
+
     @Test("with an exhausted budget the caller should not try again either")
     func budget() async {
         let budget = RetryBudget.tokens(capacity: 1, cost: 5)

@@ -75,7 +75,60 @@ import Testing
         #expect(narrow.limit == 30)
     }
 
+    @Test("nothing but a freshness given is a cache's default")
+    func cacheDefaults() throws {
+        let minute = CacheLifetime(freshFor: .seconds(60))
+        for configuration in [
+            try CallCacheConfiguration(lifetime: minute), try decoded(#"{"freshForSeconds": 60, "maxCost": null}"#),
+        ] {
+            let (own, standard) = (
+                CallCache<Int, Int>(configuration: configuration), CallCache<Int, Int>(lifetime: minute)
+            )
+            #expect(own.name == standard.name && own.lifetime == standard.lifetime && own.staleOn == standard.staleOn)
+            #expect(own.failuresFor == standard.failuresFor && own.pauseAfterError == standard.pauseAfterError)
+            #expect(own.maxCount == standard.maxCount && own.maxCost == nil)
+        }
+    }
+
     // MARK: What is given
+
+    @Test("a cache, as a file says it and as it is written, and what is wrong with one")
+    func cache() throws {
+        let json = """
+            {"failuresForSeconds":2,"freshForSeconds":0.5,"maxCost":7,"maxCount":9,"pauseAfterErrorSeconds":0,\
+            "staleIfErrorSeconds":3,"staleOn":["transient"],"staleWhileRevalidateSeconds":1}
+            """
+        let configuration: CallCacheConfiguration = try decoded(json)
+        let lifetime = CacheLifetime(
+            freshFor: .milliseconds(500), staleWhileRevalidate: .seconds(1), staleIfError: .seconds(3))
+        #expect(
+            try configuration
+                == CallCacheConfiguration(
+                    lifetime: lifetime, staleOn: .transient, failuresFor: .seconds(2), pauseAfterError: .zero,
+                    maxCount: 9, maxCost: 7))
+        let cache = CallCache<Int, Int>(configuration: configuration, costOf: { $0 })
+        #expect(cache.lifetime == lifetime && cache.staleOn == .transient && cache.failuresFor == .seconds(2))
+        #expect(cache.pauseAfterError == .zero && cache.maxCount == 9 && cache.maxCost == 7)
+        cache.store(8, for: 1)
+        #expect(cache.status.count == 0, "the cost is not counted")
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        #expect(String(decoding: try encoder.encode(configuration), as: UTF8.self) == json)
+        let wrong = problems {
+            _ = try decoded(
+                #"{"maxCount": 0, "maxCost": 0, "staleOn": ["success"], "failuresForSeconds": -1, "ttl": 3}"#,
+                as: CallCacheConfiguration.self)
+        }
+        #expect(
+            wrong == [
+                "CallCache: freshForSeconds is missing, and must be given",
+                "CallCache: ttl is given, and is no setting: there are freshForSeconds, staleWhileRevalidateSeconds, "
+                    + "staleIfErrorSeconds, staleOn, failuresForSeconds, pauseAfterErrorSeconds, maxCount, maxCost",
+                "CallCache: staleOn is success, and must have neither success nor cancelled among them",
+                "CallCache: failuresForSeconds is -1 s, and must not be negative",
+                "CallCache: maxCount is 0, and must be at least 1", "CallCache: maxCost is 0, and must be at least 1",
+            ])
+    }
 
     @Test("a bulkhead with a limit that adapts, and with shedding, as a file says it, and as it is written")
     func adaptive() throws {
