@@ -5,6 +5,8 @@ import Resilience
 final class CallingThread: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
+        /// The call that blocks this thread within an operation that runs here.
+        var inner: Task<Void, Never>?
         /// After that nobody runs a job here any more.
         var hasEnded = false
     }
@@ -27,11 +29,12 @@ final class CallingThread: TaskExecutor {
     /// Runs work on the calling thread, blocking it while the work is suspended.
     static func run<R>(_ work: nonisolated(nonsending) () async throws -> R) throws -> R {
         guard mayBlock else { throw BlockingInTask() }
-        let thread = CallingThread()
+        _ = AlarmBell.rings
+        let (outer, thread) = (current, CallingThread())
         let outcome = Outcome<R>()
         withoutActuallyEscaping(work) { work in
             let work = Borrowed(work)
-            Task(executorPreference: thread) {
+            let task = Task(executorPreference: thread) {
                 await $current.withValue(thread) {
                     do {
                         outcome.result = .success(try await work.work())
@@ -41,10 +44,23 @@ final class CallingThread: TaskExecutor {
                 }
                 thread.end()
             }
+            outer?.state.withLock { $0.inner = task }
+            if Task.isCancelled { task.cancel() }
             thread.runJobs()
+            outer?.state.withLock { $0.inner = nil }
         }
         // Never nil: the jobs of the task have all been run.
         return try outcome.result!.get()
+    }
+
+    /// Runs an operation that blocks the thread: a call that blocks within it is cancelled with it.
+    nonisolated(nonsending) static func runOperation<R>(_ operation: () throws -> R) async rethrows -> R {
+        let thread = current
+        return try await withTaskCancellationHandler {
+            try operation()
+        } onCancel: {
+            thread?.state.withLock { $0.inner }?.cancel()
+        }
     }
 
     /// Not in a task, unless that is one of ours and runs here: then the thread is blocked already.
@@ -70,6 +86,35 @@ final class CallingThread: TaskExecutor {
     private func end() {
         state.withLock { $0.hasEnded = true }
         changes.signal()
+    }
+}
+
+/// Rings the alarms of the system's time base from a thread of its own. Its timer is a task, and the threads that could run
+/// it may be blocked by calls that wait for its alarms: on Linux `DispatchQueue.global()` has the same ones.
+private enum AlarmBell {
+    /// The first use begins it, and it never ends.
+    static let rings: Void = {
+        let timer = Timer()
+        SystemTimeBase.shared.ring { timer.ring(at: $0) }
+    }()
+
+    /// Unchecked: a source may be used from any thread.
+    private final class Timer: @unchecked Sendable {
+        private let source: any DispatchSourceTimer
+
+        init() {
+            // A serial queue gets a thread even if all others are blocked.
+            let queue = DispatchQueue(label: "swift-resilience.alarms", qos: .userInitiated)
+            source = DispatchSource.makeTimerSource(queue: queue)
+            source.setEventHandler { SystemTimeBase.shared.fireDue() }
+            source.activate()
+        }
+
+        func ring(at deadline: MonotonicInstant) {
+            let wait = max(.zero, SystemTimeBase.shared.now.duration(to: deadline))
+            let nanoseconds = wait.components.seconds > 1_000_000 ? 1_000_000_000_000_000 : Int(wait / .nanoseconds(1))
+            source.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .nanoseconds(0))
+        }
     }
 }
 

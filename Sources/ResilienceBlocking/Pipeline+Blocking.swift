@@ -45,7 +45,9 @@ extension Pipeline {
         _ operation: (CallAttempt) throws -> R
     ) throws -> R {
         try CallingThread.run {
-            try await self.run(options: options, judging: judge) { attempt in try operation(attempt) }
+            try await self.run(options: options, judging: judge) { attempt in
+                try await CallingThread.runOperation { try operation(attempt) }
+            }
         }
     }
 }

@@ -158,6 +158,29 @@ private struct Outage: Error, Equatable {}
         #expect(notes.lines == ["inner 2", "BlockingInTask"])
     }
 
+    @Test("a call within the operation of another one ends with it: it waits no longer, and tries no more")
+    func nestedCancellation() async throws {
+        let outer = pipeline { Timeout(limit: .seconds(1)) }
+        let inner = pipeline { Retry(backoff: .constant(.seconds(10))) }
+        let notes = Journal()
+        async let ended: Void = onThread {
+            _ = #expect(throws: TimedOut.self) {
+                try outer.runBlocking {
+                    _ = try? inner.runBlocking {
+                        notes.note("attempt")
+                        throw Outage()
+                    }
+                    // It has been cancelled already when this one begins.
+                    try inner.runBlocking { notes.note("another") }
+                }
+            }
+        }
+        await clock.waitForSleepers(2)
+        clock.advance(by: .seconds(1))
+        try await ended
+        #expect(notes.lines == ["attempt"])
+    }
+
     @Test("values that travel with the task are there in the operation, and CallDeadline is obeyed")
     func travelling() async throws {
         let pipeline = pipeline { Retry() }

@@ -9,9 +9,9 @@
 ///
 /// A window is over when it has lasted for its shortest time, and the mean latency of its calls is known to 5 % (the
 /// standard error), from 16 calls on, and from as many as
-/// there are permits; or after 400 calls. Its calls are those that succeeded, and those whose time ran
-/// out after more than the baseline. One that took very long counts as four times the mean before. After a change the
-/// next window begins a mean latency later, when calls that began before are over.
+/// there are permits; or after 400 calls. Its calls are those that succeeded. One that took very long counts as four times
+/// the mean before. After a change the next window begins a mean latency later, when calls that began before are over. A
+/// window of which more than a tenth were calls whose time ran out, after more than the baseline, halves the limit.
 ///
 /// The baseline is how long a call takes that finds no queue on the other side. It is learned while less than half of
 /// the permits are in use, and otherwise **by halving the limit**, for a window, until that no longer makes calls faster:
@@ -60,7 +60,7 @@ public struct AdaptiveLimit: Sendable {
 
     /// Lowers the limit at once to what finds no queue, and raises it faster and faster while there is none.
     ///
-    /// It is quick after changes, and holds for latencies of all sorts. Begin with this one.
+    /// It is quick after changes. Begin with this one.
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`.
     ///   - range: The bounds of the limit, 1 or more.

@@ -7,7 +7,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         case success
         /// The other side asked for fewer calls.
         case overload
-        /// The call's time ran out: it would have taken longer.
+        /// The call's time ran out: it would have taken longer. If it took longer than the others, that is an overload.
         case cut
         /// It says nothing.
         case other
@@ -23,6 +23,10 @@ struct AdaptiveLimitStateMachine: Sendable {
         static let precision = 0.05
         /// A latency counts as so many times the last window's mean at most.
         static let clip = 4.0
+        /// A window of which more than this share was cut off says nothing of latencies: it is an overload.
+        static let mostCuts = 0.1
+        /// A search is given up if half of the limit takes so many times as long as its calls should.
+        static let patience = 10.0
         /// If half of the limit leaves more than this share of the latency, there was no queue, or not ours.
         static let unchanged = 0.75
         /// Another baseline within this share is the same one, better known.
@@ -58,9 +62,12 @@ struct AdaptiveLimitStateMachine: Sendable {
     private var height: Height?
     /// When the search began that halves the limit to measure the baseline; nil if there is none.
     private var searchBegan: Int64?
-    /// The calls of the window. It begins at this instant, which may be ahead.
+    /// The calls of the window that ended well, and how many of its calls were cut off. It begins at this instant, which may be
+    /// ahead.
     private var calls = LatencyMean()
+    private var cuts = 0
     private var windowBegins = Int64.min
+    private var changedAt = Int64.min
     private var isWindowOpen = false
     private var peak = 0
     /// The mean latency of the last window.
@@ -86,21 +93,35 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// - Returns: Whether ``permits`` has changed.
     mutating func ended(_ end: End, began: Int64, at now: Int64, inUse: Int) -> Bool {
         let before = permits
+        giveUpSearch(at: now)
         let latency = min(Constants.longest, Double(max(0, now.saturatingSubtracting(began))))
         switch end {
-        case .other: return false
+        case .other: break
         case .overload: overload(began: began, at: now)
         case .cut:
-            guard algorithm.usesBaseline else {
-                overload(began: began, at: now)
-                break
-            }
             // One whose caller had too little time says nothing.
-            guard let baseline, latency > baseline else { return false }
-            add(latency, inUse, at: now)
-        case .success: add(latency, inUse, at: now)
+            guard latency > usual else { break }
+            if algorithm.usesBaseline {
+                add(nil, began: began, inUse, at: now)
+            } else {
+                overload(began: began, at: now)
+            }
+        case .success: add(latency, began: began, inUse, at: now)
         }
         return permits != before
+    }
+
+    /// How long a call takes that ends well; 0 as long as none has.
+    private var usual: Double { baseline ?? latency ?? (calls.count > 0 ? calls.mean : 0) }
+
+    /// A search that calls do not bring to an end holds back half of them for nothing.
+    private mutating func giveUpSearch(at now: Int64) {
+        guard isSearching, let height else { return }
+        let volleys = 1 + Double(Constants.mostCallsOfSearch) / max(1, limit)
+        let time = Constants.patience * (Double(settings.window) + volleys * height.latency)
+        guard Double(now.saturatingSubtracting(changedAt)) > time else { return }
+        (self.height, searchBegan, baselineAt) = (nil, nil, now)
+        change(to: height.restored, at: now)
     }
 
     /// Begins anew from this limit, or from the nearest within the bounds. The baseline stays.
@@ -113,22 +134,45 @@ struct AdaptiveLimitStateMachine: Sendable {
     private mutating func overload(began: Int64, at now: Int64) {
         guard began >= latestOverload else { return }
         latestOverload = now
-        let full = isSearching ? height?.restored ?? limit : limit
-        (height, searchBegan) = (nil, nil)
-        change(to: algorithm.limitAfterOverload(full), at: now)
+        change(to: algorithm.limitAfterOverload(endSearch()), at: now)
     }
 
-    private mutating func add(_ latency: Double, _ inUse: Int, at now: Int64) {
+    /// - Returns: The limit without the search.
+    private mutating func endSearch() -> Double {
+        defer { (height, searchBegan) = (nil, nil) }
+        return isSearching ? height?.restored ?? limit : limit
+    }
+
+    /// - Parameter latency: nil if the call was cut off.
+    private mutating func add(_ latency: Double?, began: Int64, _ inUse: Int, at now: Int64) {
         if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
+        if let latency, began >= changedAt {
+            // The mean was that of a clock which jumped, or of a service that hung.
+            windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
+        }
         guard now >= windowBegins else { return }
-        calls.add(min(latency, (self.latency ?? .infinity) * Constants.clip))
+        if let latency {
+            calls.add(min(latency, (self.latency ?? .infinity) * Constants.clip))
+        } else {
+            cuts += 1
+        }
         peak = max(peak, inUse)
         let most = isSearching ? Constants.mostCallsOfSearch : Constants.mostCalls
-        guard calls.count >= min(most, max(Constants.leastCalls, permits)),
-            now.saturatingSubtracting(windowBegins) >= settings.window,
-            calls.count >= most || calls.error <= Constants.precision * calls.mean
+        let count = calls.count + cuts
+        guard count >= min(most, max(Constants.leastCalls, permits)),
+            now.saturatingSubtracting(windowBegins) >= settings.window
         else { return }
+        if Double(cuts) > Constants.mostCuts * Double(count) { return closeCut(at: now) }
+        guard count >= most || calls.error <= Constants.precision * calls.mean else { return }
         close(at: now)
+    }
+
+    /// Many calls were cut off. They would have taken nobody knows how long, and perhaps as long with half of the limit: so this is no
+    /// experiment, of which a baseline could come.
+    private mutating func closeCut(at now: Int64) {
+        latestOverload = now
+        let full = endSearch()
+        change(to: min(algorithm.limitAfterOverload(full), full / 2), at: now)
     }
 
     private mutating func close(at now: Int64) {
@@ -217,7 +261,8 @@ struct AdaptiveLimitStateMachine: Sendable {
             self.limit = min(Double(settings.range.upperBound), max(least, limit))
         }
         let wait = old == permits ? 0 : Int64(latency ?? 0)
-        (calls, peak, isWindowOpen) = (LatencyMean(), 0, true)
+        (calls, cuts, peak, isWindowOpen) = (LatencyMean(), 0, 0, true)
         windowBegins = now.saturatingAdding(wait)
+        if old != permits { changedAt = now }
     }
 }

@@ -30,8 +30,10 @@ final class LimitAdapter: Sendable {
         case .rejected: return .other
         case .cancelled: return call.isOver ? .cut : .other
         case .transient, .throttled, .permanent, .uncertain:
-            // A policy further in ended it, as a timeout does.
-            if let error = outcome.error as? any PolicyError { return error.reachedService == false ? .other : .cut }
+            // A timeout further in ended it, perhaps within a retry.
+            var error = outcome.error
+            while let retries = error as? RetriesExhausted { error = retries.lastError }
+            if let timedOut = error as? TimedOut { return timedOut.reachedService == false ? .other : .cut }
             return call.isOver ? .cut : .other
         }
     }

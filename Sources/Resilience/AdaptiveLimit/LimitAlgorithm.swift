@@ -3,6 +3,8 @@
 /// Write your own, and pass it to ``AdaptiveLimit/custom(_:initial:in:window:slowAfter:on:)``. It is asked once a window
 /// and after an overload, never twice at the same time. It need not stay within the bounds, and what is no number
 /// leaves the limit as it is.
+///
+/// - Important: It is asked under the bulkhead's lock. It must not use the bulkhead.
 public protocol LimitAlgorithm: Sendable, Hashable {
     /// Whether the rule compares latencies with the baseline. If so, the bulkhead measures the baseline again from time
     /// to time, with half of the limit. True by default.

@@ -25,6 +25,8 @@ public final class Bulkhead: StatusReporting {
         var machine: BulkheadStateMachine
         /// The settings that the bulkhead was made with, or that a registry has given it since.
         var made: (limit: Int, queue: Int)
+        /// Whether an adaptive limit was set by hand.
+        var isSetByHand = false
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         var toldShedding = false
@@ -43,8 +45,12 @@ public final class Bulkhead: StatusReporting {
 
     /// What an adaptive limit has learned is no setting.
     func hasLimitsAsMade(_ state: State) -> Bool {
-        (adapter == nil ? state.machine.limit : state.made.limit, state.machine.queueLimit) == state.made
+        !state.isSetByHand
+            && (adapter == nil ? state.machine.limit : state.made.limit, state.machine.queueLimit) == state.made
     }
+
+    /// Whether an adaptive limit has learned nothing that would be lost.
+    var knowsNoLimit: Bool { adapter.map { $0.permits == $0.settings.initial } ?? true }
 
     private static let checks = SettingChecks("Bulkhead")
 
@@ -302,6 +308,7 @@ public final class Bulkhead: StatusReporting {
     public func setLimit(_ limit: Int) {
         guard Self.checks.isAtLeast(1, limit, "limit"), SettingChecks.mayChange else { return }
         let now = base.now
+        if isAdaptive { ask { $0.isSetByHand = true } }
         let (old, new) = setLimit { [adapter] in
             guard let adapter else { return limit }
             adapter.set(to: limit, at: now)
@@ -349,7 +356,7 @@ public final class Bulkhead: StatusReporting {
         let ahead = machine.estimatedWait(of: priority)
         return switch machine.arrive(priority: priority, patience: patience, at: now) {
         case .enter: .proceeds
-        case .queue: .waits(ahead.map { .nanoseconds($0) })
+        case .queue: .waits(ahead.flatMap { $0 > 0 ? .nanoseconds($0) : nil })
         case .reject, .tooLate: .rejects(retryAfter: machine.estimatedWait.map { .nanoseconds($0) })
         }
     }
@@ -370,10 +377,10 @@ public final class Bulkhead: StatusReporting {
     /// The number of calls in the queue now.
     package var queued: Int { ask { $0.machine.queued } }
 
-    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting
-    /// it would lose nothing.
+    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with, and an
+    /// adaptive limit is the initial one: evicting it would lose nothing.
     public var isAtRest: Bool {
-        ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) }
+        knowsNoLimit && ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) }
     }
 
     public var description: String {

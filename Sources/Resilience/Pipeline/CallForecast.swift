@@ -15,7 +15,8 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     public enum Outcome: Sendable, Hashable {
         /// The operation would begin at once.
         case begins
-        /// The operation would begin after about this wait; nil if it is not known.
+        /// The operation would begin after about this wait; nil if it is not known. If the call's deadline comes before,
+        /// it does not begin.
         case waits(Duration?)
         /// A policy would reject the call. Another one may get through after this time; nil if it is not known.
         case isRejected(retryAfter: Duration?)
@@ -106,8 +107,8 @@ extension Pipeline {
         forecaster.begin(&call)
         for element in elements {
             switch element.kind {
-            case .policy(let policy): forecaster.add(policy.forecast(&call), of: policy.name)
-            case .around(let policy): policy.forecast(&call)
+            case .policy(let policy): forecaster.ask(policy, &call)
+            case .around(let policy): forecaster.ask(policy, &call)
             }
         }
         return forecaster.forecast
@@ -116,7 +117,8 @@ extension Pipeline {
 
 /// Puts together what the policies would answer, the outermost first.
 ///
-/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it.
+/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it. But
+/// one that is behind a wait counts only if it rejects for longer than that.
 /// Of several waits the longest counts, since a policy goes on while another makes the call
 /// wait.
 struct Forecaster {
@@ -127,6 +129,23 @@ struct Forecaster {
 
     mutating func begin(_ call: inout PolicyCall) { isOver = call.isOver }
 
+    mutating func ask(_ policy: any Policy, _ call: inout PolicyCall) {
+        let answer = keepingTime(&call, policy.forecast)
+        add(answer, of: policy.name)
+    }
+
+    mutating func ask(_ policy: any AroundPolicy, _ call: inout PolicyCall) {
+        keepingTime(&call, policy.forecast)
+        isOver = isOver || call.isOver
+    }
+
+    /// A policy further in may give the call less time. Behind a wait it is not known when that begins.
+    private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
+        let deadline = call.deadline
+        defer { if wait != nil { call.deadline = deadline } }
+        return ask(&call)
+    }
+
     mutating func add(_ answer: PolicyForecast, of policy: String) {
         switch answer {
         case .proceeds: break
@@ -134,6 +153,10 @@ struct Forecaster {
         case .waits(let time):
             if wait.map({ Self.isLonger(time, than: $0.time) }) ?? true { wait = (policy, time) }
         case .rejects(let time):
+            // When the call gets there, it may be another matter.
+            if let wait {
+                guard let time, let length = wait.time, time > length else { break }
+            }
             if rejection.map({ Self.isLonger(time, than: $0.retryAfter) }) ?? true { rejection = (policy, time) }
         }
     }
@@ -145,7 +168,7 @@ struct Forecaster {
     }
 
     var forecast: CallForecast {
-        if isOver { return CallForecast(.isRejected(retryAfter: nil)) }
+        if isOver { return CallForecast(.isRejected(retryAfter: nil), chance: 0) }
         if let rejection {
             var retryAfter = rejection.retryAfter
             if let known = retryAfter, let wait = wait?.time { retryAfter = max(known, wait) }

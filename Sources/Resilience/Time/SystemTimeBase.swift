@@ -27,7 +27,11 @@ public final class SystemTimeBase: TimeBase, Clock {
         /// When the timer task will look next; `distantFuture` if there is no task.
         var wakesAt = MonotonicInstant.distantFuture
         var timer: Task<Void, Never>?
+        /// Told of each instant at which the timer task will look, by whoever does that, too.
+        var bell: Bell?
     }
+
+    package typealias Bell = @Sendable (_ deadline: MonotonicInstant) -> Void
 
     private let state = Locked(State())
 
@@ -62,8 +66,18 @@ public final class SystemTimeBase: TimeBase, Clock {
         _ = state.withLock { $0.alarms.remove(alarm) }
     }
 
+    /// From now on somebody else calls ``fireDue()``, too: where threads of the pool are blocked, the timer task may have none.
+    /// - Parameter bell: Is told when to do so, perhaps earlier than the last time. It must not block.
+    package func ring(by bell: @escaping Bell) {
+        state.withLock { state in
+            state.bell = bell
+            if state.wakesAt != .distantFuture { bell(state.wakesAt) }
+        }
+    }
+
     /// Replaces the timer task with one that looks at `deadline`.
     private func wakeTimer(at deadline: MonotonicInstant, _ state: inout State) {
+        state.bell?(deadline)
         state.timer?.cancel()
         state.wakesAt = deadline
         state.timer = Task.detached(priority: .high) { [self] in
@@ -73,7 +87,8 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
-    private func fireDue() {
+    /// Runs the actions that are due.
+    package func fireDue() {
         var due: [AlarmQueue.Action] = []
         let now = self.now
         state.withLock { state in

@@ -84,6 +84,29 @@ import Testing
         #expect(bulkhead.status.limit == 4 && bulkhead.status.adaptive?.latency == nil)
     }
 
+    @Test("what an adaptive limit has learned is kept for a minute, and what was set by hand stays")
+    func eviction() throws {
+        let learned = bulkhead(.aimd(initial: 10))
+        #expect(learned.isAtRest && learned.canBeEvicted(unusedFor: .zero))
+        try learned.acquire().complete(.throttled)
+        #expect(!learned.isAtRest && !learned.canBeEvicted(unusedFor: .seconds(59)))
+        #expect(learned.canBeEvicted(unusedFor: .seconds(60)))
+        let byHand = bulkhead(.aimd(initial: 10))
+        byHand.setLimit(10)
+        #expect(!byHand.isAtRest && !byHand.canBeEvicted(unusedFor: .infinite))
+        #expect(byHand.reconfigured(like: bulkhead(.aimd(initial: 10))) === byHand && byHand.isAtRest)
+    }
+
+    @Test("another initial limit is no reason to begin anew, another bound is")
+    func reconfigured() throws {
+        let bulkhead = bulkhead(.aimd(initial: 10))
+        try bulkhead.acquire().complete(.throttled)
+        #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 50))) === bulkhead)
+        #expect(bulkhead.status.limit == 9)
+        #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 10, in: 1...30))) == nil)
+        #expect(bulkhead.reconfigured(like: Bulkhead(limit: 10, timeBase: clock)) == nil)
+    }
+
     @Test("which failures mean an overload can be said")
     func verdicts() throws {
         let bulkhead = bulkhead(.aimd(initial: 10, on: .transient))
@@ -93,7 +116,7 @@ import Testing
         #expect(bulkhead.status.limit == 9)
     }
 
-    @Test("calls that a timeout ends are latencies, whether it stands outside or inside", arguments: [true, false])
+    @Test("calls that a timeout ends lower the limit, whether it stands outside or inside", arguments: [true, false])
     func timeouts(isOutside: Bool) throws {
         let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8))
         let timeout = Timeout(limit: .milliseconds(400))
@@ -117,7 +140,7 @@ import Testing
                 if round == 19 { #expect(bulkhead.status.adaptive?.latency == .milliseconds(100)) }
             }
         }
-        #expect(bulkhead.status.adaptive?.latency == .milliseconds(400))
+        #expect(bulkhead.status.limit == 1 && bulkhead.status.adaptive?.latency == .milliseconds(100))
     }
 
     @Test("a caller with less time than a call takes does not lower the limit for all")

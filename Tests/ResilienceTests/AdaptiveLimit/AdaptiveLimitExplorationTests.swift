@@ -17,7 +17,6 @@ private struct BoundedLimit: ExplorableMachine {
     }
 
     private let range: ClosedRange<Int>
-    private let usesBaseline: Bool
     private var machine: AdaptiveLimitStateMachine
     private var now: Int64
     private var latestOverload: Int64?
@@ -26,7 +25,6 @@ private struct BoundedLimit: ExplorableMachine {
 
     init(_ settings: AdaptiveLimit, start: Int64) {
         range = settings.range
-        usesBaseline = settings.algorithm.usesBaseline
         machine = AdaptiveLimitStateMachine(settings)
         now = start
         highest = settings.initial
@@ -40,7 +38,7 @@ private struct BoundedLimit: ExplorableMachine {
     ]
 
     mutating func apply(_ input: Input) throws {
-        let before = machine.permits
+        let (before, wasSearching) = (machine.permits, machine.isSearching)
         switch input {
         case .calls(let count, let latency, let isBusy):
             longest = max(longest, Double(latency))
@@ -61,15 +59,16 @@ private struct BoundedLimit: ExplorableMachine {
                 try require(!machine.isSearching, "it searches after an overload")
                 try require(machine.permits <= highest, "an overload raised the limit")
             } else {
+                // A search may have lasted for too long.
+                guard !wasSearching || machine.isSearching else { break }
                 try require(machine.permits, is: before, "the limit after an overload of calls that had begun")
             }
         case .cut(let latency):
             longest = max(longest, Double(latency))
             _ = machine.ended(.cut, began: now.saturatingSubtracting(latency), at: now, inUse: 1)
-            let began = now.saturatingSubtracting(latency)
-            if !usesBaseline, latestOverload.map({ began >= $0 }) ?? true { latestOverload = now }
         case .other:
-            try require(!machine.ended(.other, began: now &- 5, at: now, inUse: 1), "what says nothing said something")
+            let isChanged = machine.ended(.other, began: now &- 5, at: now, inUse: 1)
+            try require(!isChanged || wasSearching && !machine.isSearching, "what says nothing said something")
         case .wait(let time):
             now = now.saturatingAdding(time)
         case .set(let limit):

@@ -35,11 +35,12 @@ struct LimitedService {
     }
 
     private struct Event {
-        enum Kind { case arrival, done, rejected }
+        enum Kind { case arrival, done, rejected, cut }
         let time: Double
         let kind: Kind
         let began: Double
         let client: Int
+        var call = 0
     }
 
     private struct Client {
@@ -55,11 +56,16 @@ struct LimitedService {
     let load: Double
     /// With more calls than so many times the capacity, the service answers 429 after a tenth of the service time.
     var rejectsAbove: Double?
+    /// After so many seconds a client waits no longer. The service works on the call all the same.
+    var timeout: Double?
 
     private var clients: [Client]
     private var generator: SeededGenerator
     private var events: [Event] = []
-    private var queue: [(began: Double, client: Int)] = []
+    private var queue: [(began: Double, client: Int, call: Int)] = []
+    private var calls = 0
+    /// Those for which somebody waits; with a timeout.
+    private var awaited: Set<Int> = []
     private var head = 0
     private var busy = 0
     private var inside = 0
@@ -67,12 +73,14 @@ struct LimitedService {
 
     init(
         _ limits: [AdaptiveLimit], _ times: ServiceTimes, load: Double, seed: UInt64, rejectsAbove: Double? = nil,
+        timeout: Double? = nil,
         serviceTime: @escaping (Double) -> Double, capacity: @escaping (Double) -> Int
     ) {
         clients = limits.map { Client(machine: AdaptiveLimitStateMachine($0)) }
         self.times = times
         self.load = load
         self.rejectsAbove = rejectsAbove
+        self.timeout = timeout
         self.serviceTime = serviceTime
         self.capacity = capacity
         generator = SeededGenerator(seed: seed)
@@ -88,8 +96,7 @@ struct LimitedService {
             let limits = Double(clients.reduce(0) { $0 + $1.machine.permits })
             stretch.limit += limits / Double(capacity(now)) * (event.time - now)
             now = event.time
-            handle(event)
-            if event.kind == .done { stretch.throughput += serviceTime(now) / Double(capacity(now)) }
+            if handle(event) { stretch.throughput += serviceTime(now) / Double(capacity(now)) }
             admit(event.client)
         }
         stretch.limit /= end - start
@@ -98,7 +105,8 @@ struct LimitedService {
         return stretch
     }
 
-    private mutating func handle(_ event: Event) {
+    /// - Returns: Whether a call was answered in time.
+    private mutating func handle(_ event: Event) -> Bool {
         let client = event.client
         switch event.kind {
         case .arrival:
@@ -107,15 +115,20 @@ struct LimitedService {
             let rate = Double(capacity(now)) / serviceTime(now) * load / Double(clients.count)
             let gap = -log(1 - Double.random(in: 0..<1, using: &generator)) / rate
             push(Event(time: now + gap, kind: .arrival, began: 0, client: client))
-            return
+            return false
         case .done:
             busy -= 1
             serve()
+            if timeout != nil, awaited.remove(event.call) == nil { return false }
             ended(.success, event)
         case .rejected: ended(.overload, event)
+        case .cut:
+            if awaited.remove(event.call) == nil { return false }
+            ended(.cut, event)
         }
         inside -= 1
         clients[client].inUse -= 1
+        return event.kind == .done
     }
 
     private mutating func ended(_ end: AdaptiveLimitStateMachine.End, _ event: Event) {
@@ -131,7 +144,12 @@ struct LimitedService {
             if let rejectsAbove, Double(inside) > Double(capacity(now)) * rejectsAbove {
                 push(Event(time: now + serviceTime(now) / 10, kind: .rejected, began: now, client: client))
             } else {
-                queue.append((now, client))
+                calls += 1
+                if let timeout {
+                    awaited.insert(calls)
+                    push(Event(time: now + timeout, kind: .cut, began: now, client: client, call: calls))
+                }
+                queue.append((now, client, calls))
                 serve()
             }
         }
@@ -139,11 +157,11 @@ struct LimitedService {
 
     private mutating func serve() {
         while busy < capacity(now), head < queue.count {
-            let (began, client) = queue[head]
+            let (began, client, call) = queue[head]
             head += 1
             busy += 1
-            push(
-                Event(time: now + times.next(&generator) * serviceTime(now), kind: .done, began: began, client: client))
+            let time = now + times.next(&generator) * serviceTime(now)
+            push(Event(time: time, kind: .done, began: began, client: client, call: call))
         }
         if head > 10_000 {
             queue.removeFirst(head)
@@ -291,5 +309,22 @@ struct LimitedService {
         _ = world.run(until: 120)
         let stretch = world.run(until: 1200)
         #expect((1...2.5).contains(stretch.limit) && stretch.throughput > 0.95, "\(stretch)")
+    }
+
+    @Test(
+        "where timeouts end the calls that the service goes on working on, the limit falls to what it can do, and comes back",
+        arguments: ["gradient", "vegas", "aimd"])
+    func timeouts(limit: String) {
+        let settings = Case(limit: limit, capacity: 40, milliseconds: 20, times: .uniform).settings
+        var world = LimitedService(
+            [settings], .uniform, load: 1.5, seed: 1, timeout: 1, serviceTime: { _ in 0.02 },
+            capacity: { 120...720 ~= $0 ? 2 : 40 })
+        for minute in 1...20 {
+            let stretch = world.run(until: Double(minute) * 60)
+            print(limit, minute, stretch)
+            // The first minute of each state is for finding out.
+            guard ![1, 3, 4, 13, 14].contains(minute) else { continue }
+            #expect(stretch.throughput > 0.7, "\(minute): \(stretch)")
+        }
     }
 }

@@ -158,20 +158,77 @@ private struct Windows {
         #expect(windows.machine.permits == 18)
     }
 
-    @Test("a call that was cut off counts as so long as it took, if that is above the baseline")
+    @Test("calls that were cut off, if they took longer than the baseline, halve the limit, and are no baseline")
     func cut() {
         var windows = measured()
         let before = windows.machine
         windows.calls(99, 400, .cut)
         #expect(windows.machine.limit == before.limit && windows.machine.latency == before.latency)
-        windows.calls(200, 16, .cut)
-        #expect(windows.machine.latency == 200e6 && windows.machine.permits == 8)
+        for limit in [8, 4, 2, 2, 2] {
+            windows.calls(1000, 16, .cut)
+            #expect(windows.machine.permits == limit && windows.machine.latency == before.latency)
+        }
+        #expect(windows.baseline == 100 && !windows.machine.isSearching)
+        windows.calls(100)
+        #expect(windows.machine.permits == 3)
+    }
+
+    @Test("one call in ten that was cut off is none of the others' business, two are an overload")
+    func fewCuts() {
+        for (cuts, permits) in [(1, 32), (2, 8)] {
+            var windows = measured()
+            windows.calls(100, 16 - cuts)
+            windows.calls(1000, cuts, .cut)
+            #expect(windows.machine.permits == permits, "\(cuts)")
+        }
+    }
+
+    @Test("where no call has ever ended well, those that were cut off halve the limit, too")
+    func cutAtFirst() {
+        var windows = Windows(Self.gradient)
+        windows.calls(100, 16, .cut)
+        #expect(windows.machine.permits == 8 && windows.baseline == nil && !windows.machine.isSearching)
+    }
+
+    @Test("a search in which no call ends well is given up, however long nothing ends")
+    func searchWithoutEnd() {
+        var windows = Windows(Self.gradient)
+        windows.calls(100)
+        #expect(windows.machine.permits == 8 && windows.machine.isSearching)
+        for _ in 0..<100 { windows.calls(100, 1, .other) }
+        #expect(windows.machine.permits == 16 && !windows.machine.isSearching)
+        var idle = Windows(Self.gradient)
+        idle.calls(100)
+        idle.now += 8 * 3_600_000_000_000
+        idle.calls(100)
+        #expect(!idle.machine.isSearching && idle.machine.permits == 16 && idle.baseline == nil)
+        idle.calls(100)
+        #expect(idle.machine.isSearching)
+    }
+
+    @Test("after a window in which the clock jumped, calls that begin from then on count at once")
+    func jump() {
+        var machine = AdaptiveLimitStateMachine(Self.gradient)
+        let hour: Int64 = 3_600_000_000_000
+        for _ in 0..<17 { _ = machine.ended(.success, began: 0, at: hour, inUse: 16) }
+        _ = machine.ended(.success, began: 0, at: hour + 200_000_000, inUse: 16)
+        #expect(machine.permits == 8 && machine.isSearching)
+        var now = hour + 200_000_000
+        for _ in 0..<60 {
+            now += 10_000_000
+            _ = machine.ended(.success, began: now - 10_000_000, at: now, inUse: machine.permits)
+        }
+        #expect(!machine.isSearching && machine.baseline == 10_000_000)
     }
 
     @Test("for a limit that looks at no latency, a call that was cut off is an overload")
     func cutWithoutBaseline() {
         var windows = Windows(Self.aimd)
         windows.calls(100, 1, .cut)
+        #expect(windows.machine.permits == 18)
+        windows.calls(100, inUse: 1)
+        // Their callers had too little time.
+        windows.calls(99, 50, .cut)
         #expect(windows.machine.permits == 18)
     }
 

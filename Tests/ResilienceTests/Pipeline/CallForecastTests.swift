@@ -23,6 +23,43 @@ import Testing
         #expect("\(pipeline.forecast())" == "begins at once")
     }
 
+    @Test("a rejection behind a wait counts only if it is known to last for longer")
+    func rejectionBehindWait() throws {
+        let throttle = Throttle(
+            "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
+        for (openFor, isRejected) in [(1, false), (11, true)] {
+            let breaker = CircuitBreaker("circuit", openFor: .constant(.seconds(openFor)), timeBase: clock)
+            let pipeline = pipeline {
+                throttle
+                breaker
+            }
+            throttle.reset()
+            try throttle.acquire().complete(.success)
+            breaker.trip()
+            let expected =
+                isRejected
+                ? CallForecast(.isRejected(retryAfter: .seconds(11)), by: "circuit", chance: 0)
+                : CallForecast(.waits(.seconds(10)), by: "turns")
+            #expect(pipeline.forecast() == expected)
+        }
+        let full = Bulkhead(limit: 1, timeBase: clock)
+        let inside = try full.acquire()
+        let behind = pipeline {
+            throttle
+            Timeout { _ in .zero }
+            full
+        }
+        #expect(behind.forecast() == CallForecast(.waits(.seconds(10)), by: "turns"))
+        inside.complete(.success)
+    }
+
+    @Test("a call whose time is over, or whose timeout is zero, does not begin")
+    func noTime() {
+        let none = CallForecast(.isRejected(retryAfter: nil), chance: 0)
+        #expect(pipeline { Timeout { _ in .zero } }.forecast() == none)
+        #expect(pipeline { Retry() }.forecast(options: RunOptions(deadline: clock.now)) == none)
+    }
+
     @Test("an open circuit rejects until it wants a probe, an isolated one for a time that nobody knows")
     func breaker() {
         let breaker = CircuitBreaker("catalog", openFor: .constant(.seconds(60)), timeBase: clock)
@@ -149,11 +186,11 @@ import Testing
         #expect(outside.forecast().outcome == .waits(.seconds(1)))
     }
 
-    @Test("of several policies the longest counts, and a rejection more than a wait")
+    @Test("of several policies the longest counts, and a rejection more than a shorter wait")
     func together() throws {
         let throttle = Throttle("rate", limit: .perSecond(1), maxWait: .seconds(100), timeBase: clock)
         let slower = Throttle("slower", limit: .perMinute(1), maxWait: .seconds(100), timeBase: clock)
-        let breaker = CircuitBreaker(openFor: .constant(.seconds(30)), timeBase: clock)
+        let breaker = CircuitBreaker(openFor: .constant(.seconds(90)), timeBase: clock)
         let pipeline = pipeline {
             slower
             breaker
@@ -164,9 +201,9 @@ import Testing
         try slower.acquire().complete(.success)
         #expect(pipeline.forecast() == CallForecast(.waits(.seconds(60)), by: "slower"))
         breaker.trip()
-        #expect(pipeline.forecast() == CallForecast(.isRejected(retryAfter: .seconds(60)), by: "breaker", chance: 0))
+        #expect(pipeline.forecast() == CallForecast(.isRejected(retryAfter: .seconds(90)), by: "breaker", chance: 0))
         clock.advance(by: .seconds(45))
-        #expect(pipeline.forecast() == CallForecast(.waits(.seconds(15)), by: "slower"))
+        #expect(pipeline.forecast() == CallForecast(.isRejected(retryAfter: .seconds(45)), by: "breaker", chance: 0))
     }
 
     @Test(
@@ -188,6 +225,13 @@ import Testing
                 [.rejects(retryAfter: .seconds(2)), .waits(.seconds(3))],
                 CallForecast(.isRejected(retryAfter: .seconds(3)), by: "0", chance: 0)
             ),
+            (
+                [.waits(.seconds(3)), .rejects(retryAfter: .seconds(4))],
+                CallForecast(.isRejected(retryAfter: .seconds(4)), by: "1", chance: 0)
+            ),
+            ([.waits(.seconds(3)), .rejects(retryAfter: .seconds(3))], CallForecast(.waits(.seconds(3)), by: "0")),
+            ([.waits(.seconds(3)), .rejects(retryAfter: nil)], CallForecast(.waits(.seconds(3)), by: "0")),
+            ([.waits(nil), .rejects(retryAfter: .seconds(4))], CallForecast(.waits(nil), by: "0")),
             ([.mayProceed(chance: 0.5), .mayProceed(chance: 0.5)], CallForecast(.begins, chance: 0.25)),
             ([.mayProceed(chance: -1), .waits(nil)], CallForecast(.waits(nil), by: "1", chance: 0)),
             ([.mayProceed(chance: .infinity)], CallForecast(.begins)),
@@ -201,7 +245,7 @@ import Testing
     @Test("a call whose deadline has come is rejected by nobody but its deadline, one that travels too")
     func over() async {
         let pipeline = pipeline { Throttle(limit: .perSecond(1), timeBase: clock) }
-        let over = CallForecast(.isRejected(retryAfter: nil))
+        let over = CallForecast(.isRejected(retryAfter: nil), chance: 0)
         #expect(pipeline.forecast(options: RunOptions(deadline: clock.now)) == over)
         await CallDeadline(after: .zero, on: clock).run { #expect(pipeline.forecast() == over) }
     }

@@ -106,6 +106,23 @@ import Testing
         _ = base.schedule(at: .distantPast) {}
     }
 
+    @Test("whoever rings the alarms, too, is told when, and rings them though the timer task gets no thread")
+    func bell() {
+        let thread = PolicyWaiter()
+        let base = SystemTimeBase(sleep: { _ in _ = await thread.wait(until: .distantFuture, on: .system) })
+        let told = Locked<[MonotonicInstant]>([])
+        let fired = Box(0)
+        let later = base.now + .seconds(500)
+        let alarm = base.schedule(at: later) {}
+        base.ring { deadline in told.withLock { $0.append(deadline) } }
+        let due = base.now
+        _ = base.schedule(at: due) { fired.value += 1 }
+        base.fireDue()
+        #expect(fired.value == 1 && told.withLock { $0 } == [later, due, later])
+        base.cancel(alarm)
+        thread.resume()
+    }
+
     @Test("what is to run elsewhere does", .timeLimit(.minutes(20)))
     func elsewhere() async {
         let ran = PolicyWaiter()
