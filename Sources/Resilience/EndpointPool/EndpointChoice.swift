@@ -34,3 +34,18 @@ public struct SlowStart: Sendable, Hashable {
         self.from = checks.within(0.01...1, from, "from")
     }
 }
+
+extension SlowStart: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case from
+        case over = "overSeconds"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "SlowStart", by: CodingKeys.self) { reader in
+            let standard = SlowStart()
+            return SlowStart(
+                over: reader.duration(.over) ?? standard.over, from: reader.value(.from) ?? standard.from)
+        }
+    }
+}

@@ -75,7 +75,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///   - timeBase: The time base of ejections.
     ///   - observers: The observers that are told what this pool does; nil for none at first.
     public init(
-        _ name: String = "endpoints", _ endpoints: [Endpoint], weights: [Endpoint: Int] = [:],
+        _ name: String, _ endpoints: [Endpoint], weights: [Endpoint: Int] = [:],
         choosing choice: EndpointChoice = .leastLoaded, ejecting ejection: OutlierEjection? = OutlierEjection(),
         slowStart: SlowStart? = SlowStart(), panicThreshold: Double = 0.5,
         failing: VerdictSet = [.transient, .uncertain], generator: SplitMix64 = .shared,

@@ -147,6 +147,67 @@ public struct OutlierEjection: Sendable, Hashable {
     var memory: Duration { max(time, .nanoseconds(interval.saturatedNanoseconds.saturatingMultiplied(by: 2))) }
 }
 
+extension OutlierEjection: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case consecutiveFailures, deviation, failureShare, jitter, maxEjected
+        case interval = "intervalSeconds"
+        case time = "timeSeconds"
+        case maxTime = "maxTimeSeconds"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "OutlierEjection", by: CodingKeys.self) { reader in
+            let standard = OutlierEjection()
+            return OutlierEjection(
+                afterConsecutive: reader.value(.consecutiveFailures) ?? standard.consecutiveFailures,
+                deviation: reader.value(.deviation) ?? standard.deviation, failureShare: reader.value(.failureShare),
+                interval: reader.duration(.interval) ?? standard.interval,
+                for: reader.duration(.time) ?? standard.time, upTo: reader.duration(.maxTime) ?? standard.maxTime,
+                jitter: reader.value(.jitter) ?? standard.jitter,
+                maxEjected: reader.value(.maxEjected) ?? standard.maxEjected)
+        }
+    }
+}
+
+extension OutlierEjection.Deviation: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case factor, minimumGap, minimumEndpoints, minimumCalls
+    }
+
+    /// Reads the rule. What is left out has its default.
+    /// - Parameter decoder: The decoder.
+    /// - Throws: ``InvalidSettings``, with everything that is invalid.
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "OutlierEjection.Deviation", by: CodingKeys.self) { reader in
+            let standard = OutlierEjection.Deviation()
+            return OutlierEjection.Deviation(
+                factor: reader.value(.factor) ?? standard.factor,
+                minimumGap: reader.value(.minimumGap) ?? standard.minimumGap,
+                minimumEndpoints: reader.value(.minimumEndpoints) ?? standard.minimumEndpoints,
+                minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls)
+        }
+    }
+}
+
+extension OutlierEjection.FailureShare: Codable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case limit, minimumEndpoints, minimumCalls
+    }
+
+    /// Reads the rule. What is left out has its default.
+    /// - Parameter decoder: The decoder.
+    /// - Throws: ``InvalidSettings``, with everything that is invalid.
+    public init(from decoder: any Decoder) throws {
+        self = try decoder.settings(of: "OutlierEjection.FailureShare", by: CodingKeys.self) { reader in
+            let standard = OutlierEjection.FailureShare()
+            return OutlierEjection.FailureShare(
+                reader.value(.limit) ?? standard.limit,
+                minimumEndpoints: reader.value(.minimumEndpoints) ?? standard.minimumEndpoints,
+                minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls)
+        }
+    }
+}
+
 /// Why an ``EndpointPool`` ejected an endpoint.
 public enum EjectionReason: Sendable, Hashable, CustomStringConvertible {
     /// That many calls in a row failed.

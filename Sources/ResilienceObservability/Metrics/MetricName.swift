@@ -25,6 +25,9 @@
         case retriesLeft = "resilience_retries_left"
         case hedgeDelay = "resilience_hedge_delay_seconds"
         case hedgesLeft = "resilience_hedges_left"
+        case endpoints = "resilience_endpoints"
+        case endpointsEjected = "resilience_endpoints_ejected"
+        case endpointPanic = "resilience_endpoint_panic"
         case syncPending = "resilience_sync_pending"
         case syncInFlight = "resilience_sync_in_flight"
         case syncDead = "resilience_sync_dead"
@@ -37,7 +40,7 @@
             case .calls, .callDuration, .callAttempts, .attempts, .attemptDuration: ["pipeline", "outcome"]
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .shedding,
                 .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection,
-                .retriesLeft, .hedgeDelay, .hedgesLeft:
+                .retriesLeft, .hedgeDelay, .hedgesLeft, .endpoints, .endpointsEjected, .endpointPanic:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

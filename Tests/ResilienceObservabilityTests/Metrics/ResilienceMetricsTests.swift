@@ -161,6 +161,10 @@
                 readings.add(
                     PolicyStatus(policy: "e", detail: HedgeStatus(delay: .seconds(1), samples: 100, hedgesLeft: 9)),
                     in: "x")
+                readings.add(
+                    PolicyStatus(
+                        policy: "p", detail: EndpointPoolStatus(endpoints: [EndpointStatus(endpoint: "10.0.0.1")])),
+                    in: "x")
                 readings.add(SyncStatus(pending: 3, rate: 2.5), of: "sync")
                 readings.add(Pipeline("x") { Retry(budget: .tokens()) })
             }
