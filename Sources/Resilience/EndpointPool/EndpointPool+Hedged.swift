@@ -68,7 +68,7 @@ extension Pipeline {
         }
     }
 
-    /// Runs the operation as ``runHedged(over:options:judging:_:)``, and tells it which attempt and which copy it is, too.
+    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it which attempt and which copy it is, too.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
@@ -76,7 +76,7 @@ extension Pipeline {
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt: see ``CallAttempt/hedge``.
     /// - Returns: What the operation returned, in the copy that decides the call.
-    /// - Throws: As ``runHedged(over:options:judging:_:)``.
+    /// - Throws: As ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },

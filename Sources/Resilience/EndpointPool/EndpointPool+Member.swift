@@ -1,7 +1,7 @@
 extension PipelineBuilder {
     /// Returns a list of one policy that lets every call through, and tells the status of a pool: so the pool is among
     /// the pipeline's ``Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
-    /// ``Pipeline/run(over:options:judging:_:)`` and its siblings.
+    /// ``Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` and its siblings.
     /// - Parameter pool: A pool of endpoints.
     public static func buildExpression<Endpoint>(_ pool: EndpointPool<Endpoint>) -> [Pipeline.Element] {
         [Pipeline.Element(kind: .policy(EndpointPoolMember(pool)))]

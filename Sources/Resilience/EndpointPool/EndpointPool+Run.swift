@@ -82,7 +82,7 @@ extension EndpointPool {
         for event in events(changes) { call.emit(event, from: name, to: lazyObservers.known) }
     }
 
-    /// Runs an operation on one endpoint, once, without a pipeline. ``Pipeline/run(over:options:judging:_:)`` has retries and all
+    /// Runs an operation on one endpoint, once, without a pipeline. ``Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` has retries and all
     /// other policies.
     ///
     /// - Parameters:
@@ -139,7 +139,7 @@ extension Pipeline {
         try await core.run(over: pool, options, judging: judge) { endpoint, _ in try await operation(endpoint) }
     }
 
-    /// Runs the operation as ``run(over:options:judging:_:)``, and tells it the number and the deadline of each attempt, too.
+    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it the number and the deadline of each attempt, too.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
@@ -147,7 +147,7 @@ extension Pipeline {
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: As ``run(over:options:judging:_:)``.
+    /// - Throws: As ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: (R) -> Verdict = { _ in .success },
