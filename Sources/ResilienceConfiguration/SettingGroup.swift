@@ -5,6 +5,7 @@
     enum SettingGroup: String, CaseIterable, Sendable {
         case pipeline, timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead
         case backoff, hedgeDelay, rule, window, probes, breakLength, throttleLimit, adaptiveLimit, loadShedding
+        case endpointPool, outlierEjection, deviation, failureShare, slowStart
 
         var fields: [SettingField] {
             switch self {
@@ -193,6 +194,42 @@
                 [
                     .init("targetSeconds", .seconds, .atLeast(0), .value("0.005")),
                     .init("intervalSeconds", .seconds, .above(0), .value("0.1")),
+                ]
+            case .endpointPool:
+                [
+                    .init("choice", .choice(["roundRobin", "leastLoaded"]), .any, .value("leastLoaded")),
+                    .init("ejection", .group(.outlierEjection)), .init("slowStart", .group(.slowStart)),
+                    .init("panicThreshold", .number, .within(0, 1), .value("0.5")),
+                    .init("failing", .names, .verdicts, .value("transient + uncertain")),
+                ]
+            case .outlierEjection:
+                [
+                    .init("consecutiveFailures", .whole, .atLeast(1), .value("5")),
+                    .init("deviation", .group(.deviation)),
+                    .init("failureShare", .group(.failureShare), .any, .none),
+                    .init("intervalSeconds", .seconds, .above(0), .value("10")),
+                    .init("timeSeconds", .seconds, .above(0), .value("30")),
+                    .init("maxTimeSeconds", .seconds, .above(0), .value("300")),
+                    .init("jitter", .number, .within(0, 1), .value("0.1")),
+                    .init("maxEjected", .number, .within(0, 1), .value("0.1")),
+                ]
+            case .deviation:
+                [
+                    .init("factor", .number, .within(0, 100), .value("1.9")),
+                    .init("minimumGap", .number, .within(0, 1), .value("0.05")),
+                    .init("minimumEndpoints", .whole, .atLeast(2), .value("5")),
+                    .init("minimumCalls", .whole, .atLeast(1), .value("100")),
+                ]
+            case .failureShare:
+                [
+                    .init("limit", .number, .within(0.01, 1), .value("0.85")),
+                    .init("minimumEndpoints", .whole, .atLeast(1), .value("5")),
+                    .init("minimumCalls", .whole, .atLeast(1), .value("50")),
+                ]
+            case .slowStart:
+                [
+                    .init("overSeconds", .seconds, .above(0), .value("30")),
+                    .init("from", .number, .within(0.01, 1), .value("0.1")),
                 ]
             }
         }

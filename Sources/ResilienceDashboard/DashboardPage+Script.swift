@@ -180,7 +180,7 @@
               return {
                 node: card,
                 update(row) {
-                  const { bulkhead, throttle, adaptiveThrottle, hedge } = row;
+                  const { bulkhead, throttle, adaptiveThrottle, hedge, endpointPool } = row;
                   gauge.hidden = !bulkhead;
                   if (bulkhead) {
                     const share = Math.min(1, bulkhead.inUse / Math.max(1, bulkhead.limit));
@@ -207,6 +207,11 @@
                     say(badge, hedge.left ? count(hedge.left) + ' hedges left' : 'no hedges left');
                     say(line, (hedge.delay === undefined ? 'no delay' : 'after ' + count(hedge.delay) + ' ms')
                       + (hedge.samples ? ', of ' + count(hedge.samples) + ' calls' : ''));
+                  } else if (endpointPool) {
+                    const { ejected, isPanicking } = endpointPool;
+                    look(badge, 'badge ' + (isPanicking || !row.isAllowed ? 'down' : ejected ? 'degraded' : 'up'));
+                    say(badge, !row.isAllowed ? 'no endpoint' : isPanicking ? 'too few left, using all' : ejected ? count(ejected) + ' ejected' : 'none ejected');
+                    say(line, count(endpointPool.count) + ' endpoints, ' + count(endpointPool.inFlight) + ' calls in flight');
                   } else if (!throttle) {
                     look(badge, 'badge ' + (row.isAllowed ? 'up' : 'degraded'));
                     say(badge, row.isAllowed ? 'allows calls' : 'allows no call');

@@ -89,6 +89,13 @@
             let left: Int
         }
 
+        struct EndpointPool: Sendable, Equatable, Encodable {
+            let count: Int
+            let ejected: Int
+            let inFlight: Int
+            let isPanicking: Bool
+        }
+
         struct Bulkhead: Sendable, Equatable, Encodable {
             let limit: Int
             let inUse: Int
@@ -128,6 +135,7 @@
         var throttle: Throttle?
         var adaptiveThrottle: AdaptiveThrottle?
         var hedge: Hedge?
+        var endpointPool: EndpointPool?
         var bulkhead: Bulkhead?
         var queue: Queue?
         let problem: String?
@@ -181,6 +189,11 @@
                 let delay = hedge.delay?.saturatedNanoseconds.saturatingAdding(999_999)
                 return Hedge(
                     delay: delay.map { Int(clamping: $0 / 1_000_000) }, samples: hedge.samples, left: hedge.hedgesLeft)
+            }
+            endpointPool = health.endpointPool.map { pool in
+                EndpointPool(
+                    count: pool.endpoints.count, ejected: pool.ejected,
+                    inFlight: pool.endpoints.reduce(0) { $0 + $1.inFlight }, isPanicking: pool.isPanicking)
             }
             bulkhead = health.bulkhead.map { bulkhead in
                 Bulkhead(

@@ -18,6 +18,10 @@
         public var errorDescription: String? { description }
     }
 
+    extension NoEndpoint: LocalizedError {
+        public var errorDescription: String? { description }
+    }
+
     extension ThrottleExceeded: LocalizedError {
         public var errorDescription: String? { description }
     }

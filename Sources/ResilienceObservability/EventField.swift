@@ -49,6 +49,7 @@
             case let event as Bulkhead.Event: fields(of: event)
             case let event as Timeout.Event: fields(of: event)
             case let event as FallbackEvent: fields(of: event)
+            case let event as EndpointPoolEvent: fields(of: event)
             case let event as SingleFlightEvent: fields(of: event)
             case let event as CacheEvent: fields(of: event)
             case let event as SyncEvent: fields(of: event)
@@ -155,6 +156,18 @@
             }
         }
 
+        private static func fields(of event: EndpointPoolEvent) -> [EventField] {
+            switch event {
+            case .ejected(let endpoint, let reason, let time):
+                [EventField("endpoint", endpoint), EventField("reason", reason.name), EventField("duration", time)]
+            case .notEjected(let endpoint, let reason):
+                [EventField("endpoint", endpoint), EventField("reason", reason.name)]
+            case .returned(let endpoint): [EventField("endpoint", endpoint)]
+            case .panicBegan(let left, _): [EventField("count", left)]
+            case .panicEnded: []
+            }
+        }
+
         private static func fields(of event: SingleFlightEvent) -> [EventField] {
             switch event {
             case .began: []
@@ -186,6 +199,18 @@
             case .paused(let length): [EventField("wait", length)]
             case .offline(let error), .storeFailed(let error): [EventField("error", error)]
             case .lockedOut, .drained: []
+            }
+        }
+    }
+
+    extension EjectionReason {
+        /// Without details, so that logs can be searched by it.
+        fileprivate var name: String {
+            switch self {
+            case .consecutiveFailures: "consecutiveFailures"
+            case .deviation: "deviation"
+            case .failureShare: "failureShare"
+            case .byHand: "byHand"
             }
         }
     }

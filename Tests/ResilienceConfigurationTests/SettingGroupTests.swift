@@ -60,6 +60,9 @@
                 case (.adaptiveLimit, "increase"), (.adaptiveLimit, "decrease"): ["kind": .text("aimd")]
                 case (.adaptiveLimit, _): ["kind": .text("gradient")]
                 case (.loadShedding, _): [:]
+                case (.outlierEjection, "maxTimeSeconds"): ["timeSeconds": .number(0.001)]
+                case (.endpointPool, _), (.outlierEjection, _), (.deviation, _), (.failureShare, _), (.slowStart, _):
+                    [:]
                 }
             }
 
@@ -214,6 +217,11 @@
             case .throttleLimit: try coded(ThrottleLimit.self)
             case .adaptiveLimit: try coded(AdaptiveLimitSettings.self)
             case .loadShedding: try coded(LoadShedding.self)
+            case .endpointPool: try coded(EndpointPoolConfiguration.self)
+            case .outlierEjection: try coded(OutlierEjection.self)
+            case .deviation: try coded(OutlierEjection.Deviation.self)
+            case .failureShare: try coded(OutlierEjection.FailureShare.self)
+            case .slowStart: try coded(SlowStart.self)
             }
         }
 
@@ -236,6 +244,11 @@
             case .throttleLimit: "Throttle limit"
             case .adaptiveLimit: "Adaptive limit"
             case .loadShedding: "Load shedding"
+            case .endpointPool: "Endpoint pool"
+            case .outlierEjection: "Outlier ejection"
+            case .deviation: "Deviation"
+            case .failureShare: "Failure share"
+            case .slowStart: "Slow start"
             }
         }
 

@@ -68,6 +68,28 @@
             #expect(try PipelineConfiguration(from: scoped, at: "pipelines.search") == expected())
         }
 
+        @Test("the settings of a pool are read, and what is not given has its default")
+        func endpointPool() throws {
+            let reader = ConfigReader(
+                provider: EnvironmentVariablesProvider(environmentVariables: [
+                    "RESILIENCE_POOLS_SEARCH_CHOICE": "roundRobin",
+                    "RESILIENCE_POOLS_SEARCH_EJECTION_MAX_EJECTED": "0.3",
+                    "RESILIENCE_POOLS_SEARCH_EJECTION_FAILURE_SHARE_LIMIT": "0.5",
+                    "RESILIENCE_POOLS_BROKEN_SLOW_START_FROM": "0",
+                ]))
+            let expected = try EndpointPoolConfiguration(
+                choosing: .roundRobin, ejecting: OutlierEjection(failureShare: .init(0.5), maxEjected: 0.3))
+            #expect(
+                try EndpointPoolConfiguration(from: reader.snapshot(), at: "resilience.pools.search") == expected)
+            #expect(
+                try EndpointPoolConfiguration(from: reader.snapshot(), at: "resilience.pools.other")
+                    == EndpointPoolConfiguration())
+            let error = #expect(throws: InvalidSettings.self) {
+                try EndpointPoolConfiguration(from: reader.snapshot(), at: "resilience.pools.broken")
+            }
+            #expect(error?.problems.map(\.parameter) == ["resilience.pools.broken.slowStart.from"])
+        }
+
         @Test("rules in rules have the names 0, 1, 2, …")
         func rules() throws {
             let configuration = try Configurations.pipeline([

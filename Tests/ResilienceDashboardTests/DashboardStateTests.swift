@@ -102,6 +102,19 @@
             }
         }
 
+        @Test("a pool's row has how many endpoints there are, how many are ejected, and the calls in flight")
+        func endpointPool() {
+            let status = EndpointPoolStatus(
+                endpoints: [
+                    EndpointStatus(endpoint: "a", isUsed: true, isEjected: true, inFlight: 2),
+                    EndpointStatus(endpoint: "b", inFlight: 3),
+                ], isPanicking: true)
+            let row = state([component("0", status)], at: 0).rows[0]
+            #expect(
+                row.endpointPool == DashboardRow.EndpointPool(count: 2, ejected: 1, inFlight: 5, isPanicking: true))
+            #expect(row.kind == "endpointPool" && row.isAllowed)
+        }
+
         @Test("a bulkhead's row has what its limit has learned, in microseconds, and whether it sheds")
         func bulkhead() {
             let known = AdaptiveLimitStatus(

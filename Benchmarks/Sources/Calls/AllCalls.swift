@@ -109,6 +109,14 @@ extension Calls {
                 let cache = CallCache<Int, Int>(lifetime: CacheLifetime(freshFor: .seconds(86_400)))
                 for number in 0..<count { _ = try await cache.value(for: 1) { number } }
             },
+            Calls("pool of 10 endpoints, the less loaded of two") { count in
+                let (pool, pipeline) = (EndpointPool("pool", Array(0..<10)), Pipeline {})
+                for number in 0..<count { _ = try await pipeline.run(over: pool) { $0 + number } }
+            },
+            Calls("pool of 10 endpoints, in turn") { count in
+                let (pool, pipeline) = (EndpointPool("pool", Array(0..<10), choosing: .roundRobin), Pipeline {})
+                for number in 0..<count { _ = try await pipeline.run(over: pool) { $0 + number } }
+            },
             Calls("race of a task group, done at once") { count in
                 for number in 0..<count { _ = try await race { number } }
             },

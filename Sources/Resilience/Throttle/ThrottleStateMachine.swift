@@ -49,7 +49,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// The ramp of a limiter without a rate: each call that ends lets two more go (slow start, RFC 5681), until the
     /// time of the ramp is over.
-    private struct SlowStart: Equatable {
+    private struct SlowStartRamp: Equatable {
         let ends: MonotonicInstant
         /// How many calls may go.
         var credit = 2
@@ -68,7 +68,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private(set) var limiter: Limiter
     let ramp: Int64
     private(set) var gate = Gate.open
-    private var slowStart: SlowStart?
+    private var slowStart: SlowStartRamp?
     /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
     /// earlier generation does not count.
     private(set) var generation: UInt64 = 0
@@ -296,7 +296,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         gate = .open
         holds = 0
         let ramps = limiter.recover(at: latest.nanoseconds, rampingOver: ramp)
-        slowStart = ramps ? nil : SlowStart(ends: latest + .nanoseconds(ramp))
+        slowStart = ramps ? nil : SlowStartRamp(ends: latest + .nanoseconds(ramp))
     }
 
     /// Gives back the share of a call that an inner policy rejected: it never reached the other side.

@@ -57,6 +57,9 @@ extension PrometheusText {
         declare("resilience_hedge_delay_seconds", .gauge, "How long a call waits before its first hedge.")
         declare("resilience_hedges_left", .gauge, "Hedges that the budget still allows.")
         declare("resilience_sync_up", .gauge, "Whether the store of a sync queue answers.")
+        declare("resilience_endpoints", .gauge, "Endpoints of a pool.")
+        declare("resilience_endpoints_ejected", .gauge, "Endpoints of a pool that are ejected.")
+        declare("resilience_endpoint_panic", .gauge, "Whether a pool uses all endpoints since too few are left.")
         declare("resilience_sync_pending", .gauge, "Mutations that are not acknowledged.")
         declare("resilience_sync_bytes", .gauge, "Bytes of the payloads of those mutations.")
         declare("resilience_sync_in_flight", .gauge, "Mutations that were sent and not answered.")
@@ -114,6 +117,11 @@ extension PrometheusText {
         if let hedge = policy.hedge {
             if let delay = hedge.delay { add("resilience_hedge_delay_seconds", labels, delay.writtenSeconds) }
             add("resilience_hedges_left", labels, Double(hedge.hedgesLeft))
+        }
+        if let pool = policy.endpointPool {
+            add("resilience_endpoints", labels, Double(pool.endpoints.count))
+            add("resilience_endpoints_ejected", labels, Double(pool.ejected))
+            add("resilience_endpoint_panic", labels, pool.isPanicking ? 1 : 0)
         }
         if let throttle = policy.throttle {
             add("resilience_queue_length", labels, Double(throttle.queued))

@@ -23,6 +23,8 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
     public let adaptiveThrottle: AdaptiveThrottleStatus?
     /// The state of a hedge; nil for other kinds.
     public let hedge: HedgeStatus?
+    /// The state of a pool of endpoints; nil for other kinds.
+    public let endpointPool: EndpointPoolStatus?
     /// The state of a bulkhead; nil for other kinds.
     public let bulkhead: BulkheadStatus?
 
@@ -38,13 +40,14 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
         throttle = status.detail as? ThrottleStatus
         adaptiveThrottle = status.detail as? AdaptiveThrottleStatus
         hedge = status.detail as? HedgeStatus
+        endpointPool = status.detail as? EndpointPoolStatus
         bulkhead = status.detail as? BulkheadStatus
         inStateFor = circuit?.since.map { max(.zero, $0.duration(to: now)) }
         heldFor = throttle?.heldUntil.map { max(.zero, now.duration(to: $0)) }
     }
 
     private enum CodingKeys: String, CodingKey {
-        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, hedge, bulkhead
+        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, hedge, endpointPool, bulkhead
         case inStateFor = "inStateForSeconds"
         case heldFor = "heldForSeconds"
     }

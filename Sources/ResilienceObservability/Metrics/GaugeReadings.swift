@@ -61,6 +61,10 @@
                 // Unknown as long as there are too few latencies.
                 if let delay = hedge.delay { add(.hedgeDelay, names, delay.inSeconds) }
                 add(.hedgesLeft, names, Double(hedge.hedgesLeft))
+            case let pool as EndpointPoolStatus:
+                add(.endpoints, names, Double(pool.endpoints.count))
+                add(.endpointsEjected, names, Double(pool.ejected))
+                add(.endpointPanic, names, pool.isPanicking ? 1 : 0)
             default: break
             }
         }

@@ -30,6 +30,9 @@
         case flights = "resilience_flights"
         case flightsWaiting = "resilience_flights_waiting"
         case flightsAbandoned = "resilience_flights_abandoned"
+        case endpoints = "resilience_endpoints"
+        case endpointsEjected = "resilience_endpoints_ejected"
+        case endpointPanic = "resilience_endpoint_panic"
         case syncPending = "resilience_sync_pending"
         case syncInFlight = "resilience_sync_in_flight"
         case syncDead = "resilience_sync_dead"
@@ -43,7 +46,7 @@
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .shedding,
                 .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection,
                 .retriesLeft, .hedgeDelay, .hedgesLeft, .cacheEntries, .cacheCost, .flights, .flightsWaiting,
-                .flightsAbandoned:
+                .flightsAbandoned, .endpoints, .endpointsEjected, .endpointPanic:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

@@ -56,6 +56,17 @@ import Testing
         Case(
             "a bulkhead that sheds", .degraded, .degraded,
             BulkheadStatus(limit: 1, inUse: 1, queueLimit: 9, queued: 2, isShedding: true)),
+        Case(
+            "a pool with an endpoint ejected", .up, .up,
+            EndpointPoolStatus(endpoints: [
+                EndpointStatus(endpoint: "a", isEjected: true), EndpointStatus(endpoint: "b"),
+            ])
+        ),
+        Case(
+            "a pool that panics", .degraded, .degraded,
+            EndpointPoolStatus(
+                endpoints: [EndpointStatus(endpoint: "a", isUsed: true, isEjected: true)], isPanicking: true)),
+        Case("an empty pool", .degraded, .degraded, EndpointPoolStatus(endpoints: [])),
         Case("a hedge without a copy left", .up, .up, HedgeStatus(delay: nil, samples: 0, hedgesLeft: 0)),
         Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
         Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),

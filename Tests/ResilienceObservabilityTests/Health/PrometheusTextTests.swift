@@ -23,6 +23,7 @@ import Testing
             Bulkhead("room", limit: 3, queue: 5, timeBase: clock)
             Hedge("twice", after: .constant(.milliseconds(200)), budget: .tokens(capacity: 28))
             Hedge("unknown", timeBase: clock)
+            EndpointPool("pool", ["a", "b", "c"], timeBase: clock)
         }
         for _ in 0..<2 { try? await pipeline.run {} }
         breaker.reset(keepingGrowth: false)
@@ -49,6 +50,9 @@ import Testing
         #expect(read.value("resilience_hedges_left", ["pipeline": "pay", "policy": "twice"]) == 2)
         #expect(read.value("resilience_hedge_delay_seconds", ["pipeline": "pay", "policy": "unknown"]) == nil)
         #expect(read.value("resilience_hedges_left", ["pipeline": "pay", "policy": "unknown"]) == 100)
+        #expect(read.value("resilience_endpoints", ["pipeline": "pay", "policy": "pool"]) == 3)
+        #expect(read.value("resilience_endpoints_ejected", ["pipeline": "pay", "policy": "pool"]) == 0)
+        #expect(read.value("resilience_endpoint_panic", ["pipeline": "pay", "policy": "pool"]) == 0)
         #expect(read.value("resilience_sync_pending", ["queue": "out"]) == 12)
         #expect(read.value("resilience_sync_bytes", ["queue": "out"]) == 340)
         #expect(read.value("resilience_sync_up", ["queue": "out"]) == 1)

@@ -164,6 +164,10 @@
                 readings.add(
                     CacheStatus(count: 3, cost: 9, loads: SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0)),
                     of: "cache")
+                readings.add(
+                    PolicyStatus(
+                        policy: "p", detail: EndpointPoolStatus(endpoints: [EndpointStatus(endpoint: "10.0.0.1")])),
+                    in: "x")
                 readings.add(SyncStatus(pending: 3, rate: 2.5), of: "sync")
                 readings.add(Pipeline("x") { Retry(budget: .tokens()) })
             }

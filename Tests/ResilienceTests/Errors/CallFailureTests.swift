@@ -48,6 +48,9 @@ import Testing
             AdaptiveThrottleExceeded(policy: "a", rejection: 0.5), "rejected", reached: false,
             "The service accepts too few calls (a). Please try again later."),
         Sample(
+            NoEndpoint(policy: "e", count: 0, retryAfter: nil), "rejected", reached: false,
+            "No endpoint is available (e): the list is empty. Please try again later."),
+        Sample(
             BulkheadFull(policy: "b", reason: .full, retryAfter: .seconds(2)), "rejected", reached: false,
             retryAfter: .seconds(2), "Too many calls at the same time (b). Please try again in 2 seconds."),
         Sample(

@@ -89,6 +89,16 @@ import Testing
             ]
         ),
         (
+            "EndpointPoolEvent",
+            [
+                (EndpointPoolEvent.ejected("a", .byHand, for: .zero), "ejected"),
+                (EndpointPoolEvent.notEjected("a", .consecutiveFailures(5)), "notEjected"),
+                (EndpointPoolEvent.returned("a"), "returned"),
+                (EndpointPoolEvent.panicBegan(left: 1, of: 3), "panicBegan"),
+                (EndpointPoolEvent.panicEnded, "panicEnded"),
+            ]
+        ),
+        (
             "SingleFlightEvent",
             [
                 (SingleFlightEvent.began, "began"), (SingleFlightEvent.joined(waiting: 2), "joined"),

@@ -1,0 +1,23 @@
+extension PipelineBuilder {
+    /// Returns a list of one policy that lets every call through, and tells the status of a pool: so the pool is among
+    /// the pipeline's ``Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
+    /// ``Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` and its siblings.
+    /// - Parameter pool: A pool of endpoints.
+    public static func buildExpression<Endpoint>(_ pool: EndpointPool<Endpoint>) -> [Pipeline.Element] {
+        [Pipeline.Element(kind: .policy(EndpointPoolMember(pool)))]
+    }
+}
+
+/// A pool in the list of a pipeline.
+private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: StatusReporting {
+    private let pool: EndpointPool<Endpoint>
+
+    init(_ pool: EndpointPool<Endpoint>) { self.pool = pool }
+
+    var name: String { pool.name }
+    var timeBase: (any TimeBase)? { pool.timeBase }
+    var isAtRest: Bool { pool.isAtRest }
+    var status: EndpointPoolStatus { pool.status }
+    var description: String { pool.description }
+    func reset() { pool.reset() }
+}

@@ -1,0 +1,30 @@
+#if Configuration
+    public import Configuration
+    public import Resilience
+
+    extension EndpointPoolConfiguration {
+        /// Reads the settings of a pool of endpoints from a snapshot of a configuration, once. What is not given has its default.
+        ///
+        /// To follow the configuration, read it again, and call `reconfigure(_:)` of the pool.
+        /// - Parameters:
+        ///   - snapshot: The snapshot: `reader.snapshot()`.
+        ///   - key: Where the settings stand, such as "resilience.pools.search".
+        /// - Throws: `InvalidSettings`, with everything that is invalid.
+        public init(from snapshot: ConfigSnapshotReader, at key: ConfigKey) throws(InvalidSettings) {
+            let tree = SettingLookup(snapshot: snapshot).group(.endpointPool, at: key.components)
+            let path = key.components
+            do {
+                try self.init(from: SettingDecoder(tree ?? .group([:]), at: path.map { SettingKey($0) }))
+            } catch let error as InvalidSettings {
+                throw error
+            } catch {
+                // Only a mistake in the decoding itself comes here.
+                throw InvalidSettings(problems: [
+                    InvalidSetting(
+                        subject: "EndpointPool", parameter: path.joined(separator: "."), value: "unreadable",
+                        requirement: "must be settings with names: \(error)")
+                ])
+            }
+        }
+    }
+#endif
