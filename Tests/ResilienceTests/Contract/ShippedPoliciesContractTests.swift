@@ -120,6 +120,24 @@ import Testing
             }, calls: 10_000)
     }
 
+    @Test("a chaos policy keeps the contract, on and off, whatever it injects")
+    func chaos() async {
+        await expect(PolicyContract { Chaos(injecting: [.fault()], timeBase: $0) }, calls: 10_000)
+        await expect(
+            PolicyContract { clock in
+                let chaos = Chaos(
+                    injecting: [
+                        .fault(at: 0.1), .lostAnswer(at: 0.2), .delay(.zero ... .milliseconds(50), at: 0.2),
+                        .cancellation(at: 0.1, after: .milliseconds(5)), .behavior(at: 0.1) {},
+                    ],
+                    script: [.delay(.milliseconds(1)), nil, .lostAnswer(.transient)], maxDelayed: 8,
+                    generator: SplitMix64(seed: 5), timeBase: clock)
+                chaos.turnOn(for: Chaos.longestTime)
+                return chaos
+            }, calls: 10_000
+        ) { $0.status.delayed }
+    }
+
     @Test("a timeout that the client enforces keeps the contract")
     func clientTimeout() async {
         await expect(PolicyContract { _ in ClientTimeout(limit: .milliseconds(20)) }, calls: 10_000)
