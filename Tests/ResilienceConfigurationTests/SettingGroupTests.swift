@@ -60,6 +60,8 @@
                 case (.adaptiveLimit, "increase"), (.adaptiveLimit, "decrease"): ["kind": .text("aimd")]
                 case (.adaptiveLimit, _): ["kind": .text("gradient")]
                 case (.loadShedding, _): [:]
+                case (.chaos, "maxDelaySeconds"): ["delaySeconds": .number(0)]
+                case (.chaos, _): [:]
                 }
             }
 
@@ -205,6 +207,7 @@
             case .circuitBreaker: try coded(CircuitBreakerConfiguration.self)
             case .throttle: try coded(ThrottleConfiguration.self)
             case .bulkhead: try coded(BulkheadConfiguration.self)
+            case .chaos: try coded(ChaosConfiguration.self)
             case .backoff: try coded(Backoff.self)
             case .hedgeDelay: try coded(HedgeDelay.self)
             case .rule: try coded(CircuitBreakerConfiguration.self, in: "tripping")
@@ -227,6 +230,7 @@
             case .circuitBreaker: "Circuit breaker"
             case .throttle: "Throttle"
             case .bulkhead: "Bulkhead"
+            case .chaos: "Chaos"
             case .backoff: "Backoff"
             case .hedgeDelay: "Hedge delay"
             case .rule: "Trip rule"
@@ -251,6 +255,7 @@
                 case .number: ("number", "")
                 case .seconds: ("number", "s")
                 case .flag: ("true or false", "")
+                case .text: ("text", "")
                 case .names: ("list of names", "")
                 case .secondsList: ("list of numbers", "s")
                 case .choice: ("name", "")

@@ -148,7 +148,7 @@
                 ),
                 (
                     ["policies": .init(.stringArray(["bulkhed"]), isSecret: false)],
-                    #"Pipeline: P.policies is "bulkhed", and must be one of timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout"#
+                    #"Pipeline: P.policies is "bulkhed", and must be one of timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos"#
                 ),
                 (
                     ["policies": .init(.stringArray(["throttle"]), isSecret: false)],

@@ -11,6 +11,7 @@ import Testing
         CircuitOpen(policy: "search", retryAfter: .seconds(42)),
         ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
         AdaptiveThrottleExceeded(policy: "search", rejection: 0.5),
+        InjectedFault(policy: "chaos", verdict: .transient),
         BulkheadFull(policy: "search", reason: .full, retryAfter: nil), WouldWait(policy: "search", retryAfter: nil),
         DeadlinePassed(), TimedOut(policy: "search", limit: .seconds(5), underlying: nil),
         RetriesExhausted(

@@ -52,6 +52,10 @@ public final class Chaos: StatusReporting {
     private struct State {
         var machine: ChaosStateMachine
         var parts: Parts
+        /// When a configuration turns it off, in seconds since 1970; nil if none turns it on.
+        var configuredEnd: Int64?
+        /// The same on the policy's time base.
+        var configuredUntil: MonotonicInstant?
         /// By ticket.
         var pending: [UInt64: Pending] = [:]
 
@@ -155,7 +159,15 @@ public final class Chaos: StatusReporting {
         }
     }
 
-    /// Turns the policy off, and forgets its counts.
+    /// Turns the policy on for what is left of the time that its configuration names.
+    /// - Parameter end: In seconds since 1970.
+    func setConfiguredEnd(_ end: Int64, left: Duration) {
+        let until = base.now + left
+        state.withLock { ($0.configuredEnd, $0.configuredUntil) = (end, until) }
+        if left > .zero { turnOn(for: left) }
+    }
+
+    /// Turns the policy off, and forgets its counts. A configuration turns it on again only if it names another time.
     public func reset() {
         change(at: base.now) { machine in
             machine.reset(); return nil
@@ -365,25 +377,45 @@ public final class Chaos: StatusReporting {
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// Whether the policy is off, and no call is in an injected delay.
+    /// Whether the policy is off, as a new one of the same configuration would be, and no call is in an injected delay.
     public var isAtRest: Bool {
         let now = base.now
-        return state.withLock { !$0.machine.isOn(at: now) && $0.machine.pending.isEmpty }
-    }
-
-    /// The settings and what they are of, for another policy that takes them over.
-    var taken: (settings: ChaosStateMachine.Settings, parts: Parts) {
-        state.withLock { ($0.machine.settings, $0.parts) }
-    }
-
-    /// Goes on with the settings of another policy.
-    func take(over other: (settings: ChaosStateMachine.Settings, parts: Parts)) {
-        // The old parts are released outside of the lock: they have user code.
-        _ = state.withLock { state in
-            state.machine.change(to: other.settings)
-            defer { state.parts = other.parts }
-            return state.parts
+        return state.withLock { state in
+            !state.machine.isOn(at: now) && state.machine.pending.isEmpty
+                && state.configuredUntil.map { $0 <= now } ?? true
         }
+    }
+
+    /// What another policy takes over.
+    struct Settings {
+        let machine: ChaosStateMachine.Settings
+        let parts: Parts
+        let configuredEnd: Int64?
+        let configuredUntil: MonotonicInstant?
+    }
+
+    var settings: Settings {
+        state.withLock { state in
+            Settings(
+                machine: state.machine.settings, parts: state.parts, configuredEnd: state.configuredEnd,
+                configuredUntil: state.configuredUntil)
+        }
+    }
+
+    /// Goes on with the settings of another policy. A configuration that names the same time as before leaves the switch
+    /// alone: what was turned off by hand stays off.
+    func take(over other: Settings) {
+        // The old parts are released outside of the lock: they have user code.
+        let (_, isOtherTime) = state.withLock { state in
+            state.machine.change(to: other.machine)
+            let old = (state.parts, state.configuredEnd != other.configuredEnd)
+            state.parts = other.parts
+            state.configuredEnd = other.configuredEnd
+            state.configuredUntil = other.configuredUntil
+            return old
+        }
+        guard isOtherTime else { return }
+        turnOn(for: other.configuredUntil.map { base.now.duration(to: $0) } ?? .zero)
     }
 
     public var description: String {

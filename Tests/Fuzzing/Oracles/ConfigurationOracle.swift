@@ -13,6 +13,7 @@ package enum ConfigurationOracle {
             try taken(data, as: CircuitBreakerConfiguration.self) { _ = CircuitBreaker(configuration: $0).status },
             try taken(data, as: HedgeConfiguration.self) { _ = (Hedge(configuration: $0).status, "\($0.delay)") },
             try taken(data, as: AdaptiveThrottleConfiguration.self) { _ = AdaptiveThrottle(configuration: $0).status },
+            try taken(data, as: ChaosConfiguration.self) { _ = Chaos(configuration: $0).status },
             try taken(data, as: BulkheadConfiguration.self) { _ = Bulkhead(configuration: $0).status },
             try taken(data, as: ThrottleConfiguration.self) { _ = Throttle(configuration: $0).status },
             try taken(data, as: TimeoutConfiguration.self) { _ = Timeout(configuration: $0).limit },

@@ -56,6 +56,8 @@ import Testing
         Case(
             "a bulkhead that sheds", .degraded, .degraded,
             BulkheadStatus(limit: 1, inUse: 1, queueLimit: 9, queued: 2, isShedding: true)),
+        Case("a chaos policy that is on", .degraded, .degraded, ChaosStatus(isOn: true, timeLeft: .seconds(5))),
+        Case("a chaos policy that is off", .up, .up, ChaosStatus(isOn: false, faults: 9)),
         Case("a hedge without a copy left", .up, .up, HedgeStatus(delay: nil, samples: 0, hedgesLeft: 0)),
         Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
         Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),

@@ -22,6 +22,7 @@ private struct ListedChaos: ExplorableMachine {
         case reset
     }
 
+    /// Draws the same number again and again: never 0, for which `Int64.random` would draw again without end.
     private struct Drawn: RandomNumberGenerator {
         let number: UInt64
 
@@ -60,7 +61,7 @@ private struct ListedChaos: ExplorableMachine {
     private var script: [(step: Int, plan: Plan?)]
     private var callers: [Caller] = []
     private var tickets: UInt64 = 0
-    private var effects: [ChaosInjection.Kind] = []
+    private var effects: [ChaosInjection.Kind: Int] = [:]
     private var leftOut = 0
 
     init(start: Int64) {
@@ -72,7 +73,7 @@ private struct ListedChaos: ExplorableMachine {
     }
 
     let inputs: [Input] = [
-        .call(0, mayWait: true), .call(0, mayWait: false), .call(3 << 51, mayWait: true), .call(5 << 50, mayWait: true),
+        .call(1, mayWait: true), .call(1, mayWait: false), .call(3 << 51, mayWait: true), .call(5 << 50, mayWait: true),
         .call(.max, mayWait: true), .woke, .left(succeeded: true), .left(succeeded: false), .stranger, .wait(7),
         .wait(-3), .turnOn(10), .turnOff, .play, .other, .reset,
     ]
@@ -101,7 +102,7 @@ private struct ListedChaos: ExplorableMachine {
             let caller = callers.removeFirst()
             let isLost = machine.left(caller.ticket, succeeded: succeeded, at: instant)
             let expected = !caller.isDelayed && succeeded && isOn
-            if expected { effects.append(.lostAnswer) }
+            if expected { effects[.lostAnswer, default: 0] += 1 }
             try require(isLost, is: expected, "whether its answer is lost")
         case .stranger:
             let (goesOn, isLost) = (
@@ -136,7 +137,7 @@ private struct ListedChaos: ExplorableMachine {
             machine.change(to: next)
         case .reset:
             machine.reset()
-            (run, callers, effects, leftOut) = (nil, [], [], 0)
+            (run, callers, effects, leftOut) = (nil, [], [:], 0)
             script = numbered(settings.script)
         }
         try require(machine.isOn(at: instant), is: isOn, "whether it is on")
@@ -149,7 +150,7 @@ private struct ListedChaos: ExplorableMachine {
         try require(machine.counts, is: counts, "the counts")
     }
 
-    private func count(_ kind: ChaosInjection.Kind) -> Int { effects.count { $0 == kind } }
+    private func count(_ kind: ChaosInjection.Kind) -> Int { effects[kind] ?? 0 }
 
     private mutating func call(_ number: UInt64, _ mayWait: Bool) -> Machine.Answer {
         guard let ends = run?.ends else { return .none }
@@ -178,7 +179,7 @@ private struct ListedChaos: ExplorableMachine {
             return .leftOut(source)
         }
         run?.touched.append(plan)
-        if plan.kind != .lostAnswer { effects.append(plan.kind) }
+        if plan.kind != .lostAnswer { effects[plan.kind, default: 0] += 1 }
         guard isDelayed || plan.kind == .lostAnswer else { return .now(source) }
         tickets += 1
         callers.append(Caller(ticket: tickets, isDelayed: isDelayed))

@@ -3,11 +3,12 @@ import Testing
 @testable import Resilience
 
 @Suite struct ChaosStateMachineTests {
-    /// Draws the same number again and again, of which `Double.random` takes the lowest 53 bits.
+    /// Draws the same number again and again, of which `Double.random` takes the lowest 53 bits. Never 0, for which
+    /// `Int64.random` would draw again without end.
     private struct Fixed: RandomNumberGenerator {
         let share: Double
 
-        func next() -> UInt64 { UInt64(share * 0x1p53) }
+        func next() -> UInt64 { UInt64(share * 0x1p53) | 1 }
     }
 
     /// Fails the test if a number is drawn.
