@@ -45,7 +45,7 @@
                 guard let parts = rest?.split(separator: ".", maxSplits: 1), parts.count == 2 else { return false }
                 let isRead = (0..<SettingLookup.mostElements).contains { "\($0)" == parts[0] }
                 return isRead && inner.has(parts[1])
-            case .whole, .number, .seconds, .flag, .names, .secondsList, .choice: return rest == nil
+            case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice: return rest == nil
             }
         }
     }

@@ -3,7 +3,7 @@
     ///
     /// The names are those of the core's configurations. Tests compare the two, and the schema's page.
     enum SettingGroup: String, CaseIterable, Sendable {
-        case pipeline, timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead
+        case pipeline, timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, chaos
         case backoff, hedgeDelay, rule, window, probes, breakLength, throttleLimit, adaptiveLimit, loadShedding
         case endpointPool, outlierEjection, deviation, failureShare, slowStart
 
@@ -15,7 +15,7 @@
                     .init("hedge", .group(.hedge)), .init("adaptiveThrottle", .group(.adaptiveThrottle)),
                     .init("circuitBreaker", .group(.circuitBreaker)), .init("throttle", .group(.throttle)),
                     .init("bulkhead", .group(.bulkhead)), .init("attemptTimeout", .group(.timeout)),
-                    .init("policies", .names),
+                    .init("chaos", .group(.chaos)), .init("policies", .names),
                 ]
             case .timeout:
                 [
@@ -88,6 +88,23 @@
                     .init("maxWaitSeconds", .seconds, .atLeast(0), .none),
                     .init("predictsWait", .flag, .any, .value("true")),
                     .init("shedding", .group(.loadShedding), .any, .none),
+                ]
+            case .chaos:
+                [
+                    .init("until", .text, .any, .none),
+                    .init("faultRate", .number, .within(0, 1), .value("0")),
+                    .init(
+                        "faultVerdict", .choice(["transient", "throttled", "permanent", "uncertain"]), .any,
+                        .value("transient")),
+                    .init("faultAfterSeconds", .seconds, .atLeast(0), .value("0")),
+                    .init("lostAnswerRate", .number, .within(0, 1), .value("0")),
+                    .init("delayRate", .number, .within(0, 1), .value("0")),
+                    .init("delaySeconds", .seconds, .atLeast(0), .value("1")),
+                    .init("maxDelaySeconds", .seconds, .atLeast(0), .none),
+                    .init("cancellationRate", .number, .within(0, 1), .value("0")),
+                    .init("script", .names, .any, .none), .init("tags", .names, .any, .none),
+                    .init("maxPriority", .whole, .within(-128, 127), .none),
+                    .init("limit", .whole, .atLeast(0), .none), .init("maxDelayed", .whole, .atLeast(0), .none),
                 ]
             case .backoff:
                 [
@@ -245,7 +262,7 @@
     /// A setting: its name, and what it may be.
     struct SettingField: Sendable {
         enum Kind: Sendable, Hashable {
-            case whole, number, seconds, flag, names, secondsList
+            case whole, number, seconds, flag, text, names, secondsList
             case choice([String])
             case group(SettingGroup)
             /// A group that contains one of its own kind: looked for only in a group of which something is given.

@@ -36,7 +36,7 @@
                 switch field.kind {
                 case .nested(let inner): members[field.name] = self.group(inner, at: path + [field.name])
                 case .groups(let inner): members[field.name] = list(of: inner, at: path + [field.name])
-                case .whole, .number, .seconds, .flag, .names, .secondsList, .choice, .group: break
+                case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice, .group: break
                 }
             }
             return .group(members)
@@ -47,7 +47,7 @@
             switch field.kind {
             case .nested: text(at: path) != nil || text(at: path + ["kind"]) != nil
             case .groups: text(at: path) != nil || text(at: path + ["0", "kind"]) != nil
-            case .whole, .number, .seconds, .flag, .names, .secondsList, .choice, .group: false
+            case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice, .group: false
             }
         }
 
@@ -56,7 +56,7 @@
             case .whole: whole(at: path)
             case .number, .seconds: number(at: path)
             case .flag: flag(at: path)
-            case .choice: text(at: path)
+            case .choice, .text: text(at: path)
             case .names: names(at: path)
             case .secondsList: numbers(at: path)
             case .group(let inner): self.group(inner, at: path)

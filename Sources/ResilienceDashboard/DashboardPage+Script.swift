@@ -180,7 +180,7 @@
               return {
                 node: card,
                 update(row) {
-                  const { bulkhead, throttle, adaptiveThrottle, hedge, endpointPool } = row;
+                  const { bulkhead, throttle, adaptiveThrottle, chaos, hedge, endpointPool } = row;
                   gauge.hidden = !bulkhead;
                   if (bulkhead) {
                     const share = Math.min(1, bulkhead.inUse / Math.max(1, bulkhead.limit));
@@ -202,6 +202,8 @@
                     look(badge, 'badge ' + (rejectedPercent > 50 ? 'down' : rejectedPercent ? 'degraded' : 'up'));
                     say(badge, rejectedPercent ? 'rejecting ' + rejectedPercent + ' %' : 'rejecting none');
                     say(line, count(accepted) + ' of ' + count(calls) + ' calls accepted');
+                  } else if (chaos) {
+                    say(line, count(chaos.touched) + ' calls touched' + (chaos.delayed ? ', ' + count(chaos.delayed) + ' delayed now' : ''));
                   } else if (hedge) {
                     look(badge, 'badge ' + (hedge.left ? 'up' : 'degraded'));
                     say(badge, hedge.left ? count(hedge.left) + ' hedges left' : 'no hedges left');
@@ -220,6 +222,12 @@
                   this.tick(row);
                 },
                 tick(row) {
+                  const chaos = row.chaos;
+                  if (chaos) {
+                    const isOn = chaos.isOn && chaos.endsAt > now();
+                    look(badge, 'badge ' + (isOn ? 'degraded' : 'up'));
+                    say(badge, isOn ? 'on for ' + length(chaos.endsAt - now()) : 'off');
+                  }
                   const throttle = row.throttle;
                   if (!throttle) return;
                   const isHeld = throttle.heldUntil !== undefined && throttle.heldUntil > now();

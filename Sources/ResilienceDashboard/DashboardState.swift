@@ -82,6 +82,13 @@
             let rejectedPercent: Int
         }
 
+        struct Chaos: Sendable, Equatable, Encodable {
+            let isOn: Bool
+            let touched: Int
+            let delayed: Int
+            var endsAt: Int?
+        }
+
         struct Hedge: Sendable, Equatable, Encodable {
             /// In whole milliseconds, rounded up; nil as long as it is not known.
             let delay: Int?
@@ -134,6 +141,7 @@
         var circuit: Circuit?
         var throttle: Throttle?
         var adaptiveThrottle: AdaptiveThrottle?
+        var chaos: Chaos?
         var hedge: Hedge?
         var endpointPool: EndpointPool?
         var bulkhead: Bulkhead?
@@ -185,6 +193,11 @@
                     calls: throttle.calls, accepted: throttle.accepted,
                     rejectedPercent: Int((throttle.rejection * 100).rounded(.up)))
             }
+            chaos = health.chaos.map { chaos in
+                Chaos(
+                    isOn: chaos.isOn, touched: chaos.touched, delayed: chaos.delayed,
+                    endsAt: chaos.isOn ? now.adding(chaos.timeLeft) : nil)
+            }
             hedge = health.hedge.map { hedge in
                 let delay = hedge.delay?.saturatedNanoseconds.saturatingAdding(999_999)
                 return Hedge(
@@ -231,6 +244,7 @@
             circuit?.probeAt.keep(old.circuit?.probeAt)
             circuit?.since.keep(old.circuit?.since)
             throttle?.heldUntil.keep(old.throttle?.heldUntil)
+            chaos?.endsAt.keep(old.chaos?.endsAt)
             queue?.pausedUntil.keep(old.queue?.pausedUntil)
             queue?.oldestSince.keep(old.queue?.oldestSince)
         }

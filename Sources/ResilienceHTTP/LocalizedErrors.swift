@@ -22,6 +22,10 @@
         public var errorDescription: String? { description }
     }
 
+    extension InjectedFault: LocalizedError {
+        public var errorDescription: String? { description }
+    }
+
     extension ThrottleExceeded: LocalizedError {
         public var errorDescription: String? { description }
     }

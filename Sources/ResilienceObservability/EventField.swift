@@ -44,6 +44,7 @@
             case let event as CircuitBreaker.Event: fields(of: event)
             case let event as Hedge.Event: fields(of: event)
             case let event as AdaptiveThrottle.Event: fields(of: event)
+            case let event as Chaos.Event: fields(of: event)
             case let event as Retry.Event: fields(of: event)
             case let event as Throttle.Event: fields(of: event)
             case let event as Bulkhead.Event: fields(of: event)
@@ -113,6 +114,19 @@
             case .began(let share), .rejected(let share):
                 [EventField("rejection_percent", Int((share * 100).rounded()))]
             case .ended: []
+            }
+        }
+
+        private static func fields(of event: Chaos.Event) -> [EventField] {
+            switch event {
+            case .failed(let verdict, let wait): fields(of: verdict) + [EventField("wait", wait)]
+            case .lostAnswer(let verdict): fields(of: verdict)
+            case .delayed(let wait), .cancelled(let wait): [EventField("wait", wait)]
+            case .behaved(let name): [EventField("behavior", name)]
+            case .leftOut: []
+            case .limitReached(let count): [EventField("touched", count)]
+            case .turnedOn(let length): [EventField("length", length)]
+            case .turnedOff(let reason): [EventField("reason", reason.rawValue)]
             }
         }
 

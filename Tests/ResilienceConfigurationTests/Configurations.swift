@@ -56,7 +56,13 @@
                     },
                     "shedding": {"targetSeconds": 0.02, "intervalSeconds": 1}
                 },
-                "attemptTimeout": {"limitSeconds": 0.2}
+                "attemptTimeout": {"limitSeconds": 0.2},
+                "chaos": {
+                    "until": "2026-11-27T15:00:00Z", "faultRate": 0.1, "faultVerdict": "throttled", "faultAfterSeconds": 0.5,
+                    "lostAnswerRate": 0.05, "delayRate": 0.2, "delaySeconds": 0.25, "maxDelaySeconds": 2.5,
+                    "cancellationRate": 0.01, "script": ["fault", "none", "lostAnswer"], "tags": ["game-day"],
+                    "maxPriority": 5, "limit": 1000, "maxDelayed": 20
+                }
             }
             """
 

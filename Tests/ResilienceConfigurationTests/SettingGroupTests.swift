@@ -63,6 +63,8 @@
                 case (.outlierEjection, "maxTimeSeconds"): ["timeSeconds": .number(0.001)]
                 case (.endpointPool, _), (.outlierEjection, _), (.deviation, _), (.failureShare, _), (.slowStart, _):
                     [:]
+                case (.chaos, "maxDelaySeconds"): ["delaySeconds": .number(0)]
+                case (.chaos, _): [:]
                 }
             }
 
@@ -208,6 +210,7 @@
             case .circuitBreaker: try coded(CircuitBreakerConfiguration.self)
             case .throttle: try coded(ThrottleConfiguration.self)
             case .bulkhead: try coded(BulkheadConfiguration.self)
+            case .chaos: try coded(ChaosConfiguration.self)
             case .backoff: try coded(Backoff.self)
             case .hedgeDelay: try coded(HedgeDelay.self)
             case .rule: try coded(CircuitBreakerConfiguration.self, in: "tripping")
@@ -235,6 +238,7 @@
             case .circuitBreaker: "Circuit breaker"
             case .throttle: "Throttle"
             case .bulkhead: "Bulkhead"
+            case .chaos: "Chaos"
             case .backoff: "Backoff"
             case .hedgeDelay: "Hedge delay"
             case .rule: "Trip rule"
@@ -264,6 +268,7 @@
                 case .number: ("number", "")
                 case .seconds: ("number", "s")
                 case .flag: ("true or false", "")
+                case .text: ("text", "")
                 case .names: ("list of names", "")
                 case .secondsList: ("list of numbers", "s")
                 case .choice: ("name", "")

@@ -115,6 +115,16 @@
             #expect(row.kind == "endpointPool" && row.isAllowed)
         }
 
+        @Test("a chaos policy's row has its end, as long as it is on")
+        func chaos() {
+            let isOn = ChaosStatus(isOn: true, timeLeft: .seconds(60), faults: 2, delays: 3, delayed: 1)
+            let row = state([component("0", isOn)], at: 1_000).rows[0]
+            #expect(row.chaos == DashboardRow.Chaos(isOn: true, touched: 5, delayed: 1, endsAt: 61_000))
+            #expect(row.kind == "chaos" && row.isAllowed)
+            let isOff = state([component("0", ChaosStatus(isOn: false, faults: 2))], at: 1_000).rows[0]
+            #expect(isOff.chaos == DashboardRow.Chaos(isOn: false, touched: 2, delayed: 0, endsAt: nil))
+        }
+
         @Test("a bulkhead's row has what its limit has learned, in microseconds, and whether it sheds")
         func bulkhead() {
             let known = AdaptiveLimitStatus(

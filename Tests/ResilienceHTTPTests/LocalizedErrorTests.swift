@@ -12,6 +12,7 @@ import Testing
         ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
         AdaptiveThrottleExceeded(policy: "search", rejection: 0.5),
         NoEndpoint(policy: "search", count: 3, retryAfter: .seconds(7)),
+        InjectedFault(policy: "chaos", verdict: .transient),
         BulkheadFull(policy: "search", reason: .full, retryAfter: nil), WouldWait(policy: "search", retryAfter: nil),
         DeadlinePassed(), TimedOut(policy: "search", limit: .seconds(5), underlying: nil),
         RetriesExhausted(

@@ -53,6 +53,7 @@ extension Calls {
                 "throttle, fixed window",
                 through: Pipeline { Throttle(limit: .fixedWindow(.max, per: .seconds(100_000))) }),
             Calls("adaptive throttle", through: Pipeline { AdaptiveThrottle() }),
+            Calls("chaos, off", through: Pipeline { Chaos(injecting: [.fault(at: 0.5)]) }),
             Calls("hedge, not needed") { count in
                 let pipeline = Pipeline { Hedge() }
                 for number in 0..<count { _ = try await pipeline.runHedged { number } }

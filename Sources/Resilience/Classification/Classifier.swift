@@ -14,7 +14,8 @@ public struct Classifier: Sendable {
 
     /// Creates a classifier of your own.
     /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all others, which are classified
-    ///   as by ``standard``. It is not asked about a ``Rejection``.
+    ///   as by ``standard``. It is not asked about a ``Rejection``, and what it says of an ``InjectedFault`` does not
+    ///   count.
     public init(_ judge: @escaping @Sendable (any Error) -> Verdict?) {
         self.judge = judge
     }
@@ -29,7 +30,7 @@ public struct Classifier: Sendable {
     /// - Parameter error: The error.
     public func verdict(for error: any Error) -> Verdict {
         if let rejection = error as? any Rejection { return rejection.verdict }
-        if let verdict = judge(error) { return verdict }
+        if let verdict = judge(error) { return (error as? InjectedFault)?.verdict ?? verdict }
         return (error as? any VerdictConvertible)?.verdict ?? .transient
     }
 }

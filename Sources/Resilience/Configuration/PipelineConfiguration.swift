@@ -15,12 +15,12 @@
 /// ```
 ///
 /// The order is fixed, outermost first: the timeout of the whole call, retry, hedge, adaptive throttle, circuit breaker,
-/// throttle, bulkhead, the timeout of each attempt. The pipeline has each policy that has settings.
+/// throttle, bulkhead, the timeout of each attempt, chaos. The pipeline has each policy that has settings.
 ///
 /// Codable, with these names: `timeout`, `retry`, `hedge`, `adaptiveThrottle`, `circuitBreaker`, `throttle`, `bulkhead`,
-/// `attemptTimeout`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the
-/// policies that it lists: one that has settings and is not listed is left out, and a retry, a hedge, an adaptive throttle
-/// or a breaker that is listed and has no settings has its defaults. One of the names must be given, so that a misspelt one
+/// `attemptTimeout`, `chaos`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the
+/// policies that it lists: one that has settings and is not listed is left out, and a retry, a hedge, an adaptive throttle,
+/// a breaker or chaos that is listed and has no settings has its defaults. One of the names must be given, so that a misspelt one
 /// does not leave calls unguarded; for a pipeline without policies, give an empty list.
 ///
 /// See <doc:ConfigurationGuide> for the settings of each policy.
@@ -41,6 +41,8 @@ public struct PipelineConfiguration: Sendable, Hashable {
     public let bulkhead: BulkheadConfiguration?
     /// The limit of each attempt; nil for none.
     public let attemptTimeout: TimeoutConfiguration?
+    /// The settings of chaos; nil for none.
+    public let chaos: ChaosConfiguration?
 
     /// Creates a configuration of valid parts. A policy that is nil, the default, is not in the pipeline.
     /// - Parameters:
@@ -52,11 +54,13 @@ public struct PipelineConfiguration: Sendable, Hashable {
     ///   - throttle: The settings of the throttle.
     ///   - bulkhead: The settings of the bulkhead.
     ///   - attemptTimeout: The limit of each attempt.
+    ///   - chaos: The settings of chaos.
     public init(
         timeout: TimeoutConfiguration? = nil, retry: RetryConfiguration? = nil, hedge: HedgeConfiguration? = nil,
         adaptiveThrottle: AdaptiveThrottleConfiguration? = nil,
         circuitBreaker: CircuitBreakerConfiguration? = nil, throttle: ThrottleConfiguration? = nil,
-        bulkhead: BulkheadConfiguration? = nil, attemptTimeout: TimeoutConfiguration? = nil
+        bulkhead: BulkheadConfiguration? = nil, attemptTimeout: TimeoutConfiguration? = nil,
+        chaos: ChaosConfiguration? = nil
     ) {
         self.timeout = timeout
         self.retry = retry
@@ -66,6 +70,7 @@ public struct PipelineConfiguration: Sendable, Hashable {
         self.throttle = throttle
         self.bulkhead = bulkhead
         self.attemptTimeout = attemptTimeout
+        self.chaos = chaos
     }
 
     /// The names of the policies, outermost first, as `policies` lists them.
@@ -82,19 +87,21 @@ public struct PipelineConfiguration: Sendable, Hashable {
             case .throttle: throttle != nil
             case .bulkhead: bulkhead != nil
             case .attemptTimeout: attemptTimeout != nil
+            case .chaos: chaos != nil
             }
         }
     }
 
     /// In the order of the pipeline.
     fileprivate enum Part: String, CaseIterable {
-        case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout
+        case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos
     }
 }
 
 extension PipelineConfiguration: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies
+        case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos,
+            policies
     }
 
     public init(from decoder: any Decoder) throws {
@@ -105,7 +112,8 @@ extension PipelineConfiguration: Codable {
                 timeout: reader.value(.timeout), retry: reader.value(.retry), hedge: reader.value(.hedge),
                 adaptiveThrottle: reader.value(.adaptiveThrottle),
                 circuitBreaker: reader.value(.circuitBreaker), throttle: reader.value(.throttle),
-                bulkhead: reader.value(.bulkhead), attemptTimeout: reader.value(.attemptTimeout))
+                bulkhead: reader.value(.bulkhead), attemptTimeout: reader.value(.attemptTimeout),
+                chaos: reader.value(.chaos))
             let readable = CodingKeys.allCases.allSatisfy { !reader.isUnreadable($0) }
             if listed == nil, given.parts.isEmpty, readable {
                 reader.note(.policies, "missing", "must be given if no policy has settings")
@@ -127,12 +135,13 @@ extension PipelineConfiguration: Codable {
             let breaker =
                 listed?.contains(.circuitBreaker) == true
                 ? try given.circuitBreaker ?? CircuitBreakerConfiguration() : given.circuitBreaker
+            let chaos = listed?.contains(.chaos) == true ? try given.chaos ?? ChaosConfiguration() : given.chaos
             return PipelineConfiguration(
                 timeout: has(.timeout) ? given.timeout : nil, retry: has(.retry) ? retry : nil,
                 hedge: has(.hedge) ? hedge : nil, adaptiveThrottle: has(.adaptiveThrottle) ? adaptive : nil,
                 circuitBreaker: has(.circuitBreaker) ? breaker : nil, throttle: has(.throttle) ? given.throttle : nil,
                 bulkhead: has(.bulkhead) ? given.bulkhead : nil,
-                attemptTimeout: has(.attemptTimeout) ? given.attemptTimeout : nil)
+                attemptTimeout: has(.attemptTimeout) ? given.attemptTimeout : nil, chaos: has(.chaos) ? chaos : nil)
         }
     }
 
@@ -147,6 +156,7 @@ extension PipelineConfiguration: Codable {
         try container.encodeIfPresent(throttle, forKey: .throttle)
         try container.encodeIfPresent(bulkhead, forKey: .bulkhead)
         try container.encodeIfPresent(attemptTimeout, forKey: .attemptTimeout)
+        try container.encodeIfPresent(chaos, forKey: .chaos)
     }
 
     private struct PartList: Decodable {
@@ -206,6 +216,7 @@ extension Pipeline {
             if let timeout = configuration.attemptTimeout {
                 timeout.enforcedBy.timeout(named(.attemptTimeout), limit: timeout.limit)
             }
+            if let chaos = configuration.chaos { Chaos(named(.chaos), configuration: chaos, timeBase: timeBase) }
         }
     }
 }

@@ -11,6 +11,12 @@ extension Segment {
                 frame.open = index
                 let rejection = PolicyOutcome(.rejected, error: error)
                 return walkOut(&call, &frame, frame.rounds == 0 ? rejection : frame.leave(index, with: rejection))
+            case .fail(let error):
+                frame.open = index
+                return failed(error, &call, &frame)
+            case .cancel:
+                frame.open = index
+                return walkOut(&call, &frame, PolicyOutcome(.cancelled, error: CancellationError()))
             case .sleep(let deadline):
                 return frame.wait(nil, until: deadline, next: index, open: index + 1, after: frame.last)
             case .park(let waiter, let deadline):
@@ -51,6 +57,12 @@ extension Segment {
         if verdict.kind == .success { return walkOut(&call, &frame, .success) }
         // Cancelled, so that no policy asks for a better result: this one is returned as it is.
         return walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
+    }
+
+    /// A policy ended the attempt as if the operation had.
+    @usableFromInline func failed(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
+        let verdict = Task.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
+        return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
 
     @usableFromInline func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {

@@ -178,6 +178,7 @@ extension PipelineSegment {
             return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
         }
         let (core, options, attempt, waits) = (call.core, call.options, call.attempt, call.waits)
+        var settled: Verdict?
         do {
             let verdict = try await around.around(&call, isolation: #isolation) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
@@ -185,13 +186,16 @@ extension PipelineSegment {
                     call.waits = waits
                     // If the policy runs its inside again, the run before has ended.
                     opening.lose(&call, PolicyOutcome(.cancelled))
+                    defer { settled = call.settled }
                     return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
                 }
             }
             if verdict.kind != .success { opening.lose(&call, PolicyOutcome(verdict)) }
             return verdict
         } catch {
-            let verdict = call.verdict(for: error, judgeError)
+            // A policy further in may have ended the call as if it had been cancelled.
+            let isAsCancelled = error is CancellationError && settled?.kind == .cancelled
+            let verdict = isAsCancelled ? .cancelled : call.verdict(for: error, judgeError)
             opening.lose(&call, PolicyOutcome(verdict, error: error))
             call.settled = verdict
             throw error
@@ -203,7 +207,7 @@ extension PolicyCall {
     fileprivate mutating func verdict(for error: any Error, _ judge: (any Error) -> Verdict?) -> Verdict {
         reading = nil
         if Task.isCancelled { return .cancelled }
-        guard !(error is any Rejection) else { return core.classifier.verdict(for: error) }
+        guard !(error is any Rejection), !(error is InjectedFault) else { return core.classifier.verdict(for: error) }
         return judge(error) ?? core.classifier.verdict(for: error)
     }
 }

@@ -70,13 +70,21 @@
         let options = call.options
         let attempt = call.attempt
         let waits = call.waits
-        return try await around.around(&call, isolation: #isolation) { deadline in
-            try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
-                var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
-                call.waits = waits
-                if inner.isBare { return try await innermost(&call) }
-                return try await inner.descend(&call, innermost)
+        var settled: Verdict?
+        do {
+            return try await around.around(&call, isolation: #isolation) { deadline in
+                try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
+                    var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
+                    call.waits = waits
+                    if inner.isBare { return try await innermost(&call) }
+                    defer { settled = call.settled }
+                    return try await inner.descend(&call, innermost)
+                }
             }
+        } catch let error as CancellationError {
+            // A policy further in may have ended the call as if it had been cancelled.
+            if settled?.kind == .cancelled { call.settled = settled }
+            throw error
         }
     }
 

@@ -22,7 +22,7 @@
 ///   same slot: that is still the same entry.
 /// - Each entry is matched by **exactly one** ``exit(_:_:_:)``, whatever happened inside: the operation ended, a policy
 ///   further in rejected the call, or the call was cancelled while it slept or was parked. Only an entry that ends with
-///   `.reject` has no exit.
+///   `.reject`, `.fail` or `.cancel` has no exit.
 /// - After an exit that answered `.again`, the call enters again, with the same slot. If it is cancelled before that,
 ///   ``abandon(_:_:)`` is called, and nothing else. If that further attempt is rejected, by the policy itself or by one
 ///   further in whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
@@ -113,6 +113,11 @@ public enum PolicyEntry {
     case proceed
     /// Reject the call with this error. No exit of this policy follows.
     case reject(any Error)
+    /// End the attempt with this error, as if the operation had thrown it: the policies around this one classify, count and
+    /// repeat it. No exit of this policy follows. For policies that stand for an operation, such as ``Chaos``.
+    case fail(any Error)
+    /// End the call with `CancellationError`, as if its task had been cancelled. No exit of this policy follows.
+    case cancel
     /// Wait until this instant, then call ``Policy/enter(_:_:)`` again with the same slot.
     case sleep(until: MonotonicInstant)
     /// Wait until the policy resumes the waiter, or until this instant if that is earlier, then call

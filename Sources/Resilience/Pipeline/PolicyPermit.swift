@@ -55,8 +55,10 @@ extension Policy {
         switch enter(&call, &slot) {
         case .proceed:
             return PolicyPermit(self, core, options, slot)
-        case .reject(let error):
+        case .reject(let error), .fail(let error):
             throw error
+        case .cancel:
+            throw CancellationError()
         case .sleep(let instant):
             let retryAfter = call.now.duration(to: instant)
             _ = exit(&call, &slot, PolicyOutcome(.cancelled))

@@ -19,6 +19,8 @@ public struct PolicyTraits: Sendable, Hashable {
     public var measuresDuration = false
     /// Whether the policy rejects every call while it considers the endpoint to be failing. False by default.
     public var rejectsWhileFailing = false
+    /// Whether the policy makes attempts fail in place of the operation. False by default.
+    public var injectsFaults = false
     /// Whether the same object may be in a pipeline twice. True by default.
     ///
     /// Set it to false for a class whose calls hold something that they would then wait for, such as a permit: making a
@@ -36,10 +38,11 @@ public struct PolicyTraits: Sendable, Hashable {
     ///   - rejectsWhileFailing: Whether the policy rejects every call while it considers the endpoint to be failing.
     ///   - canNestInItself: Whether the same object may be in a pipeline twice.
     ///   - maxCopies: How many runs of the inside one call may have under way at the same time, 1 or more.
+    ///   - injectsFaults: Whether the policy makes attempts fail in place of the operation.
     public init(
         maxAttempts: Int = 1, retriesRejections: Bool = false, waits: Bool = false, holdsPermits: Bool = false,
         limitsRate: Bool = false, measuresDuration: Bool = false, rejectsWhileFailing: Bool = false,
-        canNestInItself: Bool = true, maxCopies: Int = 1
+        canNestInItself: Bool = true, maxCopies: Int = 1, injectsFaults: Bool = false
     ) {
         self.maxAttempts = maxAttempts
         self.retriesRejections = retriesRejections
@@ -50,6 +53,7 @@ public struct PolicyTraits: Sendable, Hashable {
         self.rejectsWhileFailing = rejectsWhileFailing
         self.canNestInItself = canNestInItself
         self.maxCopies = maxCopies
+        self.injectsFaults = injectsFaults
     }
 
     /// Returns the known mistakes in having `inner` inside of a policy with these traits.
@@ -76,6 +80,8 @@ public struct PolicyTraits: Sendable, Hashable {
         if holdsPermits || limitsRate, inner.rejectsWhileFailing {
             mistakes.append("calls wait for their turn, and then an open circuit rejects them")
         }
+        if injectsFaults, repeats { mistakes.append("what it injects is never tried again") }
+        if injectsFaults, inner.rejectsWhileFailing { mistakes.append("what it injects never opens the circuit") }
         if measuresDuration, repeats || inner.waits { mistakes.append("its waits count as the endpoint's slowness") }
         return mistakes
     }

@@ -218,6 +218,7 @@ private enum SettingText {
         case is Bool.Type: "true or false"
         case is String.Type: "a text"
         case is [Double].Type: "a list of numbers"
+        case is [String].Type: "a list of names"
         case is VerdictSet.Type: "a list of names"
         default: "settings with names"
         }

@@ -54,6 +54,7 @@ extension PrometheusText {
         declare("resilience_throttle_wait_seconds", .gauge, "How long until a new call could go.")
         declare("resilience_throttle_held_seconds", .gauge, "How much longer a throttle holds all calls.")
         declare("resilience_adaptive_throttle_rejection", .gauge, "The share of calls that is rejected, 0 to 1.")
+        declare("resilience_chaos_on", .gauge, "Whether a chaos policy is on.")
         declare("resilience_hedge_delay_seconds", .gauge, "How long a call waits before its first hedge.")
         declare("resilience_hedges_left", .gauge, "Hedges that the budget still allows.")
         declare("resilience_sync_up", .gauge, "Whether the store of a sync queue answers.")
@@ -114,6 +115,7 @@ extension PrometheusText {
         if let throttle = policy.adaptiveThrottle {
             add("resilience_adaptive_throttle_rejection", labels, throttle.rejection)
         }
+        if let chaos = policy.chaos { add("resilience_chaos_on", labels, chaos.isOn ? 1 : 0) }
         if let hedge = policy.hedge {
             if let delay = hedge.delay { add("resilience_hedge_delay_seconds", labels, delay.writtenSeconds) }
             add("resilience_hedges_left", labels, Double(hedge.hedgesLeft))

@@ -13,6 +13,7 @@ import Resilience
 /// | has an adaptive throttle that rejects a share of the calls | degraded | degraded |
 /// | has a bulkhead that is full, and its queue is full too, or that sheds calls | degraded | degraded |
 /// | has a pool that uses all of its endpoints since too few are left, or has none | degraded | degraded |
+/// | has a chaos policy that is on | degraded | degraded |
 /// | has a policy of your own that lets no call through | degraded | degraded |
 /// | is a queue that is paused | degraded | degraded |
 /// | is anything else | up | up |
@@ -60,6 +61,7 @@ extension PolicyHealth {
         if throttle != nil { return heldFor.map { $0 > .zero } ?? false }
         if let adaptiveThrottle { return adaptiveThrottle.rejection > 0 }
         if let endpointPool { return endpointPool.isPanicking || !isAllowed }
+        if let chaos { return chaos.isOn }
         if let bulkhead {
             return bulkhead.isShedding || bulkhead.inUse >= bulkhead.limit && bulkhead.queued >= bulkhead.queueLimit
         }

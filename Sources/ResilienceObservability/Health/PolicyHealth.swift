@@ -27,6 +27,8 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
     public let endpointPool: EndpointPoolStatus?
     /// The state of a bulkhead; nil for other kinds.
     public let bulkhead: BulkheadStatus?
+    /// The state of a chaos policy; nil for other kinds.
+    public let chaos: ChaosStatus?
 
     /// Creates the health of a policy.
     /// - Parameters:
@@ -42,12 +44,13 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
         hedge = status.detail as? HedgeStatus
         endpointPool = status.detail as? EndpointPoolStatus
         bulkhead = status.detail as? BulkheadStatus
+        chaos = status.detail as? ChaosStatus
         inStateFor = circuit?.since.map { max(.zero, $0.duration(to: now)) }
         heldFor = throttle?.heldUntil.map { max(.zero, now.duration(to: $0)) }
     }
 
     private enum CodingKeys: String, CodingKey {
-        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, hedge, endpointPool, bulkhead
+        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, hedge, endpointPool, bulkhead, chaos
         case inStateFor = "inStateForSeconds"
         case heldFor = "heldForSeconds"
     }

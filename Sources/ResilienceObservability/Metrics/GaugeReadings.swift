@@ -57,6 +57,8 @@
                 add(.queueLength, names, Double(throttle.queued))
             case let throttle as AdaptiveThrottleStatus:
                 add(.adaptiveRejection, names, throttle.rejection)
+            case let chaos as ChaosStatus:
+                add(.chaosIsOn, names, chaos.isOn ? 1 : 0)
             case let hedge as HedgeStatus:
                 // Unknown as long as there are too few latencies.
                 if let delay = hedge.delay { add(.hedgeDelay, names, delay.inSeconds) }

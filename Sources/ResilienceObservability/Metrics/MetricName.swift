@@ -22,6 +22,7 @@
         case throttleAvailable = "resilience_throttle_available"
         case throttleWait = "resilience_throttle_wait_seconds"
         case adaptiveRejection = "resilience_adaptive_throttle_rejection"
+        case chaosIsOn = "resilience_chaos_on"
         case retriesLeft = "resilience_retries_left"
         case hedgeDelay = "resilience_hedge_delay_seconds"
         case hedgesLeft = "resilience_hedges_left"
@@ -46,7 +47,7 @@
             case .waitDuration, .circuitFailures, .permitsInUse, .permitsLimit, .queueLength, .shedding,
                 .adaptiveLatency, .adaptiveBaseline, .throttleAvailable, .throttleWait, .adaptiveRejection,
                 .retriesLeft, .hedgeDelay, .hedgesLeft, .cacheEntries, .cacheCost, .flights, .flightsWaiting,
-                .flightsAbandoned, .endpoints, .endpointsEjected, .endpointPanic:
+                .flightsAbandoned, .endpoints, .endpointsEjected, .endpointPanic, .chaosIsOn:
                 ["pipeline", "policy"]
             case .events: ["pipeline", "policy", "event"]
             case .circuits: ["pipeline", "policy", "state"]

@@ -16,6 +16,7 @@ package enum ConfigurationOracle {
             try taken(data, as: EndpointPoolConfiguration.self) {
                 _ = EndpointPool("pool", [1, 2, 3], configuration: $0).status
             },
+            try taken(data, as: ChaosConfiguration.self) { _ = Chaos(configuration: $0).status },
             try taken(data, as: BulkheadConfiguration.self) { _ = Bulkhead(configuration: $0).status },
             try taken(data, as: ThrottleConfiguration.self) { _ = Throttle(configuration: $0).status },
             try taken(data, as: CallCacheConfiguration.self) {

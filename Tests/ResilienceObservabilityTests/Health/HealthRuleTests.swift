@@ -67,6 +67,8 @@ import Testing
             EndpointPoolStatus(
                 endpoints: [EndpointStatus(endpoint: "a", isUsed: true, isEjected: true)], isPanicking: true)),
         Case("an empty pool", .degraded, .degraded, EndpointPoolStatus(endpoints: [])),
+        Case("a chaos policy that is on", .degraded, .degraded, ChaosStatus(isOn: true, timeLeft: .seconds(5))),
+        Case("a chaos policy that is off", .up, .up, ChaosStatus(isOn: false, faults: 9)),
         Case("a hedge without a copy left", .up, .up, HedgeStatus(delay: nil, samples: 0, hedgesLeft: 0)),
         Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
         Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),

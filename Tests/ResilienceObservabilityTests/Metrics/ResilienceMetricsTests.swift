@@ -158,6 +158,7 @@
                 readings.add(
                     PolicyStatus(policy: "a", detail: AdaptiveThrottleStatus(calls: 9, accepted: 1, rejection: 0.7)),
                     in: "x")
+                readings.add(PolicyStatus(policy: "c", detail: ChaosStatus(isOn: true)), in: "x")
                 readings.add(
                     PolicyStatus(policy: "e", detail: HedgeStatus(delay: .seconds(1), samples: 100, hedgesLeft: 9)),
                     in: "x")

@@ -140,7 +140,7 @@ extension Linearizability {
                         case .park(let waiter, _):
                             (isInside, parked) = (true, waiter)
                             return .queued(ticket: slot.second)
-                        case .sleep:
+                        case .sleep, .fail, .cancel:
                             return .left
                         }
                     }

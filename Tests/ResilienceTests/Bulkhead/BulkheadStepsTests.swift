@@ -22,7 +22,7 @@ import Testing
         case .proceed: return true
         case .park: return false
         case .reject(let error): throw error
-        case .sleep: throw Outage()
+        case .sleep, .fail, .cancel: throw Outage()
         }
     }
 

@@ -184,7 +184,7 @@ private struct Stays {
         case .reject(let error):
             rejection = error as? BulkheadFull
             return false
-        case .proceed, .sleep:
+        case .proceed, .sleep, .fail, .cancel:
             slots.append(slot)
             return false
         }

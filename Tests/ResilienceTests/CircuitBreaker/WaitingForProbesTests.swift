@@ -29,7 +29,7 @@ import Testing
         case .proceed: return nil
         case .park(_, let until): return until
         case .reject(let error): throw error
-        case .sleep: throw Outage()
+        case .sleep, .fail, .cancel: throw Outage()
         }
     }
 

@@ -22,7 +22,7 @@ import Testing
         let configuration = try decode(
             """
             {
-                "attemptTimeout": {"limitSeconds": 5}, "bulkhead": {"limit": 3},
+                "chaos": {"faultRate": 0.1}, "attemptTimeout": {"limitSeconds": 5}, "bulkhead": {"limit": 3},
                 "throttle": {"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1}},
                 "circuitBreaker": {"probes": 1}, "adaptiveThrottle": {"multiplier": 3}, "retry": {"maxRetries": 2}, "timeout": {"limitSeconds": 30},
                 "hedge": {"delay": {"kind": "constant", "delaySeconds": 0.2}, "maxHedges": 2}
@@ -30,6 +30,7 @@ import Testing
             """)
         let names = [
             "timeout", "retry", "hedge", "adaptiveThrottle", "circuitBreaker", "throttle", "bulkhead", "attemptTimeout",
+            "chaos",
         ]
         #expect(configuration.policies == names)
         let clock = ManualClock()
@@ -76,12 +77,13 @@ import Testing
     @Test("a list of policies says exactly which there are, with their defaults if they have some")
     func listed() throws {
         let configuration = try decode(
-            #"{"policies": ["circuitBreaker", "retry", "hedge", "adaptiveThrottle"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
+            #"{"policies": ["circuitBreaker", "retry", "hedge", "adaptiveThrottle", "chaos"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
         )
         #expect(
             try configuration
                 == PipelineConfiguration(
-                    retry: .init(maxRetries: 7), hedge: .init(), adaptiveThrottle: .init(), circuitBreaker: .init()))
+                    retry: .init(maxRetries: 7), hedge: .init(), adaptiveThrottle: .init(), circuitBreaker: .init(),
+                    chaos: .init()))
         #expect(try decode(#"{"policies": []}"#).policies == [])
     }
 
@@ -91,7 +93,7 @@ import Testing
             ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
             (
                 #"{"bulkhed": {"limit": 1}, "policies": []}"#,
-                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, policies"
+                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos, policies"
             ),
             (
                 #"{"policies": ["throttle"]}"#,

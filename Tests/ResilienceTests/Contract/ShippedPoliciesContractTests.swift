@@ -120,6 +120,40 @@ import Testing
             }, calls: 10_000)
     }
 
+    @Test("a chaos policy keeps the contract, on and off, whatever it injects")
+    func chaos() async {
+        await expect(PolicyContract { Chaos(injecting: [.fault()], timeBase: $0) }, calls: 10_000)
+        await expect(
+            PolicyContract { clock in
+                let chaos = Chaos(
+                    injecting: [.delay(.zero ... .milliseconds(50), at: 0.4), .behavior(at: 0.2) {}],
+                    script: [.delay(.milliseconds(1)), nil, .delay(.seconds(2))], maxDelayed: 8,
+                    generator: SplitMix64(seed: 5), timeBase: clock)
+                chaos.turnOn(for: Chaos.longestTime)
+                return chaos
+            }, calls: 10_000
+        ) { $0.status.delayed }
+    }
+
+    @Test("chaos that ends calls keeps the contract, but that the call after a rejection may fail: that is its purpose")
+    func failingChaos() async {
+        let contract = PolicyContract { clock in
+            let chaos = Chaos(
+                injecting: [
+                    .fault(at: 0.1), .lostAnswer(at: 0.2), .delay(.zero ... .milliseconds(50), at: 0.2),
+                    .cancellation(at: 0.1, after: .milliseconds(5)), .behavior(at: 0.1) {},
+                ],
+                maxDelayed: 8, generator: SplitMix64(seed: 5), timeBase: clock)
+            // The contract wants a call to get through an hour later.
+            chaos.turnOn(for: .seconds(1_800))
+            return chaos
+        }
+        let report = await contract.check(calls: 10_000) { $0.status.delayed }
+        let allowed = "a rejection further in: after rejections further in, it lets no call through"
+        #expect(report.violations.filter { "\($0)" != allowed } == [])
+        #expect(report.calls > 14_000)
+    }
+
     @Test("a timeout that the client enforces keeps the contract")
     func clientTimeout() async {
         await expect(PolicyContract { _ in ClientTimeout(limit: .milliseconds(20)) }, calls: 10_000)

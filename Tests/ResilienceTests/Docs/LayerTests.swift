@@ -140,6 +140,7 @@ import Testing
             upward == [
                 "Pipeline → Timeout", "Pipeline → Hedge", "Bulkhead → Registry", "CircuitBreaker → Registry",
                 "Throttle → Registry", "AdaptiveThrottle → Registry", "Hedge → Registry",
+                "Chaos → Registry",
             ])
     }
 }

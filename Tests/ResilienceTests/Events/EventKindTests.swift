@@ -65,6 +65,16 @@ import Testing
             [(Timeout.Event.timedOut(.zero), "timedOut"), (Timeout.Event.endedLate(by: .zero), "endedLate")]
         ),
         (
+            "Chaos",
+            [
+                (Chaos.Event.failed(.transient, after: .zero), "failed"),
+                (Chaos.Event.lostAnswer(.uncertain), "lostAnswer"), (Chaos.Event.delayed(.zero), "delayed"),
+                (Chaos.Event.behaved("flush"), "behaved"), (Chaos.Event.cancelled(after: .zero), "cancelled"),
+                (Chaos.Event.leftOut, "leftOut"), (Chaos.Event.limitReached(1), "limitReached"),
+                (Chaos.Event.turnedOn(for: .zero), "turnedOn"), (Chaos.Event.turnedOff(.turnedOff), "turnedOff"),
+            ]
+        ),
+        (
             "Pipeline",
             [
                 (Pipeline.Event.attemptSucceeded(1, took: .zero), "attemptSucceeded"),

@@ -203,7 +203,7 @@ extension Linearizability {
                     case .reject(let error):
                         (isInside, waits) = (false, false)
                         return .rejected(retryAfter: (error as? ThrottleExceeded)?.retryAfter)
-                    case .sleep:
+                    case .sleep, .fail, .cancel:
                         return .done
                     case .park(_, let instant):
                         (isInside, waits) = (true, true)

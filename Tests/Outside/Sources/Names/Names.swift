@@ -13,7 +13,8 @@ import ResilienceSync
 enum Names {
     static let ofResilience: [Any.Type] = [
         Pipeline.self, CircuitBreaker.self, Retry.self, Timeout.self, Bulkhead.self, Throttle.self,
-        AdaptiveThrottle.self, AdaptiveThrottleExceeded.self, Hedge.self, HedgeDelay.self, Fallback<Int>.self,
+        AdaptiveThrottle.self, AdaptiveThrottleExceeded.self, Hedge.self, HedgeDelay.self, Chaos.self,
+        ChaosInjection.self, ChaosScope.self, InjectedFault.self, Fallback<Int>.self,
         EndpointPool<Int>.self, OutlierEjection.self, SlowStart.self, NoEndpoint.self,
         Backoff.self, Verdict.self, Classifier.self, RunOptions.self, CallAttempt.self, CallFailure.self,
         RetryBudget.self,

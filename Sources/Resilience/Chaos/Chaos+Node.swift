@@ -1,0 +1,14 @@
+extension Chaos: NodeProviding {
+    func makeNode() -> Node { ChaosNode(self) }
+}
+
+/// Unchecked because ``Node`` is; it adds no state.
+private final class ChaosNode: PolicyNode<Chaos>, @unchecked Sendable {
+    override func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        policy.enter(&call, &slot)
+    }
+
+    override func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        policy.exit(&call, &slot, outcome)
+    }
+}

@@ -1,0 +1,428 @@
+import Synchronization
+
+/// Makes calls fail, wait or end early on purpose, to see what the policies around it and the code behind them make of it.
+///
+/// ```swift
+/// let chaos = Chaos(
+///     "search.chaos",
+///     injecting: [
+///         .fault(at: 0.1), .delay(.milliseconds(500), at: 0.2),
+///     ])
+/// let pipeline = Pipeline("search") {
+///     Retry()
+///     CircuitBreaker("search")
+///     Timeout(limit: .seconds(5))
+///     chaos                                       // innermost
+/// }
+/// chaos.turnOn(for: .seconds(900))
+/// ```
+///
+/// It is off until ``turnOn(for:)``, and turns itself off when the time is over. While it is off it costs a call next to
+/// nothing.
+///
+/// It stands innermost: what it injects stands for the operation. The policies around it classify, count and repeat an
+/// injected failure as they would the operation's own.
+///
+/// See <doc:ChaosGuide>.
+public final class Chaos: StatusReporting {
+    public let name: String
+    public var timeBase: (any TimeBase)? { base }
+    /// The observers that are told what this policy does, in whichever pipeline it is.
+    public var observers: PolicyObservers { lazyObservers.made }
+    private let lazyObservers: LazyObservers
+
+    /// The longest time for which the policy can be turned on: a day.
+    public static var longestTime: Duration { .seconds(86_400) }
+
+    private static let checks = SettingChecks("Chaos")
+
+    private struct Pending {
+        let injection: ChaosInjection
+        /// nil if the call is in its operation.
+        let waiter: PolicyWaiter?
+    }
+
+    /// All that settings change.
+    struct Parts {
+        var injections: [ChaosInjection]
+        var script: [ChaosInjection?]
+        var scope: ChaosScope
+    }
+
+    private struct State {
+        var machine: ChaosStateMachine
+        var parts: Parts
+        /// When a configuration turns it off, in seconds since 1970; nil if none turns it on.
+        var configuredEnd: Int64?
+        /// The same on the policy's time base.
+        var configuredUntil: MonotonicInstant?
+        /// By ticket.
+        var pending: [UInt64: Pending] = [:]
+
+        func injection(_ source: ChaosStateMachine.Source) -> ChaosInjection {
+            switch source {
+            case .chance(let index): parts.injections[index]
+            // Never nil: the machine skips steps that are.
+            case .script(let index): parts.script[index]!
+            }
+        }
+
+        /// What was pending until the machine let it go.
+        mutating func takeFreed() -> [UInt64: Pending] {
+            guard machine.pending.isEmpty, !pending.isEmpty else { return [:] }
+            defer { pending = [:] }
+            return pending
+        }
+    }
+
+    let base: any TimeBase
+    private let generator: SplitMix64
+    /// Whether a call has to ask the machine. Written under the lock only.
+    private let asks = Atomic(false)
+    private let state: Locked<State>
+
+    /// Creates a chaos policy that is off.
+    ///
+    /// While it is on, the calls in scope get the steps of the script, one after another. When the script is over,
+    /// chance chooses among `injections`: at most one for each call, by their rates.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - injections: What is done to calls, and to which share of them. The rates add up to 1 or less.
+    ///   - script: What the first calls get, whatever rates are given here; nil for a call that is left alone. Empty by
+    ///     default. It begins anew each time the policy is turned on. See ``play(_:)``.
+    ///   - scope: The calls that may be touched. All by default.
+    ///   - limit: How many calls are touched at most each time the policy is turned on; 0 or more. nil, the default,
+    ///     is no limit.
+    ///   - maxDelayed: How many calls may be in an injected delay at the same time; 0 or more. Others are left alone.
+    ///     nil, the default, is no limit.
+    ///   - generator: The source of chance; pass a seeded one to repeat a run.
+    ///   - timeBase: The time base of delays and of the switch; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this policy does; nil for none at first.
+    public init(
+        _ name: String = "chaos", injecting injections: [ChaosInjection] = [], script: [ChaosInjection?] = [],
+        scope: ChaosScope = .all, limit: Int? = nil, maxDelayed: Int? = nil, generator: SplitMix64 = .shared,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        let sum = injections.reduce(0) { $0 + $1.rate }
+        // A little more, for sums like 0.1 + 0.2 + 0.7.
+        let injections = Self.checks.require(
+            sum <= 1 + 1e-9, injections, "rates", "must add up to 1 or less", else: [])
+        self.name = name
+        lazyObservers = LazyObservers(observers)
+        base = timeBase
+        self.generator = generator
+        let settings = ChaosStateMachine.Settings(
+            plans: injections.map(\.plan), script: script.map { $0?.plan },
+            limit: limit.map { Self.checks.atLeast(0, $0, "limit") } ?? .max,
+            maxDelayed: maxDelayed.map { Self.checks.atLeast(0, $0, "maxDelayed") } ?? .max)
+        state = Locked(
+            State(
+                machine: ChaosStateMachine(settings),
+                parts: Parts(injections: injections, script: script, scope: scope)))
+    }
+
+    // MARK: The switch
+
+    /// Whether calls are touched now.
+    public var isOn: Bool {
+        let now = base.now
+        return state.withLock { $0.machine.isOn(at: now) }
+    }
+
+    /// Turns the policy on for a time, after which it turns itself off. If it is on, only its end changes. Otherwise the
+    /// script and the limit begin anew.
+    /// - Parameter duration: For how long; at most ``longestTime``, to which a longer one is cut. Zero or less turns the
+    ///   policy off.
+    public func turnOn(for duration: Duration) {
+        guard duration > .zero else { return turnOff() }
+        let length = min(duration, Self.longestTime)
+        let now = base.now
+        change(at: now) { $0.turnOn(until: now + length, at: now) ? .turnedOn(for: length) : nil }
+    }
+
+    /// Turns the policy off at once. Calls in an injected delay go on, and no answer is lost any more.
+    public func turnOff() {
+        let now = base.now
+        change(at: now) { $0.turnOff(at: now) ? .turnedOff(.turnedOff) : nil }
+    }
+
+    /// Begins a script: the next calls in scope get its steps, one after another, while the policy is on. It takes the
+    /// place of the script before it.
+    /// - Parameter script: What the calls get, whatever rates are given here; nil for a call that is left alone.
+    public func play(_ script: [ChaosInjection?]) {
+        guard SettingChecks.mayChange else { return }
+        // The old script is released outside of the lock: it has user code.
+        _ = state.withLock { state in
+            state.machine.play(script.map { $0?.plan })
+            defer { state.parts.script = script }
+            return state.parts.script
+        }
+    }
+
+    /// Turns the policy on for what is left of the time that its configuration names.
+    /// - Parameter end: In seconds since 1970.
+    func setConfiguredEnd(_ end: Int64, left: Duration) {
+        let until = base.now + left
+        state.withLock { ($0.configuredEnd, $0.configuredUntil) = (end, until) }
+        if left > .zero { turnOn(for: left) }
+    }
+
+    /// Turns the policy off, and forgets its counts. A configuration turns it on again only if it names another time.
+    public func reset() {
+        change(at: base.now) { machine in
+            machine.reset(); return nil
+        }
+    }
+
+    /// Changes the machine by hand.
+    /// - Parameter body: Returns what observers are told; nil for nothing.
+    private func change(at now: MonotonicInstant, _ body: (inout ChaosStateMachine) -> Event?) {
+        let (event, freed) = state.withLock { state in
+            let event = body(&state.machine)
+            asks.store(state.machine.ends != nil, ordering: .relaxed)
+            return (event, state.takeFreed())
+        }
+        resume(freed)
+        if let event { lazyObservers.known?.send(event, from: name, at: now) }
+    }
+
+    private func resume(_ freed: [UInt64: Pending]) {
+        for pending in freed.values { pending.waiter?.resume() }
+    }
+
+    // MARK: Calls
+
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        if slot.first != 0 { return goOn(&call, &slot) }
+        return asks.load(ordering: .relaxed) ? choose(&call, &slot) : .proceed
+    }
+
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        slot.first == 0 ? .pass : leave(&call, &slot, outcome)
+    }
+
+    @inline(never) private func choose(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        let scope = state.withLock { $0.parts.scope }
+        guard scope.contains(call) else { return .proceed }
+        let (now, mayWait) = (call.now, call.mayWait)
+        let (answer, injection, waiter, limit, freed) = state.withLock { state in
+            var generator = generator
+            let answer = state.machine.choose(at: now, mayWait: mayWait, using: &generator)
+            var chosen: ChaosInjection?
+            var waiter: PolicyWaiter?
+            switch answer {
+            case .none, .leftOut: break
+            case .timeIsOver: asks.store(false, ordering: .relaxed)
+            case .now(let source): chosen = state.injection(source)
+            case .after(let delay, let source, let ticket):
+                let injection = state.injection(source)
+                waiter = PolicyWaiter(turn: now + .nanoseconds(delay))
+                state.pending[ticket] = Pending(injection: injection, waiter: waiter)
+                chosen = injection
+            case .onReturn(let source, let ticket):
+                let injection = state.injection(source)
+                state.pending[ticket] = Pending(injection: injection, waiter: nil)
+                chosen = injection
+            }
+            let wasLast = chosen != nil && state.machine.isExhausted
+            return (answer, chosen, waiter, wasLast ? state.machine.touched : nil, state.takeFreed())
+        }
+        resume(freed)
+        defer { if let limit { call.emit(Event.limitReached(limit), from: name, to: lazyObservers.known) } }
+        switch answer {
+        case .none: return .proceed
+        case .leftOut:
+            call.emit(Event.leftOut, from: name, to: lazyObservers.known)
+            return .proceed
+        case .timeIsOver:
+            call.emit(Event.turnedOff(.timeIsOver), from: name, to: lazyObservers.known)
+            return .proceed
+        case .now:
+            // Never nil, here and below: an answer with a source has an injection.
+            return act(injection!, after: .zero, &call)
+        case .after(let nanoseconds, _, let ticket):
+            slot.first = ticket
+            let delay = Duration.nanoseconds(nanoseconds)
+            tell(injection!, after: delay, &call)
+            return .park(waiter!, until: min(now + delay, call.deadline))
+        case .onReturn(_, let ticket):
+            slot.first = ticket
+            return .proceed
+        }
+    }
+
+    /// A call has waited.
+    @inline(never) private func goOn(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        let (now, ticket) = (call.now, slot.first)
+        slot = PolicySlot()
+        let injection: ChaosInjection? = state.withLock { state in
+            let pending = state.pending.removeValue(forKey: ticket)
+            return state.machine.woke(ticket, at: now) ? pending?.injection : nil
+        }
+        guard let injection else { return .proceed }
+        // The operation would have been slow: that it did not begin in time is no rejection.
+        if call.isOver, injection.kind == .delay { return .fail(injection.failure(of: name)) }
+        return effect(injection)
+    }
+
+    private func act(_ injection: ChaosInjection, after delay: Duration, _ call: inout PolicyCall) -> PolicyEntry {
+        injection.behavior?.body()
+        tell(injection, after: delay, &call)
+        return effect(injection)
+    }
+
+    /// What becomes of a call once its delay is over.
+    private func effect(_ injection: ChaosInjection) -> PolicyEntry {
+        switch injection.kind {
+        case .fault: .fail(injection.failure(of: name))
+        case .cancellation: .cancel
+        case .delay, .behavior, .lostAnswer: .proceed
+        }
+    }
+
+    private func tell(_ injection: ChaosInjection, after delay: Duration, _ call: inout PolicyCall) {
+        guard call.isObserved(by: lazyObservers.known) else { return }
+        let event: Event? =
+            switch injection.kind {
+            case .fault: .failed(verdict(of: injection, call), after: delay)
+            case .delay: .delayed(delay)
+            case .behavior: .behaved(injection.behavior?.name ?? "behavior")
+            case .cancellation: .cancelled(after: delay)
+            // Told when it is.
+            case .lostAnswer: nil
+            }
+        if let event { call.emit(event, from: name, to: lazyObservers.known) }
+    }
+
+    private func verdict(of injection: ChaosInjection, _ call: borrowing PolicyCall) -> Verdict {
+        injection.error.map { call.core.classifier.verdict(for: $0) } ?? injection.verdict
+    }
+
+    @inline(never) private func leave(
+        _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome
+    ) -> PolicyExit {
+        let (now, ticket) = (call.now, slot.first)
+        slot = PolicySlot()
+        let injection: ChaosInjection? = state.withLock { state in
+            let pending = state.pending.removeValue(forKey: ticket)
+            let isLost = state.machine.left(ticket, succeeded: outcome.verdict.kind == .success, at: now)
+            return isLost ? pending?.injection : nil
+        }
+        guard let injection else { return .pass }
+        let verdict = verdict(of: injection, call)
+        call.emit(Event.lostAnswer(verdict), from: name, to: lazyObservers.known)
+        return .replace(injection.failure(of: name), as: verdict)
+    }
+
+    /// Runs the operation guarded by this policy alone; in place of an injected failure it returns a result that stands
+    /// for one, such as a response with status 503.
+    ///
+    /// ```swift
+    /// let response = try await pipeline.run(judging: { $0.verdict }) {
+    ///     try await chaos.run(
+    ///         answering: { _ in Response(status: 503) }
+    ///     ) {
+    ///         try await client.search()
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// A policy in a pipeline does not know the type of the result, so it can only throw. Here the policy is inside of
+    /// the operation, and not in the pipeline's list.
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - answer: Returns the result that stands for an injected failure; nil to throw the failure. It is not asked
+    ///     about an injection with an error of its own.
+    ///   - operation: The operation. It runs in the caller's isolation.
+    /// - Returns: What the operation or `answer` returned.
+    /// - Throws: What the operation threw, or what was injected and has no answer.
+    public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), answering answer: (InjectedFault) throws -> R?,
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        do {
+            return try await run(options: options, operation)
+        } catch let fault as InjectedFault where fault.policy == name {
+            guard let result = try answer(fault) else { throw fault }
+            return result
+        }
+    }
+
+    // MARK: Tags
+
+    @TaskLocal private static var tag: String?
+
+    /// The tag that travels with this task; nil if there is none.
+    public static var currentTag: String? { tag }
+
+    /// Runs work whose calls have a tag, in child tasks too: for a ``ChaosScope`` that names it.
+    /// - Parameters:
+    ///   - tag: The tag.
+    ///   - body: The work. It runs in the caller's isolation.
+    /// - Returns: What the work returned.
+    /// - Throws: What the work threw.
+    public nonisolated(nonsending) static func tagged<R>(
+        _ tag: String, _ body: nonisolated(nonsending) () async throws -> R
+    ) async rethrows -> R {
+        try await $tag.withValue(tag) { try await body() }
+    }
+
+    // MARK: What it is
+
+    public var traits: PolicyTraits { PolicyTraits(injectsFaults: true) }
+
+    /// The state now.
+    public var status: ChaosStatus {
+        let now = base.now
+        return state.withLock { $0.machine.status(at: now) }
+    }
+
+    /// Whether the policy is off, as a new one of the same configuration would be, and no call is in an injected delay.
+    public var isAtRest: Bool {
+        let now = base.now
+        return state.withLock { state in
+            !state.machine.isOn(at: now) && state.machine.pending.isEmpty
+                && state.configuredUntil.map { $0 <= now } ?? true
+        }
+    }
+
+    /// What another policy takes over.
+    struct Settings {
+        let machine: ChaosStateMachine.Settings
+        let parts: Parts
+        let configuredEnd: Int64?
+        let configuredUntil: MonotonicInstant?
+    }
+
+    var settings: Settings {
+        state.withLock { state in
+            Settings(
+                machine: state.machine.settings, parts: state.parts, configuredEnd: state.configuredEnd,
+                configuredUntil: state.configuredUntil)
+        }
+    }
+
+    /// Goes on with the settings of another policy. A configuration that names the same time as before leaves the switch
+    /// alone: what was turned off by hand stays off.
+    func take(over other: Settings) {
+        // The old parts are released outside of the lock: they have user code.
+        let (_, isOtherTime) = state.withLock { state in
+            state.machine.change(to: other.machine)
+            let old = (state.parts, state.configuredEnd != other.configuredEnd)
+            state.parts = other.parts
+            state.configuredEnd = other.configuredEnd
+            state.configuredUntil = other.configuredUntil
+            return old
+        }
+        guard isOtherTime else { return }
+        turnOn(for: other.configuredUntil.map { base.now.duration(to: $0) } ?? .zero)
+    }
+
+    public var description: String {
+        let now = base.now
+        let (parts, machine) = state.withLock { ($0.parts, $0.machine) }
+        let all = parts.injections.map(\.description) + (parts.script.isEmpty ? [] : ["a script"])
+        let length = machine.isOn(at: now) ? machine.ends.map { "on for \(now.duration(to: $0).text)" } : nil
+        return "\(name): \(all.isEmpty ? "nothing" : all.joined(separator: "; ")); \(length ?? "off")"
+    }
+}

@@ -1,0 +1,28 @@
+/// A failure that a ``Chaos`` policy made: it stands for a failure of the operation.
+///
+/// It means what its ``verdict`` says, to every policy and to every classifier. It is no ``Rejection`` and no
+/// ``PolicyError``: for ``CallFailure`` it is the operation's own error, as it would be in an outage. An injection with an
+/// error of your own throws that error as it is.
+public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringConvertible {
+    /// The name of the ``Chaos`` policy.
+    public let policy: String
+    /// What the failure means.
+    public let verdict: Verdict
+    /// Whether the operation has run, and its answer was lost; false if the call failed in its place.
+    public let hasRun: Bool
+
+    /// Creates an injected failure, for tests.
+    /// - Parameters:
+    ///   - policy: The name of the ``Chaos`` policy.
+    ///   - verdict: What the failure means.
+    ///   - hasRun: Whether the operation has run, and its answer was lost. False by default.
+    public init(policy: String, verdict: Verdict, hasRun: Bool = false) {
+        self.policy = policy
+        self.verdict = verdict
+        self.hasRun = hasRun
+    }
+
+    public var description: String {
+        "\(hasRun ? "Lost the answer" : "Failed"), as injected for a test (\(policy)): \(verdict)"
+    }
+}
