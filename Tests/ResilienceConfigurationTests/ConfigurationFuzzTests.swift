@@ -304,7 +304,7 @@
                         values[key] = .init(.double(Double.random(in: 0.001...100, using: &generator)), isSecret: false)
                     }
                 case .secondsList: if one(in: 3) { values[key] = .init(.doubleArray([1, 2]), isSecret: false) }
-                case .text: if one(in: 2) { values[key] = .init(.string("2026-11-27T15:00:00Z"), isSecret: false) }
+                case .text: if one(in: 2) { values[key] = .init(.string("2020-01-02T03:04:05Z"), isSecret: false) }
                 case .flag: if one(in: 3) { values[key] = .init(.bool(one(in: 2)), isSecret: false) }
                 }
             }

@@ -58,7 +58,7 @@
                 },
                 "attemptTimeout": {"limitSeconds": 0.2},
                 "chaos": {
-                    "until": "2026-11-27T15:00:00Z", "faultRate": 0.1, "faultVerdict": "throttled", "faultAfterSeconds": 0.5,
+                    "until": "2020-01-02T03:04:05Z", "faultRate": 0.1, "faultVerdict": "throttled", "faultAfterSeconds": 0.5,
                     "lostAnswerRate": 0.05, "delayRate": 0.2, "delaySeconds": 0.25, "maxDelaySeconds": 2.5,
                     "cancellationRate": 0.01, "script": ["fault", "none", "lostAnswer"], "tags": ["game-day"],
                     "maxPriority": 5, "limit": 1000, "maxDelayed": 20

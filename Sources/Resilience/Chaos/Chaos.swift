@@ -418,11 +418,10 @@ public final class Chaos: StatusReporting {
         turnOn(for: other.configuredUntil.map { base.now.duration(to: $0) } ?? .zero)
     }
 
+    /// The settings; whether the policy is on, ``isOn`` tells.
     public var description: String {
-        let now = base.now
-        let (parts, machine) = state.withLock { ($0.parts, $0.machine) }
+        let parts = state.withLock { $0.parts }
         let all = parts.injections.map(\.description) + (parts.script.isEmpty ? [] : ["a script"])
-        let length = machine.isOn(at: now) ? machine.ends.map { "on for \(now.duration(to: $0).text)" } : nil
-        return "\(name): \(all.isEmpty ? "nothing" : all.joined(separator: "; ")); \(length ?? "off")"
+        return "\(name): \(all.isEmpty ? "nothing" : all.joined(separator: "; "))"
     }
 }

@@ -43,11 +43,11 @@ import Testing
         let standard = try decode("{}")
         #expect(try standard == ChaosConfiguration() && standard.until == nil && standard.delay == .seconds(1))
         let chaos = Chaos(configuration: standard)
-        #expect(!chaos.isOn && "\(chaos)" == "chaos: nothing; off")
+        #expect(!chaos.isOn && "\(chaos)" == "chaos: nothing")
         #expect(
             "\(Chaos(configuration: read, at: Self.three))"
                 == "chaos: fault (throttled) after 500 ms, 10 %; lost answer (uncertain), 5 %; "
-                + "delay of 250 ms…2.5 s, 20 %; cancellation, 1 %; a script; off")
+                + "delay of 250 ms…2.5 s, 20 %; cancellation, 1 %; a script")
     }
 
     @Test(

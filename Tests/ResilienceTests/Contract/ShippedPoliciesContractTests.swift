@@ -135,7 +135,7 @@ import Testing
         ) { $0.status.delayed }
     }
 
-    @Test("chaos that ends calls keeps the contract, but that the call after a rejection may fail: that is its purpose")
+    @Test("chaos that ends calls keeps the contract, but that calls fail which succeed: that is its purpose")
     func failingChaos() async {
         let contract = PolicyContract { clock in
             let chaos = Chaos(
@@ -149,8 +149,11 @@ import Testing
             return chaos
         }
         let report = await contract.check(calls: 10_000) { $0.status.delayed }
-        let allowed = "a rejection further in: after rejections further in, it lets no call through"
-        #expect(report.violations.filter { "\($0)" != allowed } == [])
+        let purpose: Set = [
+            "it fails", "the outer call fails", "a result is thrown away",
+            "after rejections further in, it lets no call through",
+        ]
+        #expect(report.violations.filter { !purpose.contains($0.problem) } == [])
         #expect(report.calls > 14_000)
     }
 

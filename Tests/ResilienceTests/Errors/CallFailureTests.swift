@@ -180,7 +180,8 @@ import Testing
         "Expired": "nobody: a timeout throws TimedOut instead",
         "NotBegun": "nobody: an abandoning timeout throws TimedOut instead",
         "CopyLost": "nobody: the end of a copy that has lost does not count",
-        "InjectedFault": "an operation's error, which it stands for", "InsideWasLost": "an around policy that makes a mistake",
+        "InjectedFault": "an operation's error, which it stands for",
+        "InsideWasLost": "an around policy that makes a mistake",
     ]
 
     @Test("every error type of the core has a case, or is one that no call throws")
