@@ -146,7 +146,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// - Parameter latency: nil if the call was cut off.
     private mutating func add(_ latency: Double?, began: Int64, _ inUse: Int, at now: Int64) {
         if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
-        if let latency, began >= changedAt {
+        if now < windowBegins, let latency, began >= changedAt {
             // The mean was that of a clock which jumped, or of a service that hung.
             windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
         }

@@ -40,6 +40,8 @@ public final class Chaos: StatusReporting {
         let injection: ChaosInjection
         /// nil if the call is in its operation.
         let waiter: PolicyWaiter?
+        var delay = Duration.zero
+        var due = MonotonicInstant.distantPast
     }
 
     /// All that settings change.
@@ -162,7 +164,7 @@ public final class Chaos: StatusReporting {
     /// Turns the policy on for what is left of the time that its configuration names.
     /// - Parameter end: In seconds since 1970.
     func setConfiguredEnd(_ end: Int64, left: Duration) {
-        let until = base.now + left
+        let until = base.now + min(left, Self.longestTime)
         state.withLock { ($0.configuredEnd, $0.configuredUntil) = (end, until) }
         if left > .zero { turnOn(for: left) }
     }
@@ -205,11 +207,12 @@ public final class Chaos: StatusReporting {
         let scope = state.withLock { $0.parts.scope }
         guard scope.contains(call) else { return .proceed }
         let (now, mayWait) = (call.now, call.mayWait)
-        let (answer, injection, waiter, limit, freed) = state.withLock { state in
+        let (answer, injection, waiter, end, limit, freed) = state.withLock { state in
             var generator = generator
             let answer = state.machine.choose(at: now, mayWait: mayWait, using: &generator)
             var chosen: ChaosInjection?
             var waiter: PolicyWaiter?
+            var end = MonotonicInstant.distantFuture
             switch answer {
             case .none, .leftOut: break
             case .timeIsOver: asks.store(false, ordering: .relaxed)
@@ -217,7 +220,11 @@ public final class Chaos: StatusReporting {
             case .after(let delay, let source, let ticket):
                 let injection = state.injection(source)
                 waiter = PolicyWaiter(turn: now + .nanoseconds(delay))
-                state.pending[ticket] = Pending(injection: injection, waiter: waiter)
+                let due = now + .nanoseconds(delay)
+                state.pending[ticket] = Pending(
+                    injection: injection, waiter: waiter, delay: .nanoseconds(delay), due: due)
+                // With the policy's time, the delay is over, too.
+                end = state.machine.ends.map { min(due, $0) } ?? due
                 chosen = injection
             case .onReturn(let source, let ticket):
                 let injection = state.injection(source)
@@ -225,7 +232,7 @@ public final class Chaos: StatusReporting {
                 chosen = injection
             }
             let wasLast = chosen != nil && state.machine.isExhausted
-            return (answer, chosen, waiter, wasLast ? state.machine.touched : nil, state.takeFreed())
+            return (answer, chosen, waiter, end, wasLast ? state.machine.touched : nil, state.takeFreed())
         }
         resume(freed)
         defer { if let limit { call.emit(Event.limitReached(limit), from: name, to: lazyObservers.known) } }
@@ -242,9 +249,9 @@ public final class Chaos: StatusReporting {
             return act(injection!, after: .zero, &call)
         case .after(let nanoseconds, _, let ticket):
             slot.first = ticket
-            let delay = Duration.nanoseconds(nanoseconds)
-            tell(injection!, after: delay, &call)
-            return .park(waiter!, until: min(now + delay, call.deadline))
+            // What comes after the delay is told when it does.
+            if injection!.kind == .delay { tell(injection!, after: .nanoseconds(nanoseconds), &call) }
+            return .park(waiter!, until: min(end, call.deadline))
         case .onReturn(_, let ticket):
             slot.first = ticket
             return .proceed
@@ -255,13 +262,19 @@ public final class Chaos: StatusReporting {
     @inline(never) private func goOn(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (now, ticket) = (call.now, slot.first)
         slot = PolicySlot()
-        let injection: ChaosInjection? = state.withLock { state in
+        let isOver = call.isOver
+        let pending: Pending? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            return state.machine.woke(ticket, at: now) ? pending?.injection : nil
+            let isDue = isOver || pending.map { now >= $0.due } ?? false
+            return state.machine.woke(ticket, isDue: isDue, at: now) ? pending : nil
         }
-        guard let injection else { return .proceed }
-        // The operation would have been slow: that it did not begin in time is no rejection.
-        if call.isOver, injection.kind == .delay { return .fail(injection.failure(of: name)) }
+        guard let pending else { return .proceed }
+        let injection = pending.injection
+        if injection.kind == .delay {
+            // The operation would have been slow: that it did not begin in time is no rejection.
+            return isOver ? .fail(injection.failure(of: name)) : .proceed
+        }
+        tell(injection, after: pending.delay, &call)
         return effect(injection)
     }
 

@@ -116,8 +116,9 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         _ name: String = "behavior", at rate: Double = 1, _ body: @escaping @Sendable () -> Void
     ) -> ChaosInjection { ChaosInjection(.behavior, at: rate, behavior: (name, body)) }
 
-    /// The call ends as if its task had been cancelled: it throws `CancellationError`, no policy counts it, and none
-    /// repeats it. Its operation does not run. The task itself is not cancelled.
+    /// The call ends as if its task had been cancelled: it throws `CancellationError`, no policy of its pipeline counts it, and
+    /// none repeats it. Its operation does not run. The task itself is not cancelled, so what is around the pipeline takes the
+    /// error for one of somebody else's: a failure, as it would with a service that cancels something itself.
     /// - Parameters:
     ///   - rate: The share of all calls, 0…1. 1 by default.
     ///   - delay: How long the call waits first, 0 or more. 0 by default.

@@ -45,7 +45,8 @@ struct ChaosStateMachine: Sendable, Hashable {
 
     /// Where a call is that will be touched later.
     enum Stage: Sendable, Hashable {
-        case delayed, running
+        case delayed(ChaosInjection.Kind)
+        case running
     }
 
     struct Counts: Sendable, Hashable {
@@ -127,11 +128,12 @@ struct ChaosStateMachine: Sendable, Hashable {
             return .none
         }
         touched += 1
-        count(plan.kind)
         if delay > 0 {
+            if plan.kind == .delay { count(.delay) }
             delayed += 1
-            return .after(delay, source, ticket: ticket(.delayed))
+            return .after(delay, source, ticket: ticket(.delayed(plan.kind)))
         }
+        count(plan.kind)
         return plan.kind == .lostAnswer ? .onReturn(source, ticket: ticket(.running)) : .now(source)
     }
 
@@ -168,11 +170,14 @@ struct ChaosStateMachine: Sendable, Hashable {
     }
 
     /// A call has waited.
-    /// - Returns: Whether what comes after the delay still does: not if the policy has been turned off meanwhile.
-    mutating func woke(_ ticket: UInt64, at now: MonotonicInstant) -> Bool {
-        guard pending.removeValue(forKey: ticket) == .delayed else { return false }
+    /// - Parameter isDue: Whether its delay is over, or its own time.
+    /// - Returns: Whether what comes after the delay still does: not if the policy has been off meanwhile.
+    mutating func woke(_ ticket: UInt64, isDue: Bool = true, at now: MonotonicInstant) -> Bool {
+        guard case .delayed(let kind) = pending.removeValue(forKey: ticket) else { return false }
         delayed -= 1
-        return isOn(at: now)
+        guard isDue, isOn(at: now) else { return false }
+        if kind != .delay { count(kind) }
+        return true
     }
 
     /// A call comes out that was to be touched later.

@@ -9,12 +9,12 @@ private final class EndpointTrail: Sendable {
     private let state = Locked(State())
 
     func choose<Endpoint>(
-        from pool: EndpointPool<Endpoint>, mayRepeat: Bool
+        from pool: EndpointPool<Endpoint>, rejected: [Int] = []
     ) -> (EndpointPool<Endpoint>.Chosen?, MonotonicInstant) {
         let now = pool.timeBase.now
         let (chosen, told) = state.withLock { state in
             let (chosen, told) = pool.choose(
-                &state.tried, inFlight: state.inFlight, mayRepeat: mayRepeat, at: now)
+                &state.tried, inFlight: state.inFlight, rejected: rejected, at: now)
             if let chosen { state.inFlight.append(chosen.pick.id) }
             return (chosen, told)
         }
@@ -86,7 +86,8 @@ extension Pipeline {
         let judged = try await core.runHedged(
             options, judging: { $0.verdict },
             { attempt in
-                var (chosen, now) = trail.choose(from: pool, mayRepeat: true)
+                var (chosen, now) = trail.choose(from: pool)
+                var rejected: [Int] = []
                 while let present = chosen {
                     do {
                         let result = try await operation(present.endpoint, attempt)
@@ -101,7 +102,9 @@ extension Pipeline {
                         guard meaning.kind == .rejected, error is any Rejection, !(error is DeadlinePassed),
                             !Task.isCancelled
                         else { throw error }
-                        (chosen, now) = trail.choose(from: pool, mayRepeat: false)
+                        rejected.append(present.pick.id)
+                        guard rejected.count < EndpointPool<Endpoint>.mostRejections else { throw error }
+                        (chosen, now) = trail.choose(from: pool, rejected: rejected)
                         if chosen == nil { throw error }
                     }
                 }

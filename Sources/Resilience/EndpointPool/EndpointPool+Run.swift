@@ -13,6 +13,7 @@ extension EndpointPool {
         _ operation: nonisolated(nonsending) (Endpoint, CallAttempt) async throws -> R
     ) async throws -> R {
         var chosen = try first(&tried, &call)
+        var rejected: [Int] = []
         while true {
             do {
                 let result = try await operation(chosen.endpoint, CallAttempt(call))
@@ -20,7 +21,7 @@ extension EndpointPool {
                 returned(verdict, chosen.pick, &call)
                 return result
             } catch {
-                guard let next = threw(error, chosen.pick, &tried, &call) else { throw error }
+                guard let next = threw(error, chosen.pick, &tried, &rejected, &call) else { throw error }
                 chosen = next
             }
         }
@@ -41,9 +42,13 @@ extension EndpointPool {
         end(pick, meaning, &call)
     }
 
+    /// If so many endpoints in a row reject an attempt, the others will, too.
+    static var mostRejections: Int { 10 }
+
     /// - Returns: The endpoint to go on to; nil if the attempt ends with this error.
     @usableFromInline func threw(
-        _ error: any Error, _ pick: EndpointPick, _ tried: inout TriedEndpoints, _ call: inout PolicyCall
+        _ error: any Error, _ pick: EndpointPick, _ tried: inout TriedEndpoints, _ rejected: inout [Int],
+        _ call: inout PolicyCall
     ) -> Chosen? {
         let verdict = call.core.classifier.verdict(for: error)
         let meaning = meaning(of: verdict, &call)
@@ -54,7 +59,9 @@ extension EndpointPool {
         guard meaning.kind == .rejected, error is any Rejection, !(error is DeadlinePassed), !call.isOver else {
             return nil
         }
-        let (next, told) = choose(&tried, mayRepeat: false, at: now(of: &call))
+        rejected.append(pick.id)
+        guard rejected.count < Self.mostRejections else { return nil }
+        let (next, told) = choose(&tried, rejected: rejected, at: now(of: &call))
         if !told.isEmpty { tell(told, &call) }
         if next != nil { call.settled = nil }
         return next
@@ -119,8 +126,8 @@ extension Pipeline {
     /// not tried, as long as there is another one.
     ///
     /// If the operation throws a ``Rejection``, as a breaker or a bulkhead of the endpoint does, nothing has reached that
-    /// endpoint. The attempt then goes on to the next endpoint that the call has not tried, at once. It ends with the rejection if
-    /// there is none.
+    /// endpoint. The attempt then goes on to another endpoint at once, to ten of them at most: one that the call has not tried, if there
+    /// is one. It ends with the last rejection.
     ///
     /// - Parameters:
     ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.

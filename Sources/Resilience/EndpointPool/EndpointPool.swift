@@ -122,10 +122,11 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
                 guard state.version == version else { return (false, [], []) }
                 let old = state.endpoints
                 var generator = generator
+                let before = state.named(state.machine.advance(to: now, using: &generator))
                 let changes = state.machine.update(to: list, at: now, using: &generator)
                 state.endpoints = endpoints
                 state.version += 1
-                return (true, state.named(changes), old)
+                return (true, before + state.named(changes), old)
             }
             _ = old
             guard isDone else { continue }
@@ -163,7 +164,12 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ) {
         guard let (_, id) = numbered.1.first(where: { $0.0 == endpoint }) else { return }
         let now = timeBase.now
-        tell(state.withLock { $0.named(body(&$0.machine, id, now)) }, at: now)
+        let changes = state.withLock { state in
+            var generator = generator
+            let before = state.machine.advance(to: now, using: &generator)
+            return state.named(before + body(&state.machine, id, now))
+        }
+        tell(changes, at: now)
     }
 
     /// Brings all endpoints back, and forgets how calls ended. The list stays.
@@ -219,15 +225,15 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// - Parameters:
     ///   - tried: What the call has tried.
     ///   - inFlight: The endpoints with copies of the call in flight.
-    ///   - mayRepeat: Whether one that was tried may be chosen.
+    ///   - rejected: The endpoints that this attempt was rejected by.
     /// - Returns: The endpoint, nil if there is none; and what is to be told.
     func choose(
-        _ tried: inout TriedEndpoints, inFlight: [Int] = [], mayRepeat: Bool = true, at now: MonotonicInstant
+        _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant
     ) -> (Chosen?, Told) {
         state.withLock { state in
             var generator = generator
             let (pick, changes) = state.machine.choose(
-                &tried, inFlight: inFlight, mayRepeat: mayRepeat, at: now, using: &generator)
+                &tried, inFlight: inFlight, rejected: rejected, at: now, using: &generator)
             let told = changes.isEmpty ? [] : state.named(changes)
             return (pick.map { Chosen(endpoint: state.endpoints[$0.place], pick: $0) }, told)
         }

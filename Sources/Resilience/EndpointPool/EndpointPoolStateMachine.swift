@@ -65,7 +65,8 @@ struct EndpointPoolStateMachine: Sendable {
         fileprivate(set) var growsSince: MonotonicInstant?
         /// When one ejection less is remembered, if it has succeeded by then.
         fileprivate var forgetsAt = MonotonicInstant.distantFuture
-        fileprivate var hasSucceeded = false
+        /// The calls since it returned, or since one ejection less was remembered.
+        fileprivate var record = OutcomeCounts()
         /// By how much its turns are due: for the round robin.
         fileprivate var due = 0.0
 
@@ -105,19 +106,20 @@ struct EndpointPoolStateMachine: Sendable {
     /// - Parameters:
     ///   - tried: What the call has tried; the chosen endpoint is added.
     ///   - inFlight: The endpoints with copies of the call in flight.
-    ///   - mayRepeat: Whether one that was tried is chosen if there is no other.
+    ///   - rejected: The endpoints that this attempt was rejected by, which is never chosen again.
     /// - Returns: The endpoint; nil if there is none. And what has changed by time.
     mutating func choose(
-        _ tried: inout TriedEndpoints, inFlight: [Int] = [], mayRepeat: Bool = true, at now: MonotonicInstant,
+        _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
     ) -> (pick: Pick?, changes: [Change]) {
         let changes = advance(to: now, using: &generator)
         var place = place(besides: tried, at: now, using: &generator)
-        if place == nil, mayRepeat, !usable.isEmpty {
-            tried.startOver(keeping: inFlight)
+        if place == nil, !usable.isEmpty {
+            tried.startOver(keeping: inFlight + rejected)
             place = self.place(besides: tried, at: now, using: &generator)
             if place == nil {
                 tried.removeAll()
+                for id in rejected { tried.add(id) }
                 place = self.place(besides: tried, at: now, using: &generator)
             }
         }
@@ -173,8 +175,10 @@ struct EndpointPoolStateMachine: Sendable {
         besides tried: TriedEndpoints, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> Int? {
         guard let (first, weight) = drawn(besides: tried, nil, at: now, using: &generator) else { return nil }
-        guard let (second, other) = drawn(besides: tried, first, at: now, using: &generator) else { return first }
-        return lessLoaded(first, second, weight, other)
+        // With weights, it may be the same again: of two different ones a light one would be chosen as often as a heavy one.
+        let other = areAlike ? first : nil
+        guard let (second, otherWeight) = drawn(besides: tried, other, at: now, using: &generator) else { return first }
+        return lessLoaded(first, second, weight, otherWeight)
     }
 
     /// Draws one, with a chance in proportion to its weight.
@@ -220,7 +224,7 @@ struct EndpointPoolStateMachine: Sendable {
         guard members[place].generation == pick.generation, members[place].ejectedUntil == nil else { return }
         members[place].streak = 0
         members[place].counts.calls.saturatingIncrement()
-        members[place].hasSucceeded = true
+        members[place].record.calls.saturatingIncrement()
     }
 
     /// A call ended, and its endpoint failed.
@@ -237,6 +241,8 @@ struct EndpointPoolStateMachine: Sendable {
         members[place].streak.saturatingIncrement()
         members[place].counts.calls.saturatingIncrement()
         members[place].counts.failures.saturatingIncrement()
+        members[place].record.calls.saturatingIncrement()
+        members[place].record.failures.saturatingIncrement()
         let streak = members[place].streak
         if let limit = settings.ejection?.consecutiveFailures, streak >= limit {
             // Told only once that it stays: the failures after that are no news.
@@ -286,17 +292,18 @@ struct EndpointPoolStateMachine: Sendable {
         members[place].generation &+= 1
         members[place].clearCounts()
         members[place].growsSince = settings.slowStart == nil ? nil : now
-        members[place].hasSucceeded = false
+        members[place].record = OutcomeCounts()
         members[place].forgetsAt = now + memory
         members[place].due = 0
         changes.append(.returned(place))
     }
 
-    private var memory: Duration { settings.ejection?.memory ?? .infinite }
+    /// While its weight grows, an endpoint gets too few calls to be found out by the rules of an interval.
+    private var memory: Duration { settings.ejection.map { $0.memory + growth } ?? .infinite }
 
     /// Does what depends on time alone: endpoints return, weights are whole again, ejections are forgotten, and the rules of
     /// an interval are applied.
-    private mutating func advance(
+    mutating func advance(
         to now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> [Change] {
         guard now >= nextChange else { return [] }
@@ -317,8 +324,9 @@ struct EndpointPoolStateMachine: Sendable {
     private var growth: Duration { settings.slowStart?.over ?? .zero }
 
     private mutating func forget(_ place: Int, at now: MonotonicInstant) {
-        if members[place].hasSucceeded, members[place].ejections > 0 { members[place].ejections -= 1 }
-        members[place].hasSucceeded = false
+        let record = members[place].record
+        if record.calls > 0, record.failureShare <= 0.1, members[place].ejections > 0 { members[place].ejections -= 1 }
+        members[place].record = OutcomeCounts()
         members[place].forgetsAt = members[place].ejections > 0 ? now + memory : .distantFuture
     }
 
@@ -411,17 +419,21 @@ struct EndpointPoolStateMachine: Sendable {
         using generator: inout some RandomNumberGenerator
     ) -> [Change] {
         let old = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
-        let grow = settings.slowStart != nil && list.contains { $0.id.map { old[$0] != nil } ?? false }
+        let staying = list.count { $0.id.map { old[$0] != nil } ?? false }
+        // If most are new, none of them is to be spared: the others would get all calls.
+        let grow = settings.slowStart != nil && staying * 2 >= list.count
+        let isSame = members.map(\.id) == list.map(\.id) && members.map(\.weight) == list.map(\.weight)
         members = list.map { entry in
             if let id = entry.id, var member = old[id] {
                 member.weight = entry.weight
+                // What is due of other weights, or among others, may be a thousand turns.
+                if !isSame { member.due = Double.random(in: 0..<entry.weight, using: &generator) }
                 return member
             }
             defer { nextID += 1 }
             var member = Member(id: nextID, weight: entry.weight)
             // A place in the round by chance, so that not all processes begin with the same endpoint.
             member.due = Double.random(in: 0..<entry.weight, using: &generator)
-            // If all are new, none of them is to be spared.
             if grow { member.growsSince = now }
             return member
         }

@@ -94,7 +94,7 @@ public struct OutlierEjection: Sendable, Hashable {
     ///   - interval: How often the last two are applied; above 0. 10 seconds by default.
     ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second one in a row lasts
     ///     twice as long, the third three times, and so on.
-    ///   - maxTime: How long an ejection lasts at most; not below `time`. 5 minutes by default.
+    ///   - maxTime: How long an ejection lasts at most, without `jitter`; not below `time`. 5 minutes by default.
     ///   - jitter: Up to which share of it an ejection is made longer, by chance, 0…1. 0.1 by default. So endpoints that are
     ///     ejected together do not return together.
     ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, it is at
@@ -166,6 +166,22 @@ extension OutlierEjection: Codable {
                 jitter: reader.value(.jitter) ?? standard.jitter,
                 maxEjected: reader.value(.maxEjected) ?? standard.maxEjected)
         }
+    }
+}
+
+extension OutlierEjection {
+    /// Writes the rules. One that is nil is written as one that never ejects: what is left out has its default.
+    /// - Parameter encoder: The encoder.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(consecutiveFailures ?? .max, forKey: .consecutiveFailures)
+        try container.encode(deviation ?? Deviation(factor: 100, minimumGap: 1), forKey: .deviation)
+        try container.encodeIfPresent(failureShare, forKey: .failureShare)
+        try container.encode(interval, forKey: .interval)
+        try container.encode(time, forKey: .time)
+        try container.encode(maxTime, forKey: .maxTime)
+        try container.encode(jitter, forKey: .jitter)
+        try container.encode(maxEjected, forKey: .maxEjected)
     }
 }
 

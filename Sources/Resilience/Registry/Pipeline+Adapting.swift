@@ -17,6 +17,7 @@ extension Pipeline {
             }
             return element
         }
+        for case let chaos as Chaos in rest where SettingChecks.mayChange { chaos.turnOff() }
         return (Pipeline(like: other, elements: merged), rest.map(\.name))
     }
 }

@@ -38,10 +38,14 @@ extension Pipeline: RegistryEntry {
     /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state. Each of these
     /// goes on with its new settings.
     /// - Parameter other: The pipeline with the new settings.
-    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then; nil, too, if a policy
+    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then, but that a ``Chaos`` which the other
+    ///   pipeline does not have is off; nil, too, if a policy
     ///   can't go on although it could when it was asked, and the policies before it have changed then.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
-        guard canBeReconfigured(like: other) else { return nil }
+        guard canBeReconfigured(like: other) else {
+            endChaos(missingIn: other)
+            return nil
+        }
         var merged: [Element] = []
         for (old, new) in zip(elements, other.elements) {
             guard case .policy(let old) = old.kind, case .policy(let new) = new.kind else {
@@ -53,6 +57,12 @@ extension Pipeline: RegistryEntry {
             merged.append(Element(kind: .policy(policy)))
         }
         return Pipeline(like: other, elements: merged)
+    }
+
+    /// A game day whose settings are gone is over, also for those who go on with the pipeline of before.
+    private func endChaos(missingIn other: Pipeline) {
+        guard SettingChecks.mayChange, other.policies(of: Chaos.self).isEmpty else { return }
+        for chaos in policies(of: Chaos.self) { chaos.turnOff() }
     }
 
     /// The circuit breakers of the pipeline, outermost first, each once. A policy of your own that is a ``RegistryEntry``

@@ -51,6 +51,7 @@ private struct ListedChaos: ExplorableMachine {
     private struct Caller: Equatable {
         let ticket: UInt64
         let isDelayed: Bool
+        let kind: ChaosInjection.Kind?
     }
 
     private var machine: Machine
@@ -97,6 +98,7 @@ private struct ListedChaos: ExplorableMachine {
             let caller = callers.remove(at: index)
             let goesOn = machine.woke(caller.ticket, at: instant)
             try require(goesOn, is: isOn, "whether it goes on")
+            if isOn, let kind = caller.kind, kind != .delay { effects[kind, default: 0] += 1 }
         case .left(let succeeded):
             guard !callers.isEmpty else { return }
             let caller = callers.removeFirst()
@@ -179,10 +181,10 @@ private struct ListedChaos: ExplorableMachine {
             return .leftOut(source)
         }
         run?.touched.append(plan)
-        if plan.kind != .lostAnswer { effects[plan.kind, default: 0] += 1 }
+        if !isDelayed && plan.kind != .lostAnswer || plan.kind == .delay { effects[plan.kind, default: 0] += 1 }
         guard isDelayed || plan.kind == .lostAnswer else { return .now(source) }
         tickets += 1
-        callers.append(Caller(ticket: tickets, isDelayed: isDelayed))
+        callers.append(Caller(ticket: tickets, isDelayed: isDelayed, kind: plan.kind))
         return isDelayed ? .after(length, source, ticket: tickets) : .onReturn(source, ticket: tickets)
     }
 

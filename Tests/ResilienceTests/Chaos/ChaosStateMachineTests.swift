@@ -192,6 +192,18 @@ import Testing
         #expect(!failed && succeeded && !late && machine.counts.lostAnswers == 1 && machine.pending.isEmpty)
     }
 
+    @Test("what comes after a delay counts when it comes, and not at all before its time")
+    func countsLater() {
+        var machine = Self.machine([Plan(kind: .fault, rate: 1, delay: 5...5)])
+        _ = choose(&machine)
+        _ = choose(&machine)
+        #expect(machine.counts.faults == 0 && machine.touched == 2)
+        let early = machine.woke(1, isDue: false, at: Self.instant(4))
+        #expect(!early && machine.counts.faults == 0)
+        let due = machine.woke(2, at: Self.instant(5))
+        #expect(due && machine.counts.faults == 1 && machine.delayed == 0)
+    }
+
     @Test("turned off, it lets everything go that was to come")
     func letsGo() {
         var machine = Self.machine(script: [
@@ -199,7 +211,7 @@ import Testing
         ])
         _ = choose(&machine)
         _ = choose(&machine)
-        #expect(machine.pending == [1: .delayed, 2: .running])
+        #expect(machine.pending == [1: .delayed(.fault), 2: .running])
         _ = machine.turnOff(at: start)
         #expect(machine.pending.isEmpty && machine.delayed == 0)
         let fails = machine.woke(1, at: Self.instant(5))

@@ -187,6 +187,33 @@ import Testing
         #expect(end == start + .milliseconds(200) && chaos.status.delays == 1 && kinds == ["delayed"])
     }
 
+    @Test(
+        "when the policy's time is over, so is a delay; what would have come after it is neither done, told nor counted"
+    )
+    func delayBeyondTheEnd() throws {
+        for injection in [ChaosInjection.delay(.seconds(5_000)), .fault(after: .seconds(5_000))] {
+            let chaos = chaos(script: [injection], isOn: false)
+            chaos.turnOn(for: .seconds(10))
+            let start = clock.now
+            let result = try clock.run { try await chaos.run { "answer" } }
+            #expect(result == "answer" && clock.now == start + .seconds(10))
+            #expect(chaos.status.faults == 0 && !kinds.contains("failed"))
+        }
+    }
+
+    @Test(
+        "a pipeline that can't follow settings without chaos goes on without it, and so do those who hold the old one")
+    func settingsWithoutIt() async throws {
+        for isAdapted in [false, true] {
+            let chaos = chaos([.fault()])
+            let old = Pipeline(timeBase: clock) { chaos }
+            let new = Pipeline(timeBase: clock) { Retry() }
+            if isAdapted { _ = old.adapted(to: new) } else { #expect(old.reconfigured(like: new) == nil) }
+            #expect(!chaos.isOn)
+            try await old.run {}
+        }
+    }
+
     @Test("a timeout ends a delay as it would end a slow operation, and a retry tries again")
     func timedOut() throws {
         let chaos = chaos(script: [.delay(.seconds(60)), nil])

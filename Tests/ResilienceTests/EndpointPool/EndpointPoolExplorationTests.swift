@@ -171,11 +171,12 @@ private struct ListedOutcomes: ExplorableMachine {
         for place in endpoints.indices {
             if let until = endpoints[place].until, until <= now, until != .max { changes.append(bringBack(place)) }
             if let time = endpoints[place].forgetsAt, time <= now, time != .max {
-                if endpoints[place].log.dropFirst(endpoints[place].seen).contains(where: { !$0.failed }) {
+                let record = endpoints[place].log.dropFirst(endpoints[place].seen)
+                if !record.isEmpty, record.count(where: \.failed) * 10 <= record.count {
                     endpoints[place].ejections = max(0, endpoints[place].ejections - 1)
                 }
                 endpoints[place].seen = endpoints[place].log.count
-                endpoints[place].forgetsAt = endpoints[place].ejections > 0 ? now.saturatingAdding(40) : nil
+                endpoints[place].forgetsAt = endpoints[place].ejections > 0 ? now.saturatingAdding(55) : nil
             }
         }
         changes += panic()
@@ -247,7 +248,7 @@ private struct ListedOutcomes: ExplorableMachine {
         endpoints[place].isHeld = false
         endpoints[place].stay += 1
         (endpoints[place].log, endpoints[place].seen) = ([], 0)
-        endpoints[place].forgetsAt = now.saturatingAdding(40)
+        endpoints[place].forgetsAt = now.saturatingAdding(55)
         return .returned(place)
     }
 }

@@ -34,9 +34,9 @@ private struct Bench {
     }
 
     mutating func choose(
-        _ tried: inout TriedEndpoints, inFlight: [Int] = [], mayRepeat: Bool = true
+        _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = []
     ) -> (pick: Machine.Pick?, changes: [Machine.Change]) {
-        machine.choose(&tried, inFlight: inFlight, mayRepeat: mayRepeat, at: now, using: &generator)
+        machine.choose(&tried, inFlight: inFlight, rejected: rejected, at: now, using: &generator)
     }
 
     /// A call of its own.
@@ -48,8 +48,9 @@ private struct Bench {
     /// A call that has tried all others.
     mutating func choose(only place: Int) -> Machine.Pick? {
         var tried = TriedEndpoints()
-        for member in machine.members where member.id != machine.members[place].id { tried.add(member.id) }
-        return choose(&tried, mayRepeat: false).pick
+        let others = machine.members.map(\.id).filter { $0 != machine.members[place].id }
+        for id in others { tried.add(id) }
+        return choose(&tried, rejected: others).pick
     }
 
     mutating func fail(_ pick: Machine.Pick) -> [Machine.Change] {
@@ -149,11 +150,40 @@ struct EndpointPoolChoiceStateMachineTests {
             var tried = TriedEndpoints()
             let first = (0..<4).map { _ in bench.choose(&tried).pick?.place ?? -1 }
             #expect(Set(first) == [0, 1, 2, 3] && tried.count == 4)
-            #expect(bench.choose(&tried, mayRepeat: false).pick == nil)
             // All were tried: any but the last.
             let next = (0..<3).map { _ in bench.choose(&tried).pick?.place ?? -1 }
             #expect(Set(next + [first[3]]) == [0, 1, 2, 3])
         }
+    }
+
+    @Test(
+        "an attempt that is rejected goes on to where the call has been, but to none that has rejected it",
+        arguments: EndpointChoice.allCases)
+    func rejected(choice: EndpointChoice) {
+        var bench = Bench(2, choice, ejecting: nil)
+        var tried = TriedEndpoints()
+        let first = bench.choose(&tried).pick
+        let second = bench.choose(&tried).pick
+        #expect(first?.place != second?.place)
+        let rejected = [second?.id ?? -1]
+        #expect(bench.choose(&tried, rejected: rejected).pick?.place == first?.place)
+        #expect(bench.choose(&tried, rejected: rejected + [first?.id ?? -1]).pick == nil)
+    }
+
+    @Test("after weights have changed there are no runs", arguments: [65_535.0, 1_000])
+    func otherWeights(old: Double) {
+        var bench = Bench([old, old])
+        _ = bench.choose()
+        let list = bench.machine.members.map { (id: Optional($0.id), weight: 1.0) }
+        _ = bench.machine.update(to: list, at: bench.now, using: &bench.generator)
+        let places = (0..<10).map { _ in bench.choose().pick?.place ?? -1 }
+        #expect(zip(places, places.dropFirst()).count { $0 == $1 } <= 1, "\(places)")
+    }
+
+    @Test("the lighter of two endpoints gets few calls, also where both are idle")
+    func lightOfTwo() {
+        var bench = Bench([99, 1], .leastLoaded)
+        #expect(bench.counts(of: 1_000)[1] < 40)
     }
 
     @Test("when all were tried, those with a copy in flight are avoided", arguments: EndpointChoice.allCases)

@@ -170,6 +170,34 @@ private struct Failure: Error {}
         #expect(asked == 1)
     }
 
+    @Test("an endpoint with an open circuit does not end a retry, which goes on where the call has been")
+    func openCircuitAndRetry() async throws {
+        let pool = pool(["a", "b"], ejecting: nil)
+        let pipeline = Pipeline(timeBase: clock) { retries(5) }
+        for _ in 0..<10 {
+            var calls = 0
+            try await pipeline.run(over: pool) { endpoint in
+                if endpoint == "b" { throw CircuitOpen(policy: "b", retryAfter: nil) }
+                calls += 1
+                if calls < 3 { throw Failure() }
+            }
+            #expect(calls == 3)
+        }
+    }
+
+    @Test("if all reject an attempt, ten are asked and no more", arguments: EndpointChoice.allCases)
+    func manyRejections(choice: EndpointChoice) async {
+        let pool = pool((0..<1_000).map { "\($0)" }, choice, ejecting: nil)
+        var asked: Set<String> = []
+        await #expect(throws: CircuitOpen.self) {
+            try await pool.run { endpoint in
+                asked.insert(endpoint)
+                throw CircuitOpen(policy: endpoint, retryAfter: nil)
+            }
+        }
+        #expect(asked.count == 10)
+    }
+
     @Test("without endpoints a call is rejected, has made no attempt, and says until when")
     func empty() async {
         let pool = pool([], panicThreshold: 0)
