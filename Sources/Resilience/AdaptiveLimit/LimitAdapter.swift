@@ -31,9 +31,9 @@ final class LimitAdapter: Sendable {
         case .cancelled: return call.isOver ? .cut : .other
         case .transient, .throttled, .permanent, .uncertain:
             // A timeout further in ended it, perhaps within a retry.
-            var error = outcome.error
-            while let retries = error as? RetriesExhausted { error = retries.lastError }
-            if let timedOut = error as? TimedOut { return timedOut.reachedService == false ? .other : .cut }
+            var error = outcome.error as? any PolicyError
+            while let other = error, !(other is any TimeLimitError) { error = other.underlying as? any PolicyError }
+            if let error { return error.reachedService == false ? .other : .cut }
             return call.isOver ? .cut : .other
         }
     }

@@ -128,10 +128,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
                 let now = timeBase.now
                 // Whatever else ends the call at its deadline cancels it, and may be first.
                 let isLate = now >= min(deadline, CallDeadline.current?.instant(on: timeBase) ?? .distantFuture)
-                let cause =
-                    isLate && error is CancellationError
-                    ? TimedOut(policy: "deadline", limit: .zero, underlying: error) : error
-                let verdict = classifier.verdict(for: cause)
+                let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, staleOn.contains(verdict),
                     // A call without time has not waited for a load.
                     let before = state.withLock({ $0.afterError(key, pausing: verdict.kind != .rejected, at: now) })

@@ -11,21 +11,21 @@
 public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable {
     /// The endpoint that the pool chose.
     public let endpoint: Endpoint
-    private let pool: EndpointPool<Endpoint>
+    private let core: EndpointPoolCore
     private let pick: EndpointPick
     private var verdict = Verdict.cancelled
 
-    fileprivate init(_ chosen: EndpointPool<Endpoint>.Chosen, _ pool: EndpointPool<Endpoint>) {
-        endpoint = chosen.endpoint
-        pick = chosen.pick
-        self.pool = pool
+    fileprivate init(_ endpoint: Endpoint, _ pick: EndpointPick, _ core: EndpointPoolCore) {
+        self.endpoint = endpoint
+        self.pick = pick
+        self.core = core
     }
 
     /// Reports how the work ended.
     /// - Parameter verdict: What the end of the work means.
     public consuming func complete(_ verdict: Verdict) { self.verdict = verdict }
 
-    deinit { pool.ended(pick, verdict) }
+    deinit { core.ended(pick, verdict) }
 }
 
 extension EndpointPool {
@@ -43,9 +43,9 @@ extension EndpointPool {
     /// - Throws: ``NoEndpoint`` if there is none.
     public func pick(after tried: inout TriedEndpoints) throws(NoEndpoint) -> EndpointPermit<Endpoint> {
         let now = timeBase.now
-        let (chosen, told) = choose(&tried, at: now)
-        tell(told, at: now)
-        guard let chosen else { throw noEndpoint(at: now) }
-        return EndpointPermit(chosen, self)
+        let (chosen, told) = core.choose(&tried, at: now)
+        if let told { core.tell(told, at: now) }
+        guard let chosen else { throw core.noEndpoint(at: now) }
+        return EndpointPermit(list(chosen.list).endpoints[chosen.pick.place], chosen.pick, core)
     }
 }

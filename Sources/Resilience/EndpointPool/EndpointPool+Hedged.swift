@@ -8,9 +8,9 @@ private final class EndpointTrail: Sendable {
 
     private let state = Locked(State())
 
-    func choose<Endpoint>(
-        from pool: EndpointPool<Endpoint>, rejected: [Int] = []
-    ) -> (EndpointPool<Endpoint>.Chosen?, MonotonicInstant) {
+    func choose(
+        from pool: EndpointPoolCore, rejected: [Int] = []
+    ) -> (EndpointPoolCore.Chosen?, MonotonicInstant) {
         let now = pool.timeBase.now
         let (chosen, told) = state.withLock { state in
             let (chosen, told) = pool.choose(
@@ -18,11 +18,11 @@ private final class EndpointTrail: Sendable {
             if let chosen { state.inFlight.append(chosen.pick.id) }
             return (chosen, told)
         }
-        pool.tell(told, at: now)
+        if let told { pool.tell(told, at: now) }
         return (chosen, now)
     }
 
-    func ended<Endpoint>(_ pick: EndpointPick, _ verdict: Verdict, in pool: EndpointPool<Endpoint>) {
+    func ended(_ pick: EndpointPick, _ verdict: Verdict, in pool: EndpointPoolCore) {
         state.withLock { state in
             if let place = state.inFlight.firstIndex(of: pick.id) { state.inFlight.remove(at: place) }
         }
@@ -34,14 +34,6 @@ private final class EndpointTrail: Sendable {
 private struct Judged<R: Sendable>: Sendable {
     let result: R
     let verdict: Verdict
-}
-
-extension EndpointPool {
-    /// A call has ended that is in no pipeline, or whose pipeline is not to be told.
-    func ended(_ pick: EndpointPick, _ verdict: Verdict) {
-        let told = ended(pick, verdict, at: { timeBase.now })
-        if !told.isEmpty { tell(told, at: timeBase.now) }
-    }
 }
 
 extension Pipeline {
@@ -68,7 +60,8 @@ extension Pipeline {
         }
     }
 
-    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it which attempt and which copy it is, too.
+    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it which attempt
+    /// and which copy it is, too.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
@@ -86,29 +79,29 @@ extension Pipeline {
         let judged = try await core.runHedged(
             options, judging: { $0.verdict },
             { attempt in
-                var (chosen, now) = trail.choose(from: pool)
+                var (chosen, now) = trail.choose(from: pool.core)
                 var rejected: [Int] = []
                 while let present = chosen {
                     do {
-                        let result = try await operation(present.endpoint, attempt)
+                        let result = try await operation(pool.list(present.list).endpoints[present.pick.place], attempt)
                         let verdict = judge(result)
                         let meaning =
                             verdict.kind == .success ? verdict : core.meaning(of: verdict, before: attempt.deadline)
-                        trail.ended(present.pick, meaning, in: pool)
+                        trail.ended(present.pick, meaning, in: pool.core)
                         return Judged(result: result, verdict: verdict)
                     } catch {
                         let meaning = core.meaning(of: core.classifier.verdict(for: error), before: attempt.deadline)
-                        trail.ended(present.pick, meaning, in: pool)
+                        trail.ended(present.pick, meaning, in: pool.core)
                         guard meaning.kind == .rejected, error is any Rejection, !(error is DeadlinePassed),
                             !Task.isCancelled
                         else { throw error }
                         rejected.append(present.pick.id)
-                        guard rejected.count < EndpointPool<Endpoint>.mostRejections else { throw error }
-                        (chosen, now) = trail.choose(from: pool, rejected: rejected)
+                        guard rejected.count < EndpointPoolCore.mostRejections else { throw error }
+                        (chosen, now) = trail.choose(from: pool.core, rejected: rejected)
                         if chosen == nil { throw error }
                     }
                 }
-                throw pool.noEndpoint(at: now)
+                throw pool.core.noEndpoint(at: now)
             })
         return judged.result
     }

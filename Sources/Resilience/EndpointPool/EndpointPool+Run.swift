@@ -12,26 +12,46 @@ extension EndpointPool {
         judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) (Endpoint, CallAttempt) async throws -> R
     ) async throws -> R {
-        var chosen = try first(&tried, &call)
+        var chosen = try core.first(&tried, &call)
         var rejected: [Int] = []
         while true {
             do {
-                let result = try await operation(chosen.endpoint, CallAttempt(call))
+                let result = try await operation(list(chosen.list).endpoints[chosen.pick.place], CallAttempt(call))
                 verdict = judge(result)
-                returned(verdict, chosen.pick, &call)
+                core.returned(verdict, chosen.pick, &call)
                 return result
             } catch {
-                guard let next = threw(error, chosen.pick, &tried, &rejected, &call) else { throw error }
+                guard let next = core.threw(error, chosen.pick, &tried, &rejected, &call) else { throw error }
                 chosen = next
             }
         }
     }
 
+    /// Runs an operation on one endpoint, once, without a pipeline. ``Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``
+    /// has retries and all other policies.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller says about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default every result is a success.
+    ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw; ``NoEndpoint`` if there is no endpoint.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: nonisolated(nonsending) (Endpoint) async throws -> R
+    ) async throws -> R {
+        try await PipelineCore.bare(on: timeBase).run(over: self, options, judging: judge) { endpoint, _ in
+            try await operation(endpoint)
+        }
+    }
+}
+
+extension EndpointPoolCore {
     /// Chooses the endpoint that an attempt begins with.
     @usableFromInline func first(_ tried: inout TriedEndpoints, _ call: inout PolicyCall) throws -> Chosen {
         let now = now(of: &call)
         let (chosen, told) = choose(&tried, at: now)
-        if !told.isEmpty { tell(told, &call) }
+        if let told { tell(told, &call) }
         if let chosen { return chosen }
         call.hasRun = false
         throw noEndpoint(at: now)
@@ -43,7 +63,7 @@ extension EndpointPool {
     }
 
     /// If so many endpoints in a row reject an attempt, the others will, too.
-    static var mostRejections: Int { 10 }
+    static let mostRejections = 10
 
     /// - Returns: The endpoint to go on to; nil if the attempt ends with this error.
     @usableFromInline func threw(
@@ -62,7 +82,7 @@ extension EndpointPool {
         rejected.append(pick.id)
         guard rejected.count < Self.mostRejections else { return nil }
         let (next, told) = choose(&tried, rejected: rejected, at: now(of: &call))
-        if !told.isEmpty { tell(told, &call) }
+        if let told { tell(told, &call) }
         if next != nil { call.settled = nil }
         return next
     }
@@ -76,35 +96,16 @@ extension EndpointPool {
     }
 
     private func end(_ pick: EndpointPick, _ verdict: Verdict, _ call: inout PolicyCall) {
-        let told = ended(pick, verdict, at: { now(of: &call) })
-        if !told.isEmpty { tell(told, &call) }
+        if let told = ended(pick, verdict, at: { now(of: &call) }) { tell(told, &call) }
     }
 
     private func now(of call: inout PolicyCall) -> MonotonicInstant {
         call.core.timeBase === timeBase ? call.now : timeBase.now
     }
 
-    private func tell(_ changes: Told, _ call: inout PolicyCall) {
+    private func tell(_ told: Told, _ call: inout PolicyCall) {
         guard call.isObserved(by: lazyObservers.known) else { return }
-        for event in events(changes) { call.emit(event, from: name, to: lazyObservers.known) }
-    }
-
-    /// Runs an operation on one endpoint, once, without a pipeline. ``Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` has retries and all
-    /// other policies.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller says about this call, such as a deadline.
-    ///   - judge: Returns what a result means. By default every result is a success.
-    ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw; ``NoEndpoint`` if there is no endpoint.
-    @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
-        _ operation: nonisolated(nonsending) (Endpoint) async throws -> R
-    ) async throws -> R {
-        try await PipelineCore.bare(on: timeBase).run(over: self, options, judging: judge) { endpoint, _ in
-            try await operation(endpoint)
-        }
+        for event in told.events { call.emit(event, from: name, to: lazyObservers.known) }
     }
 }
 
@@ -126,8 +127,8 @@ extension Pipeline {
     /// not tried, as long as there is another one.
     ///
     /// If the operation throws a ``Rejection``, as a breaker or a bulkhead of the endpoint does, nothing has reached that
-    /// endpoint. The attempt then goes on to another endpoint at once, to ten of them at most: one that the call has not tried, if there
-    /// is one. It ends with the last rejection.
+    /// endpoint. The attempt then goes on to another endpoint at once, to ten of them at most: one that the call has not
+    /// tried, if there is one. It ends with the last rejection.
     ///
     /// - Parameters:
     ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.
@@ -146,7 +147,8 @@ extension Pipeline {
         try await core.run(over: pool, options, judging: judge) { endpoint, _ in try await operation(endpoint) }
     }
 
-    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it the number and the deadline of each attempt, too.
+    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it the number and
+    /// the deadline of each attempt, too.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.

@@ -108,9 +108,9 @@ extension EndpointPool {
     /// - Parameter configuration: The settings.
     public func reconfigure(_ configuration: EndpointPoolConfiguration) {
         guard SettingChecks.mayChange else { return }
-        change(
-            to: EndpointPoolStateMachine.Settings(
-                choice: configuration.choice, ejection: configuration.ejection, slowStart: configuration.slowStart,
-                panicThreshold: configuration.panicThreshold, failing: configuration.failing))
+        let settings = EndpointPoolStateMachine.Settings(
+            choice: configuration.choice, ejection: configuration.ejection, slowStart: configuration.slowStart,
+            panicThreshold: configuration.panicThreshold, failing: configuration.failing)
+        core.change { machine, now in machine.change(to: settings, at: now) }
     }
 }

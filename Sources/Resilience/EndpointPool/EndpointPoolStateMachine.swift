@@ -537,6 +537,6 @@ extension Int {
 @usableFromInline struct EndpointPick: Sendable, Hashable {
     let id: Int
     /// Its place when it was given.
-    let place: Int
+    @usableFromInline let place: Int
     fileprivate let generation: Int
 }

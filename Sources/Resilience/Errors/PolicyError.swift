@@ -12,3 +12,6 @@ public protocol PolicyError: Error, CustomStringConvertible {
     /// How long until another call may succeed; nil if it is unknown.
     var retryAfter: Duration? { get }
 }
+
+/// Says that a call's time was over.
+package protocol TimeLimitError: PolicyError {}

@@ -17,7 +17,7 @@ extension Pipeline {
             }
             return element
         }
-        for case let chaos as Chaos in rest where SettingChecks.mayChange { chaos.turnOff() }
+        endGameDays(rest)
         return (Pipeline(like: other, elements: merged), rest.map(\.name))
     }
 }

@@ -38,12 +38,12 @@ extension Pipeline: RegistryEntry {
     /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state. Each of these
     /// goes on with its new settings.
     /// - Parameter other: The pipeline with the new settings.
-    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then, but that a ``Chaos`` which the other
-    ///   pipeline does not have is off; nil, too, if a policy
+    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then, but that what injects faults is off if the other
+    ///   pipeline has nothing of the kind; nil, too, if a policy
     ///   can't go on although it could when it was asked, and the policies before it have changed then.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
-            endChaos(missingIn: other)
+            if !other.policies.contains(where: \.traits.injectsFaults) { endGameDays(policies) }
             return nil
         }
         var merged: [Element] = []
@@ -59,10 +59,10 @@ extension Pipeline: RegistryEntry {
         return Pipeline(like: other, elements: merged)
     }
 
-    /// A game day whose settings are gone is over, also for those who go on with the pipeline of before.
-    private func endChaos(missingIn other: Pipeline) {
-        guard SettingChecks.mayChange, other.policies(of: Chaos.self).isEmpty else { return }
-        for chaos in policies(of: Chaos.self) { chaos.turnOff() }
+    /// Turns policies off that inject faults, and whose settings are gone: also for those who go on with the pipeline of before.
+    func endGameDays(_ policies: [any Policy]) {
+        guard SettingChecks.mayChange else { return }
+        for policy in policies where policy.traits.injectsFaults { policy.reset() }
     }
 
     /// The circuit breakers of the pipeline, outermost first, each once. A policy of your own that is a ``RegistryEntry``

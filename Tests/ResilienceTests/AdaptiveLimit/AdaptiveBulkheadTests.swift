@@ -194,11 +194,10 @@ import Testing
             ])
     }
 
-    @Test("what was learned is no setting: it is kept by a change of others, and lost by an eviction")
+    @Test("where an adaptive limit goes on from is no setting: it is kept by a change of others")
     func registry() {
         let bulkhead = bulkhead(.gradient(initial: 10), queue: 1)
         bulkhead.setLimit(30)
-        #expect(bulkhead.isAtRest && bulkhead.canBeEvicted(unusedFor: .zero))
         let other = Bulkhead("search", adaptiveLimit: .gradient(initial: 10), queue: 5, timeBase: clock)
         #expect(bulkhead.canBeReconfigured(like: other) && bulkhead.reconfigured(like: other) === bulkhead)
         #expect(bulkhead.status.limit == 30 && bulkhead.status.queueLimit == 5)
