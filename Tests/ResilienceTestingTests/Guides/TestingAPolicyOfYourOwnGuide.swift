@@ -66,6 +66,15 @@ final class Quota: Policy {
         if outcome.verdict == .rejected { machine.withLock { $0.giveBack(windowNumber: slot.first) } }
         return .pass
     }
+
+    func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        // On a copy: the call does not take place.
+        var machine = machine.withLock { $0 }
+        return switch machine.ask(at: call.now) {
+        case .go: .proceeds
+        case .reject(let retryAfter): .rejects(retryAfter: retryAfter)
+        }
+    }
 }
 
 struct QuotaUsedUp: Rejection {
