@@ -223,6 +223,20 @@ private struct Failure: Error {}
         }
     }
 
+    @Test("a list that is emptied between two attempts ends the call as the attempt before")
+    func emptied() async {
+        let pool = pool()
+        var attempts = 0
+        await #expect(throws: Failure.self) {
+            try await Pipeline("search", timeBase: clock) { retries() }.run(over: pool) { _ in
+                attempts += 1
+                pool.update([])
+                throw Failure()
+            }
+        }
+        #expect(attempts == 1)
+    }
+
     @Test("by hand, out and back")
     func byHand() async throws {
         let pool = pool(["a", "b"])
