@@ -1,5 +1,5 @@
 /// The call took longer than its ``Timeout`` allows. It may or may not have had its effect.
-public struct TimedOut: TimeLimitError, VerdictConvertible {
+public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible {
     /// The timeout's name.
     public let policy: String
     /// The limit that was exceeded.
