@@ -13,7 +13,6 @@ extension EndpointPool {
         _ operation: nonisolated(nonsending) (Endpoint, CallAttempt) async throws -> R
     ) async throws -> R {
         var chosen = try core.first(&tried, &call)
-        var rejected: [Int] = []
         while true {
             do {
                 let result = try await operation(list(chosen.list).endpoints[chosen.pick.place], CallAttempt(call))
@@ -21,7 +20,7 @@ extension EndpointPool {
                 core.returned(verdict, chosen.pick, &call)
                 return result
             } catch {
-                guard let next = core.threw(error, chosen.pick, &tried, &rejected, &call) else { throw error }
+                guard let next = core.threw(error, chosen.pick, &tried, &call) else { throw error }
                 chosen = next
             }
         }
@@ -50,6 +49,7 @@ extension EndpointPoolCore {
     /// Chooses the endpoint that an attempt begins with.
     @usableFromInline func first(_ tried: inout TriedEndpoints, _ call: inout PolicyCall) throws -> Chosen {
         let now = now(of: &call)
+        tried.rejected = []
         let (chosen, told) = choose(&tried, at: now)
         if let told { tell(told, &call) }
         if let chosen { return chosen }
@@ -67,8 +67,7 @@ extension EndpointPoolCore {
 
     /// - Returns: The endpoint to go on to; nil if the attempt ends with this error.
     @usableFromInline func threw(
-        _ error: any Error, _ pick: EndpointPick, _ tried: inout TriedEndpoints, _ rejected: inout [Int],
-        _ call: inout PolicyCall
+        _ error: any Error, _ pick: EndpointPick, _ tried: inout TriedEndpoints, _ call: inout PolicyCall
     ) -> Chosen? {
         let verdict = call.core.classifier.verdict(for: error)
         let meaning = meaning(of: verdict, &call)
@@ -79,9 +78,9 @@ extension EndpointPoolCore {
         guard meaning.kind == .rejected, error is any Rejection, !(error is DeadlinePassed), !call.isOver else {
             return nil
         }
-        rejected.append(pick.id)
-        guard rejected.count < Self.mostRejections else { return nil }
-        let (next, told) = choose(&tried, rejected: rejected, at: now(of: &call))
+        tried.rejected.append(pick.id)
+        guard tried.rejected.count < Self.mostRejections else { return nil }
+        let (next, told) = choose(&tried, rejected: tried.rejected, at: now(of: &call))
         if let told { tell(told, &call) }
         if next != nil { call.settled = nil }
         return next

@@ -15,8 +15,9 @@ public struct TriedEndpoints: Sendable, Hashable {
     /// 0 if there is none: no endpoint has that number. It is apart from the others so that a call that tries only one allocates
     /// nothing.
     private var first = 0
-    private var last = 0
-    private var others: Set<Int> = []
+    private var others: [Int] = []
+    /// Those that have rejected the present attempt, to which it does not come back.
+    var rejected: [Int] = []
 
     /// Creates a list of a call that has tried none.
     public init() {}
@@ -29,15 +30,15 @@ public struct TriedEndpoints: Sendable, Hashable {
     func contains(_ id: Int) -> Bool { first == id || others.contains(id) }
 
     mutating func add(_ id: Int) {
-        last = id
-        if first == 0 { first = id } else if first != id { others.insert(id) }
+        if first == 0 { first = id } else { others.append(id) }
     }
 
     /// All have been tried: only the last one, and those whose copies of the call are in flight, are still avoided.
     mutating func startOver(keeping inFlight: [Int]) {
         guard first != 0 else { return }
-        (first, others) = (last, Set(inFlight.filter { $0 != last }))
+        let last = others.last ?? first
+        (first, others) = (last, inFlight.filter { $0 != last })
     }
 
-    mutating func removeAll() { (first, last, others) = (0, 0, []) }
+    mutating func removeAll() { (first, others) = (0, []) }
 }
