@@ -202,6 +202,9 @@ import Testing
         #expect(!early && machine.counts.faults == 0)
         let due = machine.woke(2, at: Self.instant(5))
         #expect(due && machine.counts.faults == 1 && machine.delayed == 0)
+        _ = choose(&machine)
+        let late = machine.woke(3, at: Self.instant(100))
+        #expect(!late && machine.counts.faults == 1)
     }
 
     @Test("turned off, it lets everything go that was to come")
