@@ -111,9 +111,9 @@ private enum AlarmBell {
         }
 
         func ring(at deadline: MonotonicInstant) {
-            let wait = max(.zero, SystemTimeBase.shared.now.duration(to: deadline))
-            let nanoseconds = wait.components.seconds > 1_000_000 ? 1_000_000_000_000_000 : Int(wait / .nanoseconds(1))
-            source.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .nanoseconds(0))
+            // A longer wait would overflow the source's time. It is asked again then.
+            let wait = min(max(.zero, SystemTimeBase.shared.now.duration(to: deadline)), .seconds(1_000_000))
+            source.schedule(deadline: .now() + .nanoseconds(Int(wait.saturatedNanoseconds)), leeway: .nanoseconds(0))
         }
     }
 }

@@ -12,19 +12,7 @@
         /// - Throws: `InvalidSettings`, with everything that is invalid.
         public init(from snapshot: ConfigSnapshotReader, at key: ConfigKey) throws(InvalidSettings) {
             let tree = SettingLookup(snapshot: snapshot).group(.endpointPool, at: key.components)
-            let path = key.components
-            do {
-                try self.init(from: SettingDecoder(tree ?? .group([:]), at: path.map { SettingKey($0) }))
-            } catch let error as InvalidSettings {
-                throw error
-            } catch {
-                // Only a mistake in the decoding itself comes here.
-                throw InvalidSettings(problems: [
-                    InvalidSetting(
-                        subject: "EndpointPool", parameter: path.joined(separator: "."), value: "unreadable",
-                        requirement: "must be settings with names: \(error)")
-                ])
-            }
+            self = try Self.read(tree, at: key.components, of: "EndpointPool")
         }
     }
 #endif

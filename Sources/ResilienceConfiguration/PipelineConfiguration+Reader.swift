@@ -17,18 +17,7 @@
 
         /// - Parameter tree: nil if nothing is given.
         init(_ tree: SettingTree?, at path: [String]) throws(InvalidSettings) {
-            do {
-                try self.init(from: SettingDecoder(tree ?? .group([:]), at: path.map { SettingKey($0) }))
-            } catch let error as InvalidSettings {
-                throw error
-            } catch {
-                // Only a mistake in the decoding itself comes here.
-                throw InvalidSettings(problems: [
-                    InvalidSetting(
-                        subject: "Pipeline", parameter: path.joined(separator: "."), value: "unreadable",
-                        requirement: "must be settings with names: \(error)")
-                ])
-            }
+            self = try Self.read(tree, at: path, of: "Pipeline")
         }
     }
 #endif

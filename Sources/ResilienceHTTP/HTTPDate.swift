@@ -1,3 +1,5 @@
+import Resilience
+
 /// A point in time as HTTP writes it, in any of its three forms (RFC 9110 §5.6.7), always UTC.
 ///
 /// - IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`
@@ -28,7 +30,7 @@ struct HTTPDate: Equatable {
             let year = cursor.number(digits: 4), cursor.skip(" "),
             let time = timeOfDay(&cursor), cursor.skip(" GMT"), cursor.isAtEnd
         else { return nil }
-        return seconds(year: year, month: month, day: day, time: time)
+        return UTCCalendar.seconds(year: year, month: month + 1, day: day, time: time)
     }
 
     private static func rfc850(_ start: FieldCursor, now: Int64) -> Int64? {
@@ -42,9 +44,9 @@ struct HTTPDate: Equatable {
         // The latest year with these two digits that is not more than 50 years ahead. The test is turned around (has
         // the instant 50 years before it come?), so that `now` needs no calendar of its own.
         let year = stride(from: 9_900 + shortYear, through: 0, by: -100).first { year in
-            days(year: year - 50, month: month, day: day) * secondsADay + time <= now
+            UTCCalendar.days(year: year - 50, month: month + 1, day: day) * UTCCalendar.secondsADay + time <= now
         }
-        return year.flatMap { seconds(year: $0, month: month, day: day, time: time) }
+        return year.flatMap { UTCCalendar.seconds(year: $0, month: month + 1, day: day, time: time) }
     }
 
     private static func asctime(_ start: FieldCursor) -> Int64? {
@@ -55,7 +57,7 @@ struct HTTPDate: Equatable {
             let time = timeOfDay(&cursor), cursor.skip(" "),
             let year = cursor.number(digits: 4), cursor.isAtEnd
         else { return nil }
-        return seconds(year: year, month: month, day: day, time: time)
+        return UTCCalendar.seconds(year: year, month: month + 1, day: day, time: time)
     }
 
     /// Seconds since midnight of `08:49:37`.
@@ -68,39 +70,7 @@ struct HTTPDate: Equatable {
     }
 }
 
-// MARK: - The calendar
-
 extension HTTPDate {
-    /// `month` from 0.
-    private static func seconds(year: Int64, month: Int, day: Int64, time: Int64) -> Int64? {
-        guard day >= 1, day <= length(of: month, in: year) else { return nil }
-        return days(year: year, month: month, day: day) * secondsADay + time
-    }
-
-    /// Days since 1970-01-01 in the Gregorian calendar, extended backwards. `month` from 0.
-    ///
-    /// Years are counted from March, so that the leap day is a year's last: "days_from_civil" of Howard Hinnant's
-    /// "chrono-Compatible Low-Level Date Algorithms".
-    private static func days(year: Int64, month: Int, day: Int64) -> Int64 {
-        let marchYear = month < 2 ? year - 1 : year
-        let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
-        let yearOfEra = marchYear - era * 400
-        let dayOfYear = (153 * Int64((month + 10) % 12) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * daysAnEra + dayOfEra - daysFromMarchOfYearZeroTo1970
-    }
-
-    private static func length(of month: Int, in year: Int64) -> Int64 {
-        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return month == 1 && isLeap ? 29 : monthLengths[month]
-    }
-
-    private static let secondsADay: Int64 = 86_400
-    /// 400 years, after which the calendar repeats.
-    private static let daysAnEra: Int64 = 146_097
-    private static let daysFromMarchOfYearZeroTo1970: Int64 = 719_468
-
-    private static let monthLengths: [Int64] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]

@@ -67,6 +67,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     private var calls = LatencyMean()
     private var cuts = 0
     private var windowBegins = Int64.min
+    /// When the number of permits changed last.
     private var changedAt = Int64.min
     private var isWindowOpen = false
     private var peak = 0
@@ -120,8 +121,8 @@ struct AdaptiveLimitStateMachine: Sendable {
         let volleys = 1 + Double(Constants.mostCallsOfSearch) / max(1, limit)
         let time = Constants.patience * (Double(settings.window) + volleys * height.latency)
         guard Double(now.saturatingSubtracting(changedAt)) > time else { return }
-        (self.height, searchBegan, baselineAt) = (nil, nil, now)
-        change(to: height.restored, at: now)
+        baselineAt = now
+        change(to: endSearch(), at: now)
     }
 
     /// Begins anew from this limit, or from the nearest within the bounds. The baseline stays.
@@ -131,10 +132,13 @@ struct AdaptiveLimitStateMachine: Sendable {
     }
 
     /// One overload is all that those calls say which had begun before the limit fell.
-    private mutating func overload(began: Int64, at now: Int64) {
+    /// - Parameter halves: Whether the limit falls to a half at least.
+    private mutating func overload(began: Int64, halves: Bool = false, at now: Int64) {
         guard began >= latestOverload else { return }
         latestOverload = now
-        change(to: algorithm.limitAfterOverload(endSearch()), at: now)
+        let full = endSearch()
+        let lower = algorithm.limitAfterOverload(full)
+        change(to: halves ? min(lower, full / 2) : lower, at: now)
     }
 
     /// - Returns: The limit without the search.
@@ -162,17 +166,11 @@ struct AdaptiveLimitStateMachine: Sendable {
         guard count >= min(most, max(Constants.leastCalls, permits)),
             now.saturatingSubtracting(windowBegins) >= settings.window
         else { return }
-        if Double(cuts) > Constants.mostCuts * Double(count) { return closeCut(at: now) }
+        // They would have taken nobody knows how long, and perhaps as long with half of the limit: so this is no experiment, of
+        // which a baseline could come.
+        if Double(cuts) > Constants.mostCuts * Double(count) { return overload(began: .max, halves: true, at: now) }
         guard count >= most || calls.error <= Constants.precision * calls.mean else { return }
         close(at: now)
-    }
-
-    /// Many calls were cut off. They would have taken nobody knows how long, and perhaps as long with half of the limit: so this is no
-    /// experiment, of which a baseline could come.
-    private mutating func closeCut(at now: Int64) {
-        latestOverload = now
-        let full = endSearch()
-        change(to: min(algorithm.limitAfterOverload(full), full / 2), at: now)
     }
 
     private mutating func close(at now: Int64) {

@@ -127,7 +127,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
             } catch {
                 let now = timeBase.now
                 // Whatever else ends the call at its deadline cancels it, and may be first.
-                let isLate = now >= min(deadline, CallDeadline.current?.instant(on: timeBase) ?? .distantFuture)
+                let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, staleOn.contains(verdict),
                     // A call without time has not waited for a load.

@@ -219,8 +219,8 @@ public final class Chaos: StatusReporting {
             case .now(let source): chosen = state.injection(source)
             case .after(let delay, let source, let ticket):
                 let injection = state.injection(source)
-                waiter = PolicyWaiter(turn: now + .nanoseconds(delay))
                 let due = now + .nanoseconds(delay)
+                waiter = PolicyWaiter(turn: due)
                 state.pending[ticket] = Pending(
                     injection: injection, waiter: waiter, delay: .nanoseconds(delay), due: due)
                 // With the policy's time, the delay is over, too.
@@ -246,7 +246,7 @@ public final class Chaos: StatusReporting {
             return .proceed
         case .now:
             // Never nil, here and below: an answer with a source has an injection.
-            return act(injection!, after: .zero, &call)
+            return act(injection!, &call)
         case .after(let nanoseconds, _, let ticket):
             slot.first = ticket
             // What comes after the delay is told when it does.
@@ -278,9 +278,9 @@ public final class Chaos: StatusReporting {
         return effect(injection)
     }
 
-    private func act(_ injection: ChaosInjection, after delay: Duration, _ call: inout PolicyCall) -> PolicyEntry {
+    private func act(_ injection: ChaosInjection, _ call: inout PolicyCall) -> PolicyEntry {
         injection.behavior?.body()
-        tell(injection, after: delay, &call)
+        tell(injection, after: .zero, &call)
         return effect(injection)
     }
 
@@ -325,59 +325,6 @@ public final class Chaos: StatusReporting {
         let verdict = verdict(of: injection, call)
         call.emit(Event.lostAnswer(verdict), from: name, to: lazyObservers.known)
         return .replace(injection.failure(of: name), as: verdict)
-    }
-
-    /// Runs the operation guarded by this policy alone; in place of an injected failure it returns a result that stands
-    /// for one, such as a response with status 503.
-    ///
-    /// ```swift
-    /// let response = try await pipeline.run(judging: { $0.verdict }) {
-    ///     try await chaos.run(
-    ///         answering: { _ in Response(status: 503) }
-    ///     ) {
-    ///         try await client.search()
-    ///     }
-    /// }
-    /// ```
-    ///
-    /// A policy in a pipeline does not know the type of the result, so it can only throw. Here the policy is inside of
-    /// the operation, and not in the pipeline's list.
-    /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
-    ///   - answer: Returns the result that stands for an injected failure; nil to throw the failure. It is not asked
-    ///     about an injection with an error of its own.
-    ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation or `answer` returned.
-    /// - Throws: What the operation threw, or what was injected and has no answer.
-    public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), answering answer: (InjectedFault) throws -> R?,
-        _ operation: nonisolated(nonsending) () async throws -> R
-    ) async throws -> R {
-        do {
-            return try await run(options: options, operation)
-        } catch let fault as InjectedFault where fault.policy == name {
-            guard let result = try answer(fault) else { throw fault }
-            return result
-        }
-    }
-
-    // MARK: Tags
-
-    @TaskLocal private static var tag: String?
-
-    /// The tag that travels with this task; nil if there is none.
-    public static var currentTag: String? { tag }
-
-    /// Runs work whose calls have a tag, in child tasks too: for a ``ChaosScope`` that names it.
-    /// - Parameters:
-    ///   - tag: The tag.
-    ///   - body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw.
-    public nonisolated(nonsending) static func tagged<R>(
-        _ tag: String, _ body: nonisolated(nonsending) () async throws -> R
-    ) async rethrows -> R {
-        try await $tag.withValue(tag) { try await body() }
     }
 
     // MARK: What it is

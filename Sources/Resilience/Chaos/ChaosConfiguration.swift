@@ -10,7 +10,7 @@
 /// ```
 ///
 /// The switch is ``until``: without it, and after it, the policy is off. The same configuration read again, or by a process
-/// that starts again, does not extend it.
+/// that starts again, does not extend it, unless it is more than a day away.
 ///
 /// Its settings are always valid. Codable: `until`, `faultRate`, `faultVerdict`, `faultAfterSeconds`, `lostAnswerRate`,
 /// `delayRate`, `delaySeconds`, `maxDelaySeconds`, `cancellationRate`, `script`, `tags`, `maxPriority`, `limit`, `maxDelayed`.
@@ -257,28 +257,10 @@ struct UTCText: Equatable {
         func number(_ range: Range<Int>) -> Int64 { bytes[range].reduce(0) { $0 * 10 + Int64($1 - zero) } }
         let (year, month, day) = (number(0..<4), number(5..<7), number(8..<10))
         let (hour, minute, second) = (number(11..<13), number(14..<16), bytes.count == 17 ? 0 : number(17..<19))
-        guard year >= 1970, (1...12).contains(month), (1...Self.days(of: month, in: year)).contains(day),
-            hour < 24, minute < 60, second < 60
+        guard year >= 1970, hour < 24, minute < 60, second < 60,
+            let seconds = UTCCalendar.seconds(
+                year: year, month: Int(month), day: day, time: (hour * 60 + minute) * 60 + second)
         else { return nil }
-        let days = Self.daysBefore(year) + (1..<month).reduce(0) { $0 + Self.days(of: $1, in: year) } + day - 1
-        seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
-    }
-
-    private static func isLeap(_ year: Int64) -> Bool {
-        year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
-    }
-
-    private static func days(of month: Int64, in year: Int64) -> Int64 {
-        switch month {
-        case 2: isLeap(year) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// The days from 1970 to the beginning of a year.
-    private static func daysBefore(_ year: Int64) -> Int64 {
-        let leaps = { (year: Int64) in year / 4 - year / 100 + year / 400 }
-        return (year - 1970) * 365 + leaps(year - 1) - leaps(1969)
+        self.seconds = seconds
     }
 }

@@ -92,11 +92,9 @@ extension Pipeline {
                     } catch {
                         let meaning = core.meaning(of: core.classifier.verdict(for: error), before: attempt.deadline)
                         trail.ended(present.pick, meaning, in: pool.core)
-                        guard meaning.kind == .rejected, error is any Rejection, !(error is DeadlinePassed),
-                            !Task.isCancelled
-                        else { throw error }
                         rejected.append(present.pick.id)
-                        guard rejected.count < EndpointPoolCore.mostRejections else { throw error }
+                        guard EndpointPoolCore.goesOn(after: error, meaning, rejected: rejected), !Task.isCancelled
+                        else { throw error }
                         (chosen, now) = trail.choose(from: pool.core, rejected: rejected)
                         if chosen == nil { throw error }
                     }

@@ -63,7 +63,16 @@ extension EndpointPoolCore {
     }
 
     /// If so many endpoints in a row reject an attempt, the others will, too.
-    static let mostRejections = 10
+    private static let mostRejections = 10
+
+    /// Whether an attempt goes on to another endpoint: not with an error that would be the same there.
+    /// - Parameters:
+    ///   - meaning: What the error means for the endpoint.
+    ///   - rejected: Those that have rejected the attempt, the last one included.
+    static func goesOn(after error: any Error, _ meaning: Verdict, rejected: [Int]) -> Bool {
+        meaning.kind == .rejected && error is any Rejection && !(error is DeadlinePassed)
+            && rejected.count < mostRejections
+    }
 
     /// - Returns: The endpoint to go on to; nil if the attempt ends with this error.
     @usableFromInline func threw(
@@ -75,11 +84,8 @@ extension EndpointPoolCore {
         guard !Task.isCancelled else { return nil }
         // So that the classifier is not asked again.
         call.settled = verdict
-        guard meaning.kind == .rejected, error is any Rejection, !(error is DeadlinePassed), !call.isOver else {
-            return nil
-        }
         tried.rejected.append(pick.id)
-        guard tried.rejected.count < Self.mostRejections else { return nil }
+        guard Self.goesOn(after: error, meaning, rejected: tried.rejected), !call.isOver else { return nil }
         let (next, told) = choose(&tried, rejected: tried.rejected, at: now(of: &call))
         if let told { tell(told, &call) }
         if next != nil { call.settled = nil }

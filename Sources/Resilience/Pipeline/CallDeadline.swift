@@ -75,6 +75,11 @@ public struct CallDeadline: Sendable {
         return try await CallDeadline(at: deadline, on: timeBase).run(inside)
     }
 
+    /// Returns the earlier of a deadline and the one that travels with the task.
+    static func earlier(_ deadline: MonotonicInstant, on timeBase: any TimeBase) -> MonotonicInstant {
+        min(deadline, current?.instant(on: timeBase) ?? .distantFuture)
+    }
+
     /// Runs work without the deadline that travels with the task.
     nonisolated(nonsending) static func lifting<R>(
         _ body: nonisolated(nonsending) () async throws -> R

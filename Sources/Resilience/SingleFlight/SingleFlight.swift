@@ -73,7 +73,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         for key: Key, deadline: MonotonicInstant = .distantFuture,
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        let deadline = min(deadline, CallDeadline.current?.instant(on: timeBase) ?? .distantFuture)
+        let deadline = CallDeadline.earlier(deadline, on: timeBase)
         let began = timeBase.now
         try Task.checkCancellation()
         guard began < deadline || deadline == .distantFuture else { throw DeadlinePassed() }
