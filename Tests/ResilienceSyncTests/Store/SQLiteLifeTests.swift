@@ -35,7 +35,10 @@
                     opened.enter()
                     Thread.detachNewThread {
                         start.wait()
-                        let store = Result { try SQLiteStore(path: path) }
+                        // A slow disk may take longer than the usual 5 s to let each of the eight in.
+                        let store = Result {
+                            try SQLiteStore(path: path, check: .full, busyTimeout: 600, removesFile: false)
+                        }
                         opened.leave()
                         // So that no file is closed before all have opened it.
                         end.wait()
