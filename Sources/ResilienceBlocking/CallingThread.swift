@@ -89,13 +89,19 @@ final class CallingThread: TaskExecutor {
     }
 }
 
-/// Rings the alarms of the system's time base from a thread of its own. Its timer is a task, and the threads that could run
-/// it may be blocked by calls that wait for its alarms: on Linux `DispatchQueue.global()` has the same ones.
+/// Rings the alarms of the system's time base from a thread of its own. Otherwise its timer is a task, and the threads that
+/// could run that may be blocked by calls that wait for its alarms: on Linux `DispatchQueue.global()` has the same ones.
 private enum AlarmBell {
     /// The first use begins it, and it never ends.
     static let rings: Void = {
         let timer = Timer()
-        SystemTimeBase.shared.ring { timer.ring(at: $0) }
+        SystemTimeBase.shared.ring(
+            by: SystemTimeBase.Bell(
+                ring: { timer.ring(at: $0) },
+                // A queue of its own, as below: what blocks an alarm must not block the others.
+                elsewhere: {
+                    DispatchQueue(label: "swift-resilience.alarms.more", qos: .userInitiated).async(execute: $0)
+                }))
     }()
 
     /// Unchecked: a source may be used from any thread.

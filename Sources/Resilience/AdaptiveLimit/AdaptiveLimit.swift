@@ -10,8 +10,11 @@
 /// A window is over when it has lasted for its shortest time, and the mean latency of its calls is known to 5 % (the
 /// standard error), from 16 calls on, and from as many as
 /// there are permits; or after 400 calls. Its calls are those that succeeded. One that took very long counts as four times
-/// the mean before. After a change the next window begins a mean latency later, when calls that began before are over. A
-/// window of which more than a tenth were calls whose time ran out, after more than the baseline, halves the limit.
+/// the mean before. After a change the next window begins a mean latency later, when calls that began before are over.
+///
+/// If more than a tenth of a window are calls whose time ran out, after longer than nearly all others take, and more than
+/// chance explains (three standard errors), the limit is halved. If then as large a share is cut off, and only half as many
+/// calls end well, the limit was not the reason, and comes back.
 ///
 /// The baseline is how long a call takes that finds no queue on the other side. It is learned while less than half of
 /// the permits are in use, and otherwise **by halving the limit**, for a window, until that no longer makes calls faster:
@@ -37,7 +40,7 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// It looks at no latency but `slowAfter`, so it is for services that say when they have too much to do.
     /// - Parameters:
-    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - increase: How many permits are added with each window in which at least half are in use; above 0. Until the
     ///     first overload the limit doubles instead.
@@ -47,7 +50,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call that
     ///     a ``Timeout`` further in ended is an overload, too.
     public static func aimd(
-        initial: Int = 20, in range: ClosedRange<Int> = 1...200, increase: Double = 1, decrease: Double = 0.9,
+        initial: Int? = nil, in range: ClosedRange<Int> = 1...200, increase: Double = 1, decrease: Double = 0.9,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
         let algorithm = AIMDLimit(
@@ -62,7 +65,7 @@ public struct AdaptiveLimit: Sendable {
     ///
     /// It is quick after changes. Begin with this one.
     /// - Parameters:
-    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - tolerance: By which share of the baseline latencies may be longer, 0.01…10. The limit settles so much above
     ///     what the service works on at the same time. 0.05 is enough where all calls take about as long.
@@ -71,7 +74,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
     ///     overload the limit falls by a tenth.
     public static func gradient(
-        initial: Int = 20, in range: ClosedRange<Int> = 1...200, tolerance: Double = 0.1,
+        initial: Int? = nil, in range: ClosedRange<Int> = 1...200, tolerance: Double = 0.1,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
         let algorithm = GradientLimit(tolerance: checks.within(0.01...10, tolerance, "tolerance"))
@@ -83,7 +86,7 @@ public struct AdaptiveLimit: Sendable {
     /// It is calm, for services whose calls all take about as long. After a change of the service it takes longer than
     /// ``gradient(initial:in:tolerance:window:slowAfter:on:)``.
     /// - Parameters:
-    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - queue: Which share of the limit may wait on the other side, within 0.01…0.9.
     ///   - window: The shortest time between two changes, above zero.
@@ -91,7 +94,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
     ///     overload the limit falls by a tenth.
     public static func vegas(
-        initial: Int = 20, in range: ClosedRange<Int> = 1...200, queue: ClosedRange<Double> = 0.03...0.08,
+        initial: Int? = nil, in range: ClosedRange<Int> = 1...200, queue: ClosedRange<Double> = 0.03...0.08,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
         let queue = checks.require(
@@ -104,20 +107,21 @@ public struct AdaptiveLimit: Sendable {
     /// Changes the limit by a rule of your own.
     /// - Parameters:
     ///   - algorithm: The rule. Each bulkhead has a copy.
-    ///   - initial: The limit as long as nothing is known, within `range`.
+    ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - window: The shortest time between two changes, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default.
     public static func custom(
-        _ algorithm: some LimitAlgorithm, initial: Int = 20, in range: ClosedRange<Int> = 1...200,
+        _ algorithm: some LimitAlgorithm, initial: Int? = nil, in range: ClosedRange<Int> = 1...200,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
         let range = checks.require(
             range.lowerBound >= 1 && range.upperBound <= highest, range, "range", "must lie in 1...\(highest)",
             else: 1...200)
         return AdaptiveLimit(
-            initial: checks.within(range, initial, "initial"), range: range, algorithm: algorithm,
+            initial: initial.map { checks.within(range, $0, "initial") }
+                ?? min(max(20, range.lowerBound), range.upperBound), range: range, algorithm: algorithm,
             window: checks.aboveZero(window, "window").saturatedNanoseconds,
             slowAfter: slowAfter.map { checks.aboveZero($0, "slowAfter").saturatedNanoseconds } ?? .max,
             overload: checks.failures(verdicts, "verdicts"))

@@ -7,7 +7,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         case success
         /// The other side asked for fewer calls.
         case overload
-        /// The call's time ran out: it would have taken longer. If it took longer than the others, that is an overload.
+        /// The call's time ran out: it would have taken longer. If it took longer than nearly all others do, that may be an overload.
         case cut
         /// It says nothing.
         case other
@@ -23,8 +23,10 @@ struct AdaptiveLimitStateMachine: Sendable {
         static let precision = 0.05
         /// A latency counts as so many times the last window's mean at most.
         static let clip = 4.0
-        /// A window of which more than this share was cut off says nothing of latencies: it is an overload.
+        /// A window of which more than this share was cut off, beyond chance, says nothing of latencies: it may be an overload.
         static let mostCuts = 0.1
+        /// In standard deviations: chance lies within.
+        static let chance = 3.0
         /// A search is given up if half of the limit takes so many times as long as its calls should.
         static let patience = 10.0
         /// If half of the limit leaves more than this share of the latency, there was no queue, or not ours.
@@ -33,7 +35,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         static let similar = 0.25
         /// How many calls the baseline remembers.
         static let memory = 1000.0
-        /// The time from one search to the next is so many times what the search took, at least.
+        /// The time from one search or cutback to the next is so many times what it took, at least.
         static let rest = 20.0
         static let longestAge = 60e9
         /// 31 years: no sum of such latencies overflows.
@@ -49,13 +51,25 @@ struct AdaptiveLimitStateMachine: Sendable {
         let restored: Double
     }
 
+    /// What was before the limit fell because calls were cut off.
+    private struct Cutback: Hashable {
+        /// The limit to go back to.
+        let limit: Double
+        /// How many calls ran at the same time, how many per nanosecond ended well, and the share that was cut off.
+        let calls: Double
+        let rate: Double
+        let share: Double
+        let began: Int64
+    }
+
     private let settings: AdaptiveLimit
     private var algorithm: any LimitAlgorithm
     private(set) var limit: Double
     /// The mean latency of calls that found no queue.
     private(set) var baseline: Double?
-    /// How many calls it was measured from.
+    /// How many calls it was measured from, and how widely they differed.
     private var baselineWeight = 0.0
+    private var baselineDeviation = 0.0
     private var baselineAt = Int64.min
     /// How old the baseline may be.
     private var age = 0.0
@@ -66,6 +80,12 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// ahead.
     private var calls = LatencyMean()
     private var cuts = 0
+    /// How long the latest of those took.
+    private var latestCut = 0.0
+    private var cutback: Cutback?
+    /// The share of cuts that no limit prevents, and until when that is so.
+    private var idleCuts = 0.0
+    private var idleCutsUntil = Int64.min
     private var windowBegins = Int64.min
     /// When the number of permits changed last.
     private var changedAt = Int64.min
@@ -102,6 +122,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         case .cut:
             // One whose caller had too little time says nothing.
             guard latency > usual else { break }
+            latestCut = latency
             if algorithm.usesBaseline {
                 add(nil, began: began, inUse, at: now)
             } else {
@@ -112,8 +133,11 @@ struct AdaptiveLimitStateMachine: Sendable {
         return permits != before
     }
 
-    /// How long a call takes that ends well; 0 as long as none has.
-    private var usual: Double { baseline ?? latency ?? (calls.count > 0 ? calls.mean : 0) }
+    /// How long nearly all calls take that end well; 0 as long as that is not known.
+    private var usual: Double {
+        if let baseline { return baseline + 2 * baselineDeviation }
+        return latency ?? (calls.count >= Constants.leastCalls ? calls.mean + 2 * calls.deviation : 0)
+    }
 
     /// A search that calls do not bring to an end holds back half of them for nothing.
     private mutating func giveUpSearch(at now: Int64) {
@@ -127,18 +151,49 @@ struct AdaptiveLimitStateMachine: Sendable {
 
     /// Begins anew from this limit, or from the nearest within the bounds. The baseline stays.
     mutating func set(to limit: Int, at now: Int64) {
-        (height, searchBegan) = (nil, nil)
+        (height, searchBegan, cutback) = (nil, nil, nil)
         change(to: Double(limit), at: now)
     }
 
     /// One overload is all that those calls say which had begun before the limit fell.
-    /// - Parameter halves: Whether the limit falls to a half at least.
-    private mutating func overload(began: Int64, halves: Bool = false, at now: Int64) {
+    private mutating func overload(began: Int64, at now: Int64) {
         guard began >= latestOverload else { return }
         latestOverload = now
+        change(to: algorithm.limitAfterOverload(endSearch()), at: now)
+    }
+
+    /// Whether more of the window's calls were cut off than is usual, beyond chance.
+    private var hasManyCuts: Bool {
+        let count = Double(calls.count + cuts)
+        let usual = min(1, windowBegins < idleCutsUntil ? max(Constants.mostCuts, idleCuts) : Constants.mostCuts)
+        let chance = Constants.chance * (usual * (1 - usual) * count).squareRoot()
+        return Double(cuts) > usual * count + chance
+    }
+
+    /// Many calls are cut off. If that comes from the limit, half of it ends as many calls well, or more. If it ends half as
+    /// many, and the share of the others stays, those hang whatever the limit is.
+    private mutating func cutBack(at now: Int64) {
+        let rate = Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
+        let share = Double(cuts) / Double(calls.count + cuts)
         let full = endSearch()
-        let lower = algorithm.limitAfterOverload(full)
-        change(to: halves ? min(lower, full / 2) : lower, at: now)
+        if let cutback, full < cutback.calls * 0.8 {
+            let part = full / cutback.calls
+            if (0.4 * part..<part.squareRoot()).contains(rate / cutback.rate), share <= 1.25 * cutback.share {
+                let rest = Constants.rest * Double(now.saturatingSubtracting(cutback.began))
+                (idleCuts, idleCutsUntil) = (1.5 * share, now.saturatingAdding(Int64(min(Constants.longest, rest))))
+                self.cutback = nil
+                return change(to: cutback.limit, at: now)
+            }
+        } else {
+            cutback = Cutback(limit: full, calls: min(full, Double(peak)), rate: rate, share: share, began: now)
+        }
+        latestOverload = now
+        change(to: min(algorithm.limitAfterOverload(full), min(full, Double(peak)) / 2), at: now)
+    }
+
+    /// Whether it is to be seen yet if fewer calls are cut off with the limit as it is. Until then it must not rise.
+    private func isCuttingBack(at now: Int64) -> Bool {
+        cutback != nil && Double(now.saturatingSubtracting(changedAt)) <= 2 * latestCut
     }
 
     /// - Returns: The limit without the search.
@@ -155,6 +210,8 @@ struct AdaptiveLimitStateMachine: Sendable {
             windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
         }
         guard now >= windowBegins else { return }
+        // Of those that had begun before the limit changed, it says nothing.
+        guard latency != nil || began >= changedAt else { return }
         if let latency {
             calls.add(min(latency, (self.latency ?? .infinity) * Constants.clip))
         } else {
@@ -166,9 +223,8 @@ struct AdaptiveLimitStateMachine: Sendable {
         guard count >= min(most, max(Constants.leastCalls, permits)),
             now.saturatingSubtracting(windowBegins) >= settings.window
         else { return }
-        // They would have taken nobody knows how long, and perhaps as long with half of the limit: so this is no experiment, of
-        // which a baseline could come.
-        if Double(cuts) > Constants.mostCuts * Double(count) { return overload(began: .max, halves: true, at: now) }
+        // They would have taken nobody knows how long, and perhaps as long with half of the limit: so no baseline comes of this.
+        if hasManyCuts { return cutBack(at: now) }
         guard count >= most || calls.error <= Constants.precision * calls.mean else { return }
         close(at: now)
     }
@@ -177,6 +233,8 @@ struct AdaptiveLimitStateMachine: Sendable {
         let latency = calls.mean
         self.latency = latency
         if latency > Double(settings.slowAfter) { return overload(began: .max, at: now) }
+        if isCuttingBack(at: now) { return change(to: limit, at: now) }
+        cutback = nil
         let isBusy = peak * 2 >= permits
         if let height, limit <= max(least, height.limit / 2) {
             if latency > height.latency * Constants.unchanged {
@@ -245,9 +303,10 @@ struct AdaptiveLimitStateMachine: Sendable {
         let weight = Double(calls.count)
         if let baseline, isSimilar(latency) {
             self.baseline = baseline + (latency - baseline) * weight / (baselineWeight + weight)
+            baselineDeviation += (calls.deviation - baselineDeviation) * weight / (baselineWeight + weight)
             baselineWeight = min(Constants.memory, baselineWeight + weight)
         } else {
-            (baseline, baselineWeight) = (latency, weight)
+            (baseline, baselineWeight, baselineDeviation) = (latency, weight, calls.deviation)
         }
         baselineAt = now
     }

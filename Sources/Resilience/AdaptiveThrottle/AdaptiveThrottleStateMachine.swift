@@ -41,7 +41,9 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         guard counts.calls >= settings.minimumCalls else { return 0 }
         let (calls, accepted) = (Double(counts.calls), Double(counts.calls - counts.failures))
         let all = calls + Double(silent.counts(at: now).calls)
-        return min(settings.maxRejection, max(0, (calls - settings.multiplier * accepted) / (all + 1)))
+        let rejection = (calls - settings.multiplier * accepted) / (all + 1)
+        // A product such as 1.15 × 100 may be just below a whole number.
+        return rejection < 1e-9 ? 0 : min(settings.maxRejection, rejection)
     }
 
     /// A call comes.

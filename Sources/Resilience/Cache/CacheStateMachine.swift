@@ -172,7 +172,8 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private mutating func pause(_ key: Key, isOutage: Bool, at now: MonotonicInstant) {
         guard let entry = entries[key], case .value(_, let lifetime) = entry.content else { return }
         let end = isOutage ? .distantFuture : entry.since + lifetime.freshFor + lifetime.staleWhileRevalidate
-        entries[key]?.pausedUntil = min(now + pauseAfterError, end)
+        // A caller that fell back a moment before may have paused it for longer.
+        entries[key]?.pausedUntil = max(entry.pausedUntil, min(now + pauseAfterError, end))
     }
 
     // MARK: Writing

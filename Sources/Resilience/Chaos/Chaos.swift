@@ -39,7 +39,7 @@ public final class Chaos: StatusReporting {
     private struct Pending {
         let injection: ChaosInjection
         /// nil if the call is in its operation.
-        let waiter: PolicyWaiter?
+        var waiter: PolicyWaiter?
         var delay = Duration.zero
         var due = MonotonicInstant.distantPast
     }
@@ -67,6 +67,15 @@ public final class Chaos: StatusReporting {
             // Never nil: the machine skips steps that are.
             case .script(let index): parts.script[index]!
             }
+        }
+
+        /// Whether a call that was resumed is still in its delay: the policy's end has changed meanwhile.
+        /// - Returns: What it waits for now, and until when.
+        mutating func waitsOn(_ ticket: UInt64, at now: MonotonicInstant) -> (PolicyWaiter, MonotonicInstant)? {
+            guard let due = pending[ticket]?.due, due > now, let ends = machine.ends, ends > now else { return nil }
+            let waiter = PolicyWaiter(turn: due)
+            pending[ticket]?.waiter = waiter
+            return (waiter, min(due, ends))
         }
 
         /// What was pending until the machine let it go.
@@ -140,6 +149,8 @@ public final class Chaos: StatusReporting {
         let length = min(duration, Self.longestTime)
         let now = base.now
         change(at: now) { $0.turnOn(until: now + length, at: now) ? .turnedOn(for: length) : nil }
+        // Calls in a delay wait for the end that was.
+        resume(state.withLock { $0.pending })
     }
 
     /// Turns the policy off at once. Calls in an injected delay go on, and no answer is lost any more.
@@ -171,8 +182,11 @@ public final class Chaos: StatusReporting {
 
     /// Turns the policy off, and forgets its counts. A configuration turns it on again only if it names another time.
     public func reset() {
-        change(at: base.now) { machine in
-            machine.reset(); return nil
+        let now = base.now
+        change(at: now) { machine in
+            let wasOn = machine.isOn(at: now)
+            machine.reset()
+            return wasOn ? .turnedOff(.turnedOff) : nil
         }
     }
 
@@ -261,8 +275,11 @@ public final class Chaos: StatusReporting {
     /// A call has waited.
     @inline(never) private func goOn(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (now, ticket) = (call.now, slot.first)
-        slot = PolicySlot()
         let isOver = call.isOver
+        if !isOver, let (waiter, end) = state.withLock({ $0.waitsOn(ticket, at: now) }) {
+            return .park(waiter, until: min(end, call.deadline))
+        }
+        slot = PolicySlot()
         let pending: Pending? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
             let isDue = isOver || pending.map { now >= $0.due } ?? false
@@ -314,11 +331,13 @@ public final class Chaos: StatusReporting {
     @inline(never) private func leave(
         _ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome
     ) -> PolicyExit {
-        let (now, ticket) = (call.now, slot.first)
+        let (now, ticket, mayRepeat) = (call.now, slot.first, call.mayRepeat)
         slot = PolicySlot()
         let injection: ChaosInjection? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            let isLost = state.machine.left(ticket, succeeded: outcome.verdict.kind == .success, at: now)
+            // Whoever reports the end of a permit has the answer.
+            let mayBeLost = outcome.verdict.kind == .success && mayRepeat
+            let isLost = state.machine.left(ticket, succeeded: mayBeLost, at: now)
             return isLost ? pending?.injection : nil
         }
         guard let injection else { return .pass }

@@ -365,7 +365,8 @@ public final class CircuitBreaker: StatusReporting {
             return switch circuit.admit(at: now, patience) {
             case .allow: .proceeds
             case .wait: .waits(nil)
-            case .reject(let retryAfter, _): .rejects(retryAfter: retryAfter)
+            case .reject(let retryAfter, _):
+                .rejects(retryAfter: circuit.mode == .isolated ? .infinite : retryAfter)
             }
         }
     }

@@ -9,7 +9,7 @@ private final class EndpointTrail: Sendable {
     private let state = Locked(State())
 
     func choose(
-        from pool: EndpointPoolCore, rejected: [Int] = []
+        from pool: EndpointPoolCore, rejected: [Int] = [], in core: PipelineCore
     ) -> (EndpointPoolCore.Chosen?, MonotonicInstant) {
         let now = pool.timeBase.now
         let (chosen, told) = state.withLock { state in
@@ -18,15 +18,15 @@ private final class EndpointTrail: Sendable {
             if let chosen { state.inFlight.append(chosen.pick.id) }
             return (chosen, told)
         }
-        if let told { pool.tell(told, at: now) }
+        if let told { pool.tell(told, at: now, in: core) }
         return (chosen, now)
     }
 
-    func ended(_ pick: EndpointPick, _ verdict: Verdict, in pool: EndpointPoolCore) {
+    func ended(_ pick: EndpointPick, _ verdict: Verdict, of pool: EndpointPoolCore, in core: PipelineCore) {
         state.withLock { state in
             if let place = state.inFlight.firstIndex(of: pick.id) { state.inFlight.remove(at: place) }
         }
-        pool.ended(pick, verdict)
+        pool.ended(pick, verdict, in: core)
     }
 }
 
@@ -79,7 +79,7 @@ extension Pipeline {
         let judged = try await core.runHedged(
             options, judging: { $0.verdict },
             { attempt in
-                var (chosen, now) = trail.choose(from: pool.core)
+                var (chosen, now) = trail.choose(from: pool.core, in: core)
                 var rejected: [Int] = []
                 while let present = chosen {
                     do {
@@ -87,15 +87,15 @@ extension Pipeline {
                         let verdict = judge(result)
                         let meaning =
                             verdict.kind == .success ? verdict : core.meaning(of: verdict, before: attempt.deadline)
-                        trail.ended(present.pick, meaning, in: pool.core)
+                        trail.ended(present.pick, meaning, of: pool.core, in: core)
                         return Judged(result: result, verdict: verdict)
                     } catch {
                         let meaning = core.meaning(of: core.classifier.verdict(for: error), before: attempt.deadline)
-                        trail.ended(present.pick, meaning, in: pool.core)
+                        trail.ended(present.pick, meaning, of: pool.core, in: core)
                         rejected.append(present.pick.id)
                         guard EndpointPoolCore.goesOn(after: error, meaning, rejected: rejected), !Task.isCancelled
                         else { throw error }
-                        (chosen, now) = trail.choose(from: pool.core, rejected: rejected)
+                        (chosen, now) = trail.choose(from: pool.core, rejected: rejected, in: core)
                         if chosen == nil { throw error }
                     }
                 }

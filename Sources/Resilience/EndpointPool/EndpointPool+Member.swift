@@ -9,8 +9,8 @@ extension PipelineBuilder {
 }
 
 /// A pool in the list of a pipeline.
-private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: StatusReporting {
-    private let pool: EndpointPool<Endpoint>
+private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: StatusReporting, RegistryEntry {
+    private var pool: EndpointPool<Endpoint>
 
     init(_ pool: EndpointPool<Endpoint>) { self.pool = pool }
 
@@ -20,4 +20,11 @@ private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: StatusReportin
     var status: EndpointPoolStatus { pool.status }
     var description: String { pool.description }
     func reset() { pool.reset() }
+
+    static func isUniquelyHeld(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry.pool) }
+    /// Failures that are remembered matter no longer than the registry keeps what is not used.
+    func canBeEvicted(unusedFor time: Duration) -> Bool { pool.isIdle }
+    /// The pool that calls are given is the program's own.
+    func canBeReconfigured(like other: Self) -> Bool { true }
+    func reconfigured(like other: Self) -> Self? { other }
 }

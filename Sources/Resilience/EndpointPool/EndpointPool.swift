@@ -134,6 +134,9 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// Whether no call is in flight, no endpoint is ejected, and no failure is remembered.
     public var isAtRest: Bool { core.isAtRest }
 
+    /// Whether no call is in flight and no endpoint is ejected.
+    var isIdle: Bool { core.isIdle }
+
     var settings: EndpointPoolStateMachine.Settings { core.settings }
 
     public var description: String { core.description }

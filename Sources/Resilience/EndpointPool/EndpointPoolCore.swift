@@ -132,6 +132,11 @@
         return state.withLock { $0.machine }.advanced(to: now).isAtRest
     }
 
+    var isIdle: Bool {
+        let now = timeBase.now
+        return state.withLock { $0.machine }.advanced(to: now).isIdle
+    }
+
     var settings: EndpointPoolStateMachine.Settings { state.withLock { $0.machine.settings } }
 
     var description: String {
@@ -184,9 +189,10 @@
         }
     }
 
-    /// A call has ended that is in no pipeline, or whose pipeline is not to be told.
-    func ended(_ pick: EndpointPick, _ verdict: Verdict) {
-        if let told = ended(pick, verdict, at: { timeBase.now }) { tell(told, at: timeBase.now) }
+    /// A call has ended.
+    /// - Parameter core: Its pipeline; nil if it is in none.
+    func ended(_ pick: EndpointPick, _ verdict: Verdict, in core: PipelineCore? = nil) {
+        if let told = ended(pick, verdict, at: { timeBase.now }) { tell(told, at: timeBase.now, in: core) }
     }
 
     /// What is thrown if there is no endpoint.
@@ -197,8 +203,12 @@
             retryAfter: machine.nextReturn.map { max(.zero, now.duration(to: $0)) })
     }
 
-    func tell(_ told: Told, at time: MonotonicInstant) {
-        guard !told.changes.isEmpty, let observers = lazyObservers.known else { return }
-        for event in told.events { observers.send(event, from: name, at: time) }
+    func tell(_ told: Told, at time: MonotonicInstant, in core: PipelineCore? = nil) {
+        let all = [lazyObservers.known, core?.observers].compactMap { $0 }.filter { !$0.isEmpty }
+        guard !told.changes.isEmpty, !all.isEmpty else { return }
+        for event in told.events {
+            let event = PolicyEvent(policy: name, pipeline: core?.name, time: time, detail: event)
+            for observers in all { observers.send(event) }
+        }
     }
 }

@@ -384,7 +384,8 @@ struct EndpointPoolStateMachine: Sendable {
     private mutating func refresh(_ changes: inout [Change]) {
         let present = members.indices.filter { !members[$0].isHeldOut }
         let healthy = present.filter { members[$0].ejectedUntil == nil }
-        let panics = Double(healthy.count) < settings.panicThreshold * Double(present.count)
+        // A little less, since a product such as 0.07 × 100 may be just above a whole number.
+        let panics = Double(healthy.count) < settings.panicThreshold * Double(present.count) - 1e-9
         usable = panics ? present : healthy
         areAlike = usable.allSatisfy {
             members[$0].growsSince == nil && members[$0].weight == members[usable[0]].weight
@@ -422,24 +423,40 @@ struct EndpointPoolStateMachine: Sendable {
         let staying = list.count { $0.id.map { old[$0] != nil } ?? false }
         // If most are new, none of them is to be spared: the others would get all calls.
         let grow = settings.slowStart != nil && staying * 2 >= list.count
-        let isSame = members.map(\.id) == list.map(\.id) && members.map(\.weight) == list.map(\.weight)
+        // In whatever order.
+        let isSame =
+            members.count == list.count
+            && list.allSatisfy { entry in entry.id.flatMap { old[$0]?.weight == entry.weight } ?? false }
         members = list.map { entry in
             if let id = entry.id, var member = old[id] {
                 member.weight = entry.weight
-                // What is due of other weights, or among others, may be a thousand turns.
-                if !isSame { member.due = Double.random(in: 0..<entry.weight, using: &generator) }
                 return member
             }
             defer { nextID += 1 }
             var member = Member(id: nextID, weight: entry.weight)
-            // A place in the round by chance, so that not all processes begin with the same endpoint.
-            member.due = Double.random(in: 0..<entry.weight, using: &generator)
             if grow { member.growsSince = now }
             return member
         }
+        // What is due of other weights, or among others, may be a thousand turns.
+        if !isSame { beginRound(using: &generator) }
         var changes: [Change] = []
         refresh(&changes)
         return changes
+    }
+
+    /// Begins a round at a place by chance, by weight, so that not all processes begin with the same endpoint.
+    private mutating func beginRound(using generator: inout some RandomNumberGenerator) {
+        var rest = Double.random(in: 0..<1, using: &generator) * members.reduce(0) { $0 + $1.weight }
+        let heaviest = members.map(\.weight).max() ?? 0
+        var isFirst = true
+        for place in members.indices {
+            // Those that are due at the same time come by chance, too.
+            members[place].due = Double.random(in: 0..<1e-6, using: &generator)
+            rest -= members[place].weight
+            guard isFirst, rest < 0 || place == members.count - 1 else { continue }
+            members[place].due = heaviest - members[place].weight + 1e-6
+            isFirst = false
+        }
     }
 
     /// Takes an endpoint out, whatever else is out.
@@ -468,7 +485,7 @@ struct EndpointPoolStateMachine: Sendable {
     /// Goes on with other settings. What is known of the endpoints is kept.
     mutating func change(to settings: Settings, at now: MonotonicInstant) -> [Change] {
         var changes: [Change] = []
-        if settings.ejection == nil {
+        if settings.ejection.map({ $0.maxEjected == 0 }) ?? true {
             for place in members.indices where members[place].ejectedUntil != nil && !members[place].isHeldOut {
                 bringBack(place, at: now, &changes)
             }
@@ -506,6 +523,9 @@ struct EndpointPoolStateMachine: Sendable {
             if let end = copy.members[place].ejectedUntil, end <= now, end != .distantFuture {
                 copy.bringBack(place, at: now, &changes)
             }
+            if copy.members[place].forgetsAt <= now, copy.members[place].forgetsAt != .distantFuture {
+                copy.forget(place, at: now)
+            }
         }
         copy.refresh(&changes)
         return copy
@@ -515,6 +535,9 @@ struct EndpointPoolStateMachine: Sendable {
     var nextReturn: MonotonicInstant? {
         members.compactMap(\.ejectedUntil).filter { $0 != .distantFuture }.min()
     }
+
+    /// Whether no call is in flight, and no endpoint is ejected.
+    var isIdle: Bool { members.allSatisfy { $0.inFlight == 0 && $0.ejectedUntil == nil } }
 
     /// Whether no call is in flight, and nothing is remembered.
     var isAtRest: Bool {

@@ -55,7 +55,8 @@ extension Hedge {
                 let counts = race.ended(
                     HedgeRace.Ending(copy: copy, result: result, verdict: verdict, waits: waits?.waits ?? []),
                     at: call.now)
-                if !hasRun || counts && verdict.kind == .rejected {
+                // A policy that stands for the operation, and fails, has run in its place.
+                if !hasRun && verdict.saysNothing || counts && verdict.kind == .rejected {
                     // It never reached the other side.
                     if withdrawal != .none { settings.budget.giveBack(withdrawal) }
                 } else if counts, copy > 0 || paysForCalls {

@@ -73,6 +73,8 @@ final class HedgeRace<R: Sendable>: Sendable {
             // What is replaced is released outside of the lock, since its deinit may be user code.
             let old = state.kept
             if state.machine.ended(ending.verdict, at: now) { state.kept = (ending, now) }
+            // A policy that stands for the operation, and fails, has run in its place.
+            if !ending.verdict.saysNothing { state.hasRun = true }
             if counts, ending.copy == 0 { state.first = (now, ending.verdict) }
             return (counts, state.waiter.take(), old)
         }

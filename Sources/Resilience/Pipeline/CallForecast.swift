@@ -8,7 +8,7 @@
 /// }
 /// ```
 ///
-/// It says what the policies would answer **as things are now**; other calls may come first. To decide whether a call may
+/// It says what the policies would answer **as things are now**, those behind a wait at its end; other calls may come first. To decide whether a call may
 /// go, run it.
 public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     /// What would become of the call's first attempt.
@@ -64,7 +64,8 @@ public enum PolicyForecast: Sendable, Hashable {
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
-    /// It would reject the call, for this time; nil if it is not known.
+    /// It would reject the call, for this time; nil if it is not known. `.nanoseconds(Int64.max)` if no time ends that: an
+    /// isolated circuit, or a call that costs more than a burst.
     case rejects(retryAfter: Duration?)
 }
 
@@ -117,61 +118,86 @@ extension Pipeline {
 
 /// Puts together what the policies would answer, the outermost first.
 ///
-/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it. But
-/// one that is behind a wait counts only if it rejects for longer than that.
-/// Of several waits the longest counts, since a policy goes on while another makes the call
-/// wait.
+/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it. Each
+/// is asked as of the time when the call gets there. One whose answer is the same then knows only how things are now: behind a
+/// wait its rejection counts only if it lasts for longer.
 struct Forecaster {
     private var isOver = false
     private var rejection: (policy: String, retryAfter: Duration?)?
     private var wait: (policy: String, time: Duration?)?
     private var chance = 1.0
+    /// When the call gets to the next policy, or the first one that no policy so far rejects does: as far as known.
+    private var delay = Duration.zero
+    private var longestWait = Duration.zero
 
     mutating func begin(_ call: inout PolicyCall) { isOver = call.isOver }
 
     mutating func ask(_ policy: any Policy, _ call: inout PolicyCall) {
-        let answer = keepingTime(&call, policy.forecast)
-        add(answer, of: policy.name)
+        guard delay > .zero else { return add(keepingTime(&call, policy.forecast), of: policy.name) }
+        let deadline = call.deadline
+        let answer = policy.forecast(&call)
+        call.deadline = deadline
+        let later = asOfThen(&call) { call in keepingTime(&call, policy.forecast) }
+        if later == answer {
+            add(answer, of: policy.name)
+        } else {
+            add(later, of: policy.name, after: delay)
+        }
     }
 
     mutating func ask(_ policy: any AroundPolicy, _ call: inout PolicyCall) {
-        keepingTime(&call, policy.forecast)
+        asOfThen(&call) { call in keepingTime(&call, policy.forecast) }
         isOver = isOver || call.isOver
     }
 
-    /// A policy further in may give the call less time. Behind a wait it is not known when that begins.
+    /// A policy further in may give the call less time. Behind a wait of unknown length it is not known when that begins.
     private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let deadline = call.deadline
-        defer { if wait != nil { call.deadline = deadline } }
+        defer { if let wait, wait.time == nil { call.deadline = deadline } }
         return ask(&call)
     }
 
-    mutating func add(_ answer: PolicyForecast, of policy: String) {
+    /// Asks at the time when the call gets there. A call that comes later, since this one is rejected, has as much time.
+    private func asOfThen<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
+        let now = call.now
+        call.reading = now + delay
+        defer { call.reading = now }
+        guard rejection != nil, call.deadline != .distantFuture else { return ask(&call) }
+        call.deadline = call.deadline + delay
+        defer { call.deadline = call.deadline.advanced(by: .zero - delay) }
+        return ask(&call)
+    }
+
+    /// - Parameter base: The time as of which the policy has answered.
+    mutating func add(_ answer: PolicyForecast, of policy: String, after base: Duration = .zero) {
         switch answer {
         case .proceeds: break
         case .mayProceed(let share): chance *= min(1, max(0, share))
         case .waits(let time):
-            if wait.map({ Self.isLonger(time, than: $0.time) }) ?? true { wait = (policy, time) }
+            if rejection == nil, wait == nil || time.map({ $0 > longestWait }) ?? false {
+                wait = (policy, nil)
+                longestWait = time ?? .zero
+            }
+            guard let time else { break }
+            delay = max(delay, base + time)
+            if rejection == nil { wait?.time = delay }
         case .rejects(let time):
             // When the call gets there, it may be another matter.
-            if let wait {
-                guard let time, let length = wait.time, time > length else { break }
+            if let wait, base == .zero {
+                guard let time, time >= .infinite || wait.time.map({ time > $0 }) ?? false else { break }
             }
-            if rejection.map({ Self.isLonger(time, than: $0.retryAfter) }) ?? true { rejection = (policy, time) }
+            let end = time.map { base + $0 }
+            if rejection == nil || end.map({ $0 > rejection?.retryAfter ?? .zero }) ?? false {
+                rejection = (policy, end)
+            }
+            if let end, end < .infinite { delay = max(delay, end) }
         }
-    }
-
-    /// What is not known is shorter than any time: a time that is known says more.
-    private static func isLonger(_ one: Duration?, than other: Duration?) -> Bool {
-        guard let one, let other else { return one != nil }
-        return one > other
     }
 
     var forecast: CallForecast {
         if isOver { return CallForecast(.isRejected(retryAfter: nil), chance: 0) }
         if let rejection {
-            var retryAfter = rejection.retryAfter
-            if let known = retryAfter, let wait = wait?.time { retryAfter = max(known, wait) }
+            let retryAfter = rejection.retryAfter.flatMap { $0 < .infinite ? $0 : nil }
             return CallForecast(.isRejected(retryAfter: retryAfter), by: rejection.policy, chance: 0)
         }
         if let wait { return CallForecast(.waits(wait.time), by: wait.policy, chance: chance) }

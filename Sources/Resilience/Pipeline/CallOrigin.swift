@@ -16,8 +16,8 @@ import Synchronization
 ///   layers with three retries each would make 64 calls of one.
 /// - If a retry below has tried again in vain, the caller should not: ``shouldCallerRetry``.
 ///
-/// Make one value for each request: it remembers what was tried for it. The operation of a ``SingleFlight`` has the
-/// origin of the call that began it, and all its callers learn that it was tried again in vain. A ``CallCache`` that
+/// Make one value for each request: it remembers what was tried for it. The operation of a ``SingleFlight`` has the priority and the
+/// attempt of the call that began it, and all its callers learn that it was tried again in vain. A ``CallCache`` that
 /// refreshes a value in the background does so for no request.
 ///
 /// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
@@ -68,6 +68,21 @@ public struct CallOrigin: Sendable {
     /// Whether a retry below has tried again in vain, or had to leave it.
     var hasRetried: Bool { notes.hasRetried.load(ordering: .relaxed) }
     func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
+
+    /// An origin for work that several requests wait for: as the present one, but with notes of its own. nil if no request
+    /// of this process has an origin.
+    static var shared: CallOrigin? {
+        guard wasEverSet.load(ordering: .relaxed) else { return nil }
+        return CallOrigin(priority: travelling?.priority, attempt: travelling?.attempt ?? 1)
+    }
+
+    /// Runs work of which a request is told that it was tried again in vain.
+    nonisolated(nonsending) static func within<R>(
+        _ origin: CallOrigin?, _ body: nonisolated(nonsending) () async throws -> R
+    ) async rethrows -> R {
+        guard let origin else { return try await body() }
+        return try await $travelling.withValue(origin) { try await body() }
+    }
 
     /// Runs work that is done for no request.
     nonisolated(nonsending) static func lifting<R>(

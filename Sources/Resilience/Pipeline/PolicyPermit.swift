@@ -35,6 +35,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
 
     deinit {
         var call = PolicyCall(core, options)
+        call.mayRepeat = false
         var slot = slot
         if case .again = policy.exit(&call, &slot, outcome) { policy.abandon(&call, &slot) }
     }

@@ -38,12 +38,12 @@ extension Pipeline: RegistryEntry {
     /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state. Each of these
     /// goes on with its new settings.
     /// - Parameter other: The pipeline with the new settings.
-    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then, but that what injects faults is off if the other
-    ///   pipeline has nothing of the kind; nil, too, if a policy
+    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then, but that what injects faults has the settings of the other
+    ///   pipeline, and is off if that has nothing of the kind; nil, too, if a policy
     ///   can't go on although it could when it was asked, and the policies before it have changed then.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
-            if !other.policies.contains(where: \.traits.injectsFaults) { endGameDays(policies) }
+            endGameDays(policies, unlessIn: other.policies)
             return nil
         }
         var merged: [Element] = []
@@ -60,9 +60,13 @@ extension Pipeline: RegistryEntry {
     }
 
     /// Turns policies off that inject faults, and whose settings are gone: also for those who go on with the pipeline of before.
-    func endGameDays(_ policies: [any Policy]) {
+    /// - Parameter others: Policies of the same type and name, whose settings they have from now on.
+    func endGameDays(_ policies: [any Policy], unlessIn others: [any Policy] = []) {
         guard SettingChecks.mayChange else { return }
-        for policy in policies where policy.traits.injectsFaults { policy.reset() }
+        for policy in policies where policy.traits.injectsFaults {
+            let other = others.first { policy.canBeReconfigured(likeAny: $0) && $0.name == policy.name }
+            if other.flatMap({ policy.reconfigured(likeAny: $0) }) == nil { policy.reset() }
+        }
     }
 
     /// The circuit breakers of the pipeline, outermost first, each once. A policy of your own that is a ``RegistryEntry``

@@ -139,7 +139,11 @@ public struct Retry: Policy {
         // The notes are in the slot only during a wait for another round.
         let notes = settings.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
-        if failure.isRejection { own.noteRejection() } else if own.rounds > 1 { CallOrigin.current?.noteRetried() }
+        if failure.isRejection {
+            own.noteRejection()
+        } else if own.rounds > 1, outcome.verdict.kind != .cancelled {
+            CallOrigin.current?.noteRetried()
+        }
         if outcome.verdict.kind == .rejected, let budget = settings.budget {
             // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)

@@ -9,8 +9,8 @@ final class Flight<Value: Sendable>: Sendable {
     }
 
     let path = FlightPath()
-    /// The origin of the call that began it, which its operation has.
-    let origin = CallOrigin.current
+    /// What its operation has for an origin, so that all who wait learn what was tried.
+    let origin = CallOrigin.shared
     private let first: TaskPriority
     private let state: Locked<State>
 

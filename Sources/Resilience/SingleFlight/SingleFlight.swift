@@ -129,10 +129,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         let waiter = PolicyWaiter()
         flight.add(waiter)
         let wake = await waiter.wait(until: deadline, on: timeBase, raising: { flight.raise(to: $0) })
-        if let result = flight.remove(waiter) {
-            if case .failure = result, flight.origin?.hasRetried == true { CallOrigin.current?.noteRetried() }
-            return (joined.isFirst, result)
-        }
+        defer { if flight.origin?.hasRetried == true { CallOrigin.current?.noteRetried() } }
+        if let result = flight.remove(waiter) { return (joined.isFirst, result) }
         leave(number, flight)
         guard wake == .expired else { throw CancellationError() }
         return (joined.isFirst, nil)
@@ -144,7 +142,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         guard state.withLock({ $0.mayBegin(number) }) else { return }
         let result: Result<Value, any Error>
         do {
-            result = .success(try await CallDeadline.lifting { try await flight.path.run(operation) })
+            result = .success(
+                try await CallDeadline.lifting {
+                    try await CallOrigin.within(flight.origin) { try await flight.path.run(operation) }
+                })
         } catch {
             result = .failure(error)
         }

@@ -244,7 +244,7 @@ public final class Throttle: StatusReporting {
         return switch machine.admit(slot, cost: cost, deadline: deadline, settings, at: now) {
         case .enter: .proceeds
         case .wait(_, let turn, _): .waits(turn.map { now.duration(to: $0) })
-        case .reject(let retryAfter): .rejects(retryAfter: retryAfter)
+        case .reject(let retryAfter): .rejects(retryAfter: machine.limiter.allows(cost) ? retryAfter : .infinite)
         }
     }
 

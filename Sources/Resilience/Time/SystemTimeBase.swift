@@ -14,7 +14,7 @@
 
 /// The machine's monotonic clock, with one shared timer for all alarms. It goes on while the machine sleeps.
 ///
-/// Setting an alarm is an insertion into a heap. The timer is one task that sleeps until the earliest deadline. It is
+/// Setting an alarm is an insertion into a heap. The timer is one task, or a bell of blocking calls, that sleeps until the earliest deadline. It is
 /// woken early only for an alarm with an earlier deadline, so a thousand timeouts of five seconds cost one sleep.
 ///
 /// It is also a `Clock`, so code that takes an `any Clock<Duration>` can use the same clock as the policies.
@@ -27,11 +27,27 @@ public final class SystemTimeBase: TimeBase, Clock {
         /// When the timer task will look next; `distantFuture` if there is no task.
         var wakesAt = MonotonicInstant.distantFuture
         var timer: Task<Void, Never>?
-        /// Told of each instant at which the timer task will look, by whoever does that, too.
+        /// nil if the timer is a task.
         var bell: Bell?
     }
 
-    package typealias Bell = @Sendable (_ deadline: MonotonicInstant) -> Void
+    /// A timer that is no task.
+    package struct Bell: Sendable {
+        /// Is told when to call ``fireDue()``, perhaps earlier than the last time. It must not block.
+        let ring: @Sendable (_ deadline: MonotonicInstant) -> Void
+        let elsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void
+
+        /// - Parameters:
+        ///   - ring: Is told when to call ``fireDue()``, perhaps earlier than the last time. It must not block.
+        ///   - elsewhere: Runs a closure on another thread, at once.
+        package init(
+            ring: @escaping @Sendable (_ deadline: MonotonicInstant) -> Void,
+            elsewhere: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        ) {
+            self.ring = ring
+            self.elsewhere = elsewhere
+        }
+    }
 
     private let state = Locked(State())
 
@@ -66,20 +82,21 @@ public final class SystemTimeBase: TimeBase, Clock {
         _ = state.withLock { $0.alarms.remove(alarm) }
     }
 
-    /// From now on somebody else calls ``fireDue()``, too: where threads of the pool are blocked, the timer task may have none.
-    /// - Parameter bell: Is told when to do so, perhaps earlier than the last time. It must not block.
-    package func ring(by bell: @escaping Bell) {
+    /// From now on this is the timer: where threads of the pool are blocked, a task may have none.
+    package func ring(by bell: Bell) {
         state.withLock { state in
             state.bell = bell
-            if state.wakesAt != .distantFuture { bell(state.wakesAt) }
+            state.timer?.cancel()
+            state.timer = nil
+            if state.wakesAt != .distantFuture { bell.ring(state.wakesAt) }
         }
     }
 
     /// Replaces the timer task with one that looks at `deadline`.
     private func wakeTimer(at deadline: MonotonicInstant, _ state: inout State) {
-        state.bell?(deadline)
-        state.timer?.cancel()
         state.wakesAt = deadline
+        if let bell = state.bell { return bell.ring(deadline) }
+        state.timer?.cancel()
         state.timer = Task.detached(priority: .high) { [self] in
             let remaining = now.duration(to: deadline)
             try? await sleep(max(remaining, .zero))
@@ -91,7 +108,7 @@ public final class SystemTimeBase: TimeBase, Clock {
     package func fireDue() {
         var due: [AlarmQueue.Action] = []
         let now = self.now
-        state.withLock { state in
+        let elsewhere = state.withLock { state in
             while let action = state.alarms.popDue(at: now) { due.append(action) }
             if let next = state.alarms.earliest {
                 wakeTimer(at: next, &state)
@@ -99,6 +116,7 @@ public final class SystemTimeBase: TimeBase, Clock {
                 state.wakesAt = .distantFuture
                 state.timer = nil
             }
+            return state.bell?.elsewhere ?? self.elsewhere
         }
         DueActions(due, elsewhere: elsewhere).run()
     }

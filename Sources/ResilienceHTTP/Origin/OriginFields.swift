@@ -66,7 +66,7 @@ public struct OriginFields: Sendable, Hashable {
 
     /// Returns what a request says of itself. What can't be read counts as missing.
     /// - Parameters:
-    ///   - highest: The highest priority that a client may ask for. nil, the default, for any.
+    ///   - highest: The highest priority that a request gets, also one that asks for none. nil, the default, for any.
     ///   - header: Returns the value of a request field, whatever the case of its name in the request.
     public func origin(atMost highest: CallPriority? = nil, header: (String) -> String?) -> CallOrigin {
         let asked = priority.flatMap(header).flatMap(Self.priority)
@@ -74,7 +74,7 @@ public struct OriginFields: Sendable, Hashable {
             var cursor = FieldCursor(value)
             return cursor.numberToEnd()
         }
-        let bounded = asked.map { asked in highest.map { min($0, asked) } ?? asked }
+        let bounded = highest.map { $0 < asked ?? .normal ? $0 : asked } ?? asked
         return CallOrigin(priority: bounded, attempt: Int(clamping: number ?? 1))
     }
 

@@ -49,6 +49,8 @@ import Testing
         }
         #expect(origin("u=0", atMost: .normal) == .normal && origin("u=0", atMost: nil)?.rawValue == 96)
         #expect(origin("u=5", atMost: .normal) == .low && origin("x", atMost: .high) == nil)
+        // Who asks for nothing does not get more than who asks.
+        #expect(origin("u=3", atMost: .low) == .low && origin("x", atMost: .low) == .low)
     }
 
     @Test(

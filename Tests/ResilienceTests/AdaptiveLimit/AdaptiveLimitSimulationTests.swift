@@ -58,6 +58,8 @@ struct LimitedService {
     var rejectsAbove: Double?
     /// After so many seconds a client waits no longer. The service works on the call all the same.
     var timeout: Double?
+    /// The share of calls that are never answered, and keep no worker busy.
+    var hanging = 0.0
 
     private var clients: [Client]
     private var generator: SeededGenerator
@@ -73,7 +75,7 @@ struct LimitedService {
 
     init(
         _ limits: [AdaptiveLimit], _ times: ServiceTimes, load: Double, seed: UInt64, rejectsAbove: Double? = nil,
-        timeout: Double? = nil,
+        timeout: Double? = nil, hanging: Double = 0,
         serviceTime: @escaping (Double) -> Double, capacity: @escaping (Double) -> Int
     ) {
         clients = limits.map { Client(machine: AdaptiveLimitStateMachine($0)) }
@@ -81,6 +83,7 @@ struct LimitedService {
         self.load = load
         self.rejectsAbove = rejectsAbove
         self.timeout = timeout
+        self.hanging = hanging
         self.serviceTime = serviceTime
         self.capacity = capacity
         generator = SeededGenerator(seed: seed)
@@ -149,6 +152,7 @@ struct LimitedService {
                     awaited.insert(calls)
                     push(Event(time: now + timeout, kind: .cut, began: now, client: client, call: calls))
                 }
+                if hanging > 0, Double.random(in: 0..<1, using: &generator) < hanging { continue }
                 queue.append((now, client, calls))
                 serve()
             }
@@ -326,5 +330,19 @@ struct LimitedService {
             guard ![1, 3, 4, 13, 14].contains(minute) else { continue }
             #expect(stretch.throughput > 0.7, "\(minute): \(stretch)")
         }
+    }
+
+    @Test(
+        "where some calls hang whatever the limit is, it stays near what the calls need",
+        arguments: [0.05, 0.125, 0.3].flatMap { share in ["gradient", "vegas"].map { ($0, share) } })
+    func hanging(limit: String, share: Double) {
+        let settings = Case(limit: limit, capacity: 200, milliseconds: 20, times: .uniform).settings
+        var world = LimitedService(
+            [settings], .uniform, load: 0.2, seed: 1, timeout: 1, hanging: share, serviceTime: { _ in 0.02 },
+            capacity: { _ in 200 })
+        _ = world.run(until: 60)
+        let stretch = world.run(until: 600)
+        print(limit, share, stretch)
+        #expect(stretch.throughput > 0.6 * 0.2 * (1 - share), "\(stretch)")
     }
 }

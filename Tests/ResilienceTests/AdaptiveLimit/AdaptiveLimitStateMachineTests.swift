@@ -173,14 +173,51 @@ private struct Windows {
         #expect(windows.machine.permits == 3)
     }
 
-    @Test("one call in ten that was cut off is none of the others' business, two are an overload")
+    @Test("one call in ten that was cut off is none of the others' business, nor are more that may be chance")
     func fewCuts() {
-        for (cuts, permits) in [(1, 32), (2, 8)] {
+        for (cuts, permits) in [(1, 32), (5, 32), (6, 8)] {
             var windows = measured()
             windows.calls(100, 16 - cuts)
             windows.calls(1000, cuts, .cut)
             #expect(windows.machine.permits == permits, "\(cuts)")
         }
+    }
+
+    @Test("one hang of the service halves the limit once: what began before says nothing of the new limit")
+    func oneHang() {
+        var windows = measured()
+        let began = windows.now
+        windows.now += 2_000_000_000
+        for _ in 0..<100 { _ = windows.machine.ended(.cut, began: began, at: windows.now, inUse: 16) }
+        #expect(windows.machine.permits == 8)
+        for _ in 0..<100 {
+            windows.now += 10_000_000
+            _ = windows.machine.ended(.cut, began: began, at: windows.now, inUse: 8)
+        }
+        #expect(windows.machine.permits == 8)
+    }
+
+    @Test("where as many hang with half of the limit, and half as many end well, it was not the limit")
+    func hanging() {
+        var windows = measured(.gradient(initial: 16, in: 2...16))
+        /// As many calls as there are permits end in a tenth of a second; 40 % hang.
+        func second() {
+            let calls = windows.machine.permits * 10
+            for call in 0..<calls {
+                windows.now += 1_000_000_000 / Int64(calls)
+                let hangs = call % 5 < 2
+                _ = windows.machine.ended(
+                    hangs ? .cut : .success, began: windows.now - (hangs ? 1_000_000_000 : 100_000_000),
+                    at: windows.now,
+                    inUse: windows.machine.permits)
+            }
+        }
+        var limits: Set<Int> = []
+        for _ in 0..<20 {
+            second()
+            limits.insert(windows.machine.permits)
+        }
+        #expect(limits == [8, 16] && windows.machine.permits == 16, "\(limits)")
     }
 
     @Test("where no call has ever ended well, those that were cut off halve the limit, too")

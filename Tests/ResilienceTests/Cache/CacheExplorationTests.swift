@@ -127,7 +127,9 @@ private struct ListedValues: ExplorableMachine {
         case .other:
             try require(gone.entries.isEmpty, "a failure removes something")
             guard let since = known[key]?.since else { return }
-            known[key]?.pausedUntil = min(now + .nanoseconds(1), since + .nanoseconds(5))
+            let end = min(now + .nanoseconds(1), since + .nanoseconds(5))
+            let present = known[key]?.pausedUntil ?? end
+            known[key]?.pausedUntil = max(present, end)
         case .answer:
             try require(gone.entries.map(\.key), is: known[key] == nil ? [] : [key], "what an answer drops")
             known[key] = nil

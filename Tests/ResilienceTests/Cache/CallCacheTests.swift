@@ -100,14 +100,15 @@ import Testing
                 clock.advance(by: .seconds(advance))
                 try await CallOrigin(priority: .low, attempt: 2).run {
                     _ = try await cache.value(for: "a") {
-                        seen.note("\(CallOrigin.current?.attempt ?? 0)")
+                        let origin = CallOrigin.current
+                        seen.note("\(origin?.attempt ?? 1) \(origin?.priority == .low)")
                         return 1
                     }
                 }
                 await clock.runUntilIdle()
             }
         }
-        #expect(seen.lines == ["2", "0"])
+        #expect(seen.lines == ["2 true", "1 false"])
     }
 
     @Test("a load in the background that fails leaves the value; after the pause the next call tries again")

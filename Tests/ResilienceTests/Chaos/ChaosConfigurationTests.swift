@@ -158,6 +158,24 @@ import Testing
         #expect(!chaos.isOn && chaos.isAtRest)
     }
 
+    @Test("a game day ends with its settings also where the pipeline can't go on with them")
+    func otherPolicies() async throws {
+        let clock = ManualClock()
+        func pipeline(_ until: String, breaker: Bool) throws -> Pipeline {
+            let json = #"{"faultRate": 1\#(until)}"#
+            let chaos = try JSONDecoder().decode(ChaosConfiguration.self, from: Data(json.utf8))
+            return Pipeline("search", timeBase: clock) {
+                if breaker { CircuitBreaker(timeBase: clock) }
+                Chaos("chaos", configuration: chaos, timeBase: clock)
+            }
+        }
+        let old = try pipeline(#", "until": "9999-12-31T00:00Z""#, breaker: false)
+        let chaos = try #require(old.policies(of: Chaos.self).first)
+        #expect(chaos.isOn)
+        #expect(try old.reconfigured(like: pipeline("", breaker: true)) == nil && !chaos.isOn)
+        try await old.run {}
+    }
+
     @Test("a game day needs no new build: a pipeline's settings turn it on and off while calls go through")
     func gameDay() async throws {
         let clock = ManualClock()

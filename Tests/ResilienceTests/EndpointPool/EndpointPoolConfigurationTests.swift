@@ -80,8 +80,7 @@ import Testing
         try pool.pick().complete(.transient)
         #expect(pool.status.ejected == 1)
         pool.reconfigure(try EndpointPoolConfiguration(ejecting: OutlierEjection(maxEjected: 0)))
-        #expect(pool.status.ejected == 1)
-        clock.advance(by: .seconds(30))
+        #expect(pool.status.ejected == 0)
         for _ in 0..<20 { try pool.pick().complete(.transient) }
         #expect(pool.status.ejected == 0)
     }

@@ -424,6 +424,65 @@ private struct Failure: Error {}
         #expect(events.map(\.kind) == ["ejected", "notEjected"])
     }
 
+    @Test("so is what is told in a hedged call")
+    func observedHedge() async {
+        let outer = EventRecorder()
+        let pool = pool(["a", "b"], ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0, maxEjected: 1))
+        let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(outer)) { retries(0) }
+        _ = try? await pipeline.runHedged(over: pool) { _ in throw Failure() }
+        #expect(outer.events(of: EndpointPoolEvent.self) == events && events.map(\.kind) == ["ejected"])
+        #expect(recorder.events.first?.pipeline == "calls")
+    }
+
+    @Test("the first choice of all pools together is by weight, and a list in another order goes on with the round")
+    func firstRound() throws {
+        var firsts: [String: Int] = [:]
+        for seed in 0..<3_000 {
+            let pool = EndpointPool(
+                "p", ["a", "b"], weights: ["a": 2], choosing: .roundRobin, slowStart: nil,
+                generator: SplitMix64(seed: UInt64(seed)))
+            firsts[try pool.pick().endpoint, default: 0] += 1
+        }
+        #expect(firsts["a"].map { (1_900...2_100).contains($0) } == true, "\(firsts)")
+        let pool = EndpointPool("p", ["a", "b", "c"], weights: ["a": 3], choosing: .roundRobin, slowStart: nil)
+        var picks: [String: Int] = [:]
+        for call in 0..<500 {
+            pool.update(call % 2 == 0 ? ["a", "b", "c"] : ["c", "b", "a"], weights: ["a": 3])
+            picks[try pool.pick().endpoint, default: 0] += 1
+        }
+        #expect(picks == ["a": 300, "b": 100, "c": 100])
+    }
+
+    @Test("a panic begins below its threshold, whatever the product of the two numbers is as a fraction")
+    func threshold() throws {
+        let pool = EndpointPool(
+            "p", Array(0..<100), choosing: .roundRobin,
+            ejecting: OutlierEjection(afterConsecutive: 1, deviation: nil, maxEjected: 0.93), slowStart: nil,
+            panicThreshold: 0.07, timeBase: clock)
+        for _ in 0..<300 {
+            let permit = try pool.pick()
+            let fails = permit.endpoint < 93
+            permit.complete(fails ? .transient : .success)
+        }
+        #expect(pool.status.ejected == 93 && !pool.status.isPanicking)
+    }
+
+    @Test("a registry forgets a pipeline whose pool remembers a failure, but none with an ejected endpoint (P39)")
+    func evicted() async {
+        let clock = clock
+        let registry = PipelineRegistry<Int>(capacity: 10, evictingAfter: .seconds(10), timeBase: clock) { key in
+            let pool = EndpointPool("\(key)", ["a", "b"], timeBase: clock)
+            try? pool.pick().complete(.transient)
+            if key % 50 == 0 { pool.eject("a") }
+            return Pipeline("\(key)", timeBase: clock) { pool }
+        }
+        for key in 0..<500 {
+            _ = registry[key]
+            clock.advance(by: .seconds(60))
+        }
+        #expect(registry.count <= 20 && registry.existing(0) != nil && registry.existing(1) == nil)
+    }
+
     @Test("a pool on another clock than the pipeline goes by its own")
     func clocks() async throws {
         let pool = pool(["a", "b"])

@@ -272,6 +272,22 @@ private final class Service: Sendable {
         #expect(strict.state == .closed && strict.status.failureCount == 0 && room.inUse == 0 && room.queued == 0)
     }
 
+    @Test("what stands for the operation, and fails, costs the budget as the operation does")
+    func injected() throws {
+        let chaos = Chaos(injecting: [.fault()], timeBase: clock)
+        chaos.turnOn(for: .seconds(3_600))
+        for isInjected in [false, true] {
+            let hedge = hedge(budget: .tokens(capacity: 28))
+            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
+                hedge
+                if isInjected { chaos }
+            }
+            let before = events.count
+            for _ in 0..<10 { _ = try? run(pipeline, service(.fail(after: .zero, .transient))) }
+            #expect(events.dropFirst(before).count { $0 != .budgetExhausted } == 2 && hedge.status.hedgesLeft == 0)
+        }
+    }
+
     @Test("a hedge that is rejected gives back what it took of the budget")
     func rejectedIsPaidBack() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)

@@ -53,6 +53,49 @@ import Testing
         inside.complete(.success)
     }
 
+    @Test("what is further in is asked as of the time when the call gets there")
+    func asOfThen() throws {
+        let turns = Throttle(
+            "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
+        try turns.acquire().complete(.success)
+        let held = Throttle("held", limit: .unlimited, maxWait: .seconds(5), timeBase: clock)
+        held.hold(for: .seconds(12))
+        let waits = pipeline {
+            turns
+            held
+        }
+        #expect(waits.forecast() == CallForecast(.waits(.seconds(12)), by: "turns"))
+        // Within its timeout, which begins behind the first wait.
+        let limited = pipeline {
+            turns
+            Timeout(limit: .seconds(3))
+            held
+        }
+        #expect(limited.forecast() == CallForecast(.waits(.seconds(12)), by: "turns"))
+        let short = pipeline {
+            turns
+            Timeout(limit: .seconds(1))
+            held
+        }
+        #expect(short.forecast() == CallForecast(.isRejected(retryAfter: .seconds(12)), by: "held", chance: 0))
+        let breaker = CircuitBreaker("circuit", openFor: .constant(.seconds(2)), timeBase: clock)
+        breaker.trip()
+        let rejects = pipeline {
+            breaker
+            turns
+        }
+        #expect(rejects.forecast() == CallForecast(.isRejected(retryAfter: .seconds(2)), by: "circuit", chance: 0))
+        let deadline = RunOptions(deadline: clock.now + .seconds(9))
+        let late = rejects.forecast(options: deadline)
+        #expect(late == CallForecast(.isRejected(retryAfter: .seconds(2)), by: "circuit", chance: 0))
+        breaker.setMode(.isolated)
+        let isolated = pipeline {
+            turns
+            breaker
+        }
+        #expect(isolated.forecast() == CallForecast(.isRejected(retryAfter: nil), by: "circuit", chance: 0))
+    }
+
     @Test("a call whose time is over, or whose timeout is zero, does not begin")
     func noTime() {
         let none = CallForecast(.isRejected(retryAfter: nil), chance: 0)
@@ -223,7 +266,11 @@ import Testing
             ),
             (
                 [.rejects(retryAfter: .seconds(2)), .waits(.seconds(3))],
-                CallForecast(.isRejected(retryAfter: .seconds(3)), by: "0", chance: 0)
+                CallForecast(.isRejected(retryAfter: .seconds(2)), by: "0", chance: 0)
+            ),
+            (
+                [.waits(nil), .rejects(retryAfter: .nanoseconds(Int64.max))],
+                CallForecast(.isRejected(retryAfter: nil), by: "1", chance: 0)
             ),
             (
                 [.waits(.seconds(3)), .rejects(retryAfter: .seconds(4))],

@@ -181,6 +181,46 @@ import Testing
         }
     }
 
+    @Test("so does one that leaves a flight which has tried again, and one that joins a call without an origin")
+    func flightWithoutOrigin() throws {
+        let flights = SingleFlight<String, Int>(timeBase: clock)
+        let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage()), .success(1)])
+        let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .constant(.seconds(10))) }
+        try clock.run { [clock] () async throws in
+            func call() async {
+                _ = try? await flights.run(for: "a") { try await pipeline.run { try await operation() } }
+            }
+            await CallOrigin().run {}
+            let first = Task { await call() }
+            await clock.runUntilIdle()
+            let second = Task {
+                await CallOrigin().run {
+                    await CallDeadline(after: .seconds(15), on: clock).run { await call() }
+                    return CallOrigin.current?.shouldCallerRetry
+                }
+            }
+            #expect(await second.value == false)
+            await first.value
+            #expect(operation.callCount == 3)
+        }
+    }
+
+    @Test("a second attempt that was cancelled is none that was in vain")
+    func cancelledThen() async {
+        let pipeline = retrying()
+        let advice = await Task {
+            await CallOrigin().run {
+                try? await pipeline.run { attempt in
+                    guard attempt.number == 2 else { throw Outage() }
+                    withUnsafeCurrentTask { $0?.cancel() }
+                    throw CancellationError()
+                }
+                return CallOrigin.current?.shouldCallerRetry
+            }
+        }.value
+        #expect(advice == nil)
+    }
+
     @Test("with an exhausted budget the caller should not try again either")
     func budget() async {
         let budget = RetryBudget.tokens(capacity: 1, cost: 5)
