@@ -375,4 +375,108 @@ private struct Windows {
             }
         }
     }
+
+    // MARK: When
+
+    /// A call of so many milliseconds ends at this time.
+    private func end(
+        _ machine: inout AdaptiveLimitStateMachine, _ milliseconds: Int64, at now: Int64,
+        _ end: AdaptiveLimitStateMachine.End = .success, inUse: Int = 16
+    ) {
+        _ = machine.ended(end, began: now - milliseconds * 1_000_000, at: now, inUse: inUse)
+    }
+
+    @Test(
+        "a search is given up after ten times as long as its calls should take, and the next one is not begun at once")
+    func patience() {
+        var windows = Windows(Self.gradient)
+        windows.calls(100)
+        let began = windows.now
+        // Ten times the window, and 1 + 100 ÷ 8 volleys, of 100 ms each.
+        let last = began + 14_500_000_000
+        end(&windows.machine, 100, at: last, .other)
+        #expect(windows.machine.isSearching)
+        end(&windows.machine, 100, at: last + 1, .other)
+        #expect(!windows.machine.isSearching && windows.machine.permits == 16)
+        // With an age of the baseline, of 20 times what the search took, a search that is given up counts as one.
+        windows = measured()
+        while !windows.machine.isSearching { windows.calls(100) }
+        let permits = windows.machine.permits
+        end(&windows.machine, 100, at: windows.now + 20_000_000_000, .other)
+        #expect(!windows.machine.isSearching)
+        windows.now += 20_000_000_000
+        windows.calls(100)
+        #expect(!windows.machine.isSearching && windows.machine.permits >= 2 * permits)
+    }
+
+    @Test("the experiment of a fall is no search: it waits for its calls, however long none comes")
+    func patienceOfAFall() {
+        var windows = measured()
+        windows.calls(300)
+        #expect(windows.machine.permits == 8 && !windows.machine.isSearching)
+        windows.now += 3_600_000_000_000
+        windows.calls(300)
+        #expect(windows.machine.permits == 16 && windows.baseline == 300)
+    }
+
+    @Test("the wait for calls of the old limit is cut short only by a call of the new one, to four times its latency")
+    func cutShort() {
+        for (milliseconds, beganBefore, counted) in [(10, true, false), (10, false, true), (200, false, false)] {
+            var machine = AdaptiveLimitStateMachine(Self.gradient)
+            // A mean of 500 ms.
+            for call in 0..<17 { end(&machine, 500, at: 1_000_000_000 + Int64(call) * 10_000_000) }
+            #expect(machine.permits == 8)
+            let changed = Int64(1_150_000_000)
+            // The window begins at 500 ms after the change, or at 40 ms.
+            let first = changed + (beganBefore ? Int64(milliseconds) * 1_000_000 - 1 : Int64(milliseconds) * 1_000_000)
+            _ = machine.ended(.success, began: first - Int64(milliseconds) * 1_000_000, at: first, inUse: 8)
+            for call in 0..<16 {
+                end(&machine, 460, at: changed + 300_000_000 + Int64(call) * 10_000_000, inUse: 8)
+            }
+            #expect((machine.latency != 500e6) == counted, "\(milliseconds) \(beganBefore)")
+        }
+    }
+
+    @Test("a window knows the most calls at the same time, not the last ones")
+    func mostInUse() {
+        var windows = Windows(Self.aimd)
+        windows.calls(100, inUse: 1)
+        windows.now += 1_000_000_000
+        for call in 0..<20 {
+            windows.now += 10_000_000
+            end(&windows.machine, 100, at: windows.now, inUse: call == 0 ? 20 : 1)
+        }
+        #expect(windows.machine.permits == 40)
+    }
+
+    @Test("400 calls are a window, however many permits there are, and however much they differ")
+    func fullWindow() {
+        var windows = Windows(.aimd(initial: 1_000, in: 2...10_000))
+        windows.calls(100, 400, inUse: 1)
+        windows.calls(100, 399)
+        #expect(windows.machine.permits == 1_000)
+        windows.calls(100, 1)
+        #expect(windows.machine.permits == 2_000)
+        var uneven = Windows(.aimd(initial: 20, in: 2...10_000))
+        uneven.calls(100, inUse: 1)
+        for call in 0..<399 { uneven.calls(call % 100 == 0 ? 100_000 : 1, 1, inUse: 20) }
+        #expect(uneven.machine.permits == 20)
+        uneven.calls(1, 1, inUse: 20)
+        #expect(uneven.machine.permits == 40)
+    }
+
+    @Test("of a call that began after its end, by another thread's clock, the latency is zero")
+    func backwards() {
+        var windows = Windows(Self.aimd)
+        for call in 0..<400 { windows.calls(call % 2 == 0 ? 100 : -100, 1, inUse: 1) }
+        #expect(windows.machine.latency == 50e6)
+    }
+
+    @Test("what is usual is known from 16 calls on: until then a call that was cut off counts, whatever it took")
+    func usual() {
+        var windows = Windows(Self.gradient)
+        windows.calls(3_600_000, 1)
+        windows.calls(1_000, 15, .cut)
+        #expect(windows.machine.permits == 8)
+    }
 }
