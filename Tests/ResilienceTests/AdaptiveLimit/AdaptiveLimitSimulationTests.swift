@@ -340,8 +340,8 @@ struct LimitedService {
         var world = LimitedService(
             [settings], .uniform, load: 0.2, seed: 1, timeout: 1, hanging: share, serviceTime: { _ in 0.02 },
             capacity: { _ in 200 })
-        _ = world.run(until: 60)
-        let stretch = world.run(until: 600)
+        _ = world.run(until: 30)
+        let stretch = world.run(until: 180)
         print(limit, share, stretch)
         #expect(stretch.throughput > 0.6 * 0.2 * (1 - share), "\(stretch)")
     }

@@ -469,7 +469,7 @@ private struct Windows {
     func backwards() {
         var windows = Windows(Self.aimd)
         for call in 0..<400 { windows.calls(call % 2 == 0 ? 100 : -100, 1, inUse: 1) }
-        #expect(windows.machine.latency == 50e6)
+        #expect(windows.machine.latency.map { (50e6...51e6).contains($0) } == true)
     }
 
     @Test("what is usual is known from 16 calls on: until then a call that was cut off counts, whatever it took")
