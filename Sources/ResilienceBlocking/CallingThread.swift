@@ -106,20 +106,25 @@ private enum AlarmBell {
 
     /// Unchecked: a source may be used from any thread.
     private final class Timer: @unchecked Sendable {
-        private let source: any DispatchSourceTimer
+        /// One by the clock that stops while the machine sleeps, and one by the clock that can be set.
+        private let sources: [any DispatchSourceTimer]
 
         init() {
             // A serial queue gets a thread even if all others are blocked.
             let queue = DispatchQueue(label: "swift-resilience.alarms", qos: .userInitiated)
-            source = DispatchSource.makeTimerSource(queue: queue)
-            source.setEventHandler { SystemTimeBase.shared.fireDue() }
-            source.activate()
+            sources = (0..<2).map { _ in DispatchSource.makeTimerSource(queue: queue) }
+            for source in sources {
+                source.setEventHandler { SystemTimeBase.shared.fireDue() }
+                source.activate()
+            }
         }
 
         func ring(at deadline: MonotonicInstant) {
             // A longer wait would overflow the source's time. It is asked again then.
             let wait = min(max(.zero, SystemTimeBase.shared.now.duration(to: deadline)), .seconds(1_000_000))
-            source.schedule(deadline: .now() + .nanoseconds(Int(wait.saturatedNanoseconds)), leeway: .nanoseconds(0))
+            let interval = DispatchTimeInterval.nanoseconds(Int(wait.saturatedNanoseconds))
+            sources[0].schedule(deadline: .now() + interval, leeway: .nanoseconds(0))
+            sources[1].schedule(wallDeadline: .now() + interval, leeway: .nanoseconds(0))
         }
     }
 }

@@ -7,7 +7,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         case success
         /// The other side asked for fewer calls.
         case overload
-        /// The call's time ran out: it would have taken longer. If it took longer than nearly all others do, that may be an overload.
+        /// The call's time ran out: it would have taken longer.
         case cut
         /// It says nothing.
         case other
@@ -27,6 +27,12 @@ struct AdaptiveLimitStateMachine: Sendable {
         static let mostCuts = 0.1
         /// In standard deviations: chance lies within.
         static let chance = 3.0
+        /// So many calls tell how many end well in a time; fewer successes than `fewSuccesses` tell nothing.
+        static let callsOfCutback = 30
+        static let fewSuccesses = 8
+        /// Half of the limit that ends this share of the calls well ended them because of the limit: an overload would end more,
+        /// and an outage fewer.
+        static let halfAsMany = 0.25..<0.7
         /// A search is given up if half of the limit takes so many times as long as its calls should.
         static let patience = 10.0
         /// If half of the limit leaves more than this share of the latency, there was no queue, or not ours.
@@ -51,14 +57,11 @@ struct AdaptiveLimitStateMachine: Sendable {
         let restored: Double
     }
 
-    /// What was before the limit fell because calls were cut off.
+    /// What was before the limit was halved because calls were cut off.
     private struct Cutback: Hashable {
-        /// The limit to go back to.
         let limit: Double
-        /// How many calls ran at the same time, how many per nanosecond ended well, and the share that was cut off.
-        let calls: Double
+        /// How many calls ended well per nanosecond; 0 if hardly any.
         let rate: Double
-        let share: Double
         let began: Int64
     }
 
@@ -67,9 +70,8 @@ struct AdaptiveLimitStateMachine: Sendable {
     private(set) var limit: Double
     /// The mean latency of calls that found no queue.
     private(set) var baseline: Double?
-    /// How many calls it was measured from, and how widely they differed.
+    /// How many calls it was measured from.
     private var baselineWeight = 0.0
-    private var baselineDeviation = 0.0
     private var baselineAt = Int64.min
     /// How old the baseline may be.
     private var age = 0.0
@@ -80,12 +82,12 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// ahead.
     private var calls = LatencyMean()
     private var cuts = 0
-    /// How long the latest of those took.
-    private var latestCut = 0.0
+    /// How long the quickest of those took, a minute at most: a clock may have jumped.
+    private var cutTime = Constants.longestAge
     private var cutback: Cutback?
-    /// The share of cuts that no limit prevents, and until when that is so.
-    private var idleCuts = 0.0
-    private var idleCutsUntil = Int64.min
+    /// Until when it is known that the limit is not the reason for calls that are cut off, and how many ended well then.
+    private var heldUntil = Int64.min
+    private var heldRate = 0.0
     private var windowBegins = Int64.min
     /// When the number of permits changed last.
     private var changedAt = Int64.min
@@ -120,23 +122,16 @@ struct AdaptiveLimitStateMachine: Sendable {
         case .other: break
         case .overload: overload(began: began, at: now)
         case .cut:
-            // One whose caller had too little time says nothing.
-            guard latency > usual else { break }
-            latestCut = latency
             if algorithm.usesBaseline {
+                cutTime = min(cutTime, latency)
                 add(nil, began: began, inUse, at: now)
-            } else {
+            } else if latency > self.latency ?? 0 {
+                // One whose caller had too little time says nothing.
                 overload(began: began, at: now)
             }
         case .success: add(latency, began: began, inUse, at: now)
         }
         return permits != before
-    }
-
-    /// How long nearly all calls take that end well; 0 as long as that is not known.
-    private var usual: Double {
-        if let baseline { return baseline + 2 * baselineDeviation }
-        return latency ?? (calls.count >= Constants.leastCalls ? calls.mean + 2 * calls.deviation : 0)
     }
 
     /// A search that calls do not bring to an end holds back half of them for nothing.
@@ -162,38 +157,54 @@ struct AdaptiveLimitStateMachine: Sendable {
         change(to: algorithm.limitAfterOverload(endSearch()), at: now)
     }
 
-    /// Whether more of the window's calls were cut off than is usual, beyond chance.
+    /// Whether more of the window's calls were cut off than chance explains, with a limit that held calls back.
     private var hasManyCuts: Bool {
         let count = Double(calls.count + cuts)
-        let usual = min(1, windowBegins < idleCutsUntil ? max(Constants.mostCuts, idleCuts) : Constants.mostCuts)
-        let chance = Constants.chance * (usual * (1 - usual) * count).squareRoot()
-        return Double(cuts) > usual * count + chance
+        let chance = Constants.chance * (Constants.mostCuts * (1 - Constants.mostCuts) * count).squareRoot()
+        return Double(cuts) > Constants.mostCuts * count + chance && peak * 2 >= permits
+    }
+
+    /// How many calls of the window ended well per nanosecond.
+    private func rate(at now: Int64) -> Double {
+        Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
+    }
+
+    /// Whether this rate would have ended enough calls well in the window, so that it can be compared.
+    private func tells(_ rate: Double, at now: Int64) -> Bool {
+        rate * Double(now.saturatingSubtracting(windowBegins)) >= Double(Constants.callsOfCutback)
     }
 
     /// Many calls are cut off. If that comes from the limit, half of it ends as many calls well, or more. If it ends half as
-    /// many, and the share of the others stays, those hang whatever the limit is.
+    /// many, they would have been cut off whatever the limit is.
     private mutating func cutBack(at now: Int64) {
-        let rate = Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
-        let share = Double(cuts) / Double(calls.count + cuts)
-        let full = endSearch()
-        if let cutback, full < cutback.calls * 0.8 {
-            let part = full / cutback.calls
-            if (0.4 * part..<part.squareRoot()).contains(rate / cutback.rate), share <= 1.25 * cutback.share {
-                let rest = Constants.rest * Double(now.saturatingSubtracting(cutback.began))
-                (idleCuts, idleCutsUntil) = (1.5 * share, now.saturatingAdding(Int64(min(Constants.longest, rest))))
-                self.cutback = nil
-                return change(to: cutback.limit, at: now)
-            }
-        } else {
-            cutback = Cutback(limit: full, calls: min(full, Double(peak)), rate: rate, share: share, began: now)
+        let rate = calls.count < Constants.fewSuccesses ? 0 : rate(at: now)
+        if let cutback, cutback.rate > 0, Constants.halfAsMany.contains(rate / cutback.rate) {
+            let rest = Constants.rest * Double(now.saturatingSubtracting(cutback.began))
+            (heldUntil, heldRate) = (now.saturatingAdding(Int64(min(Constants.longest, rest))), cutback.rate)
+            self.cutback = nil
+            return change(to: cutback.limit, at: now)
         }
         latestOverload = now
-        change(to: min(algorithm.limitAfterOverload(full), min(full, Double(peak)) / 2), at: now)
+        let (full, time) = (endSearch(), cutTime)
+        cutback = Cutback(limit: full, rate: rate, began: now)
+        change(to: min(algorithm.limitAfterOverload(full), full / 2), at: now)
+        // Of the calls that begin now, those that will be cut off are so then.
+        windowBegins = max(windowBegins, now.saturatingAdding(Int64(time)))
     }
 
-    /// Whether it is to be seen yet if fewer calls are cut off with the limit as it is. Until then it must not rise.
-    private func isCuttingBack(at now: Int64) -> Bool {
-        cutback != nil && Double(now.saturatingSubtracting(changedAt)) <= 2 * latestCut
+    /// Looks at the calls of a window that were cut off.
+    /// - Returns: Whether there is to be seen more before the window can end.
+    private mutating func minds(cutsAt now: Int64) -> Bool {
+        if let cutback {
+            let isKnown = hasManyCuts ? cutback.rate == 0 || tells(cutback.rate, at: now) : true
+            guard isKnown, calls.count + cuts >= Constants.callsOfCutback else { return true }
+            if hasManyCuts { cutBack(at: now) } else { self.cutback = nil }
+            return self.cutback != nil || calls.count == 0
+        }
+        guard hasManyCuts else { return false }
+        if now < heldUntil, !tells(heldRate, at: now) || rate(at: now) >= heldRate / 2 { return false }
+        if calls.count + cuts >= Constants.callsOfCutback { cutBack(at: now) }
+        return true
     }
 
     /// - Returns: The limit without the search.
@@ -205,7 +216,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// - Parameter latency: nil if the call was cut off.
     private mutating func add(_ latency: Double?, began: Int64, _ inUse: Int, at now: Int64) {
         if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
-        if now < windowBegins, let latency, began >= changedAt {
+        if now < windowBegins, let latency, began >= changedAt, cutback == nil {
             // The mean was that of a clock which jumped, or of a service that hung.
             windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
         }
@@ -221,11 +232,11 @@ struct AdaptiveLimitStateMachine: Sendable {
         let most = isSearching ? Constants.mostCallsOfSearch : Constants.mostCalls
         let count = calls.count + cuts
         guard count >= min(most, max(Constants.leastCalls, permits)),
-            now.saturatingSubtracting(windowBegins) >= settings.window
+            now.saturatingSubtracting(windowBegins) >= settings.window, !minds(cutsAt: now),
+            // What was cut off would have taken nobody knows how long, and perhaps as long with half of the limit.
+            calls.count >= Constants.leastCalls,
+            count >= most || calls.error <= Constants.precision * calls.mean
         else { return }
-        // They would have taken nobody knows how long, and perhaps as long with half of the limit: so no baseline comes of this.
-        if hasManyCuts { return cutBack(at: now) }
-        guard count >= most || calls.error <= Constants.precision * calls.mean else { return }
         close(at: now)
     }
 
@@ -233,8 +244,6 @@ struct AdaptiveLimitStateMachine: Sendable {
         let latency = calls.mean
         self.latency = latency
         if latency > Double(settings.slowAfter) { return overload(began: .max, at: now) }
-        if isCuttingBack(at: now) { return change(to: limit, at: now) }
-        cutback = nil
         let isBusy = peak * 2 >= permits
         if let height, limit <= max(least, height.limit / 2) {
             if latency > height.latency * Constants.unchanged {
@@ -303,10 +312,9 @@ struct AdaptiveLimitStateMachine: Sendable {
         let weight = Double(calls.count)
         if let baseline, isSimilar(latency) {
             self.baseline = baseline + (latency - baseline) * weight / (baselineWeight + weight)
-            baselineDeviation += (calls.deviation - baselineDeviation) * weight / (baselineWeight + weight)
             baselineWeight = min(Constants.memory, baselineWeight + weight)
         } else {
-            (baseline, baselineWeight, baselineDeviation) = (latency, weight, calls.deviation)
+            (baseline, baselineWeight) = (latency, weight)
         }
         baselineAt = now
     }
@@ -318,7 +326,7 @@ struct AdaptiveLimitStateMachine: Sendable {
             self.limit = min(Double(settings.range.upperBound), max(least, limit))
         }
         let wait = old == permits ? 0 : Int64(latency ?? 0)
-        (calls, cuts, peak, isWindowOpen) = (LatencyMean(), 0, 0, true)
+        (calls, cuts, cutTime, peak, isWindowOpen) = (LatencyMean(), 0, Constants.longestAge, 0, true)
         windowBegins = now.saturatingAdding(wait)
         if old != permits { changedAt = now }
     }

@@ -17,9 +17,9 @@ struct LatencyMean: Sendable, Hashable {
     /// In nanoseconds; at least 1, so that one can divide by it.
     var mean: Double { max(1, sum / Double(max(1, count))) }
 
-    /// The standard deviation, in nanoseconds.
-    var deviation: Double { max(0, squares / Double(max(1, count)) - mean * mean).squareRoot() }
-
     /// The standard error of the mean, in nanoseconds.
-    var error: Double { deviation / Double(max(1, count)).squareRoot() }
+    var error: Double {
+        let number = Double(max(1, count))
+        return (max(0, squares / number - mean * mean) / number).squareRoot()
+    }
 }

@@ -129,6 +129,8 @@ struct Forecaster {
     /// When the call gets to the next policy, or the first one that no policy so far rejects does: as far as known.
     private var delay = Duration.zero
     private var longestWait = Duration.zero
+    /// Whether a wait is of unknown length.
+    private var isUnknown = false
 
     mutating func begin(_ call: inout PolicyCall) { isOver = call.isOver }
 
@@ -153,7 +155,7 @@ struct Forecaster {
     /// A policy further in may give the call less time. Behind a wait of unknown length it is not known when that begins.
     private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let deadline = call.deadline
-        defer { if let wait, wait.time == nil { call.deadline = deadline } }
+        defer { if isUnknown { call.deadline = deadline } }
         return ask(&call)
     }
 
@@ -178,15 +180,18 @@ struct Forecaster {
                 wait = (policy, nil)
                 longestWait = time ?? .zero
             }
-            guard let time else { break }
+            guard let time else {
+                isUnknown = true
+                break
+            }
             delay = max(delay, base + time)
             if rejection == nil { wait?.time = delay }
         case .rejects(let time):
             // When the call gets there, it may be another matter.
-            if let wait, base == .zero {
-                guard let time, time >= .infinite || wait.time.map({ time > $0 }) ?? false else { break }
+            if wait != nil, time.map({ $0 < .infinite }) ?? true {
+                guard !isUnknown, let time, base > .zero || time > delay else { break }
             }
-            let end = time.map { base + $0 }
+            let end = time.map { base + max(.zero, $0) }
             if rejection == nil || end.map({ $0 > rejection?.retryAfter ?? .zero }) ?? false {
                 rejection = (policy, end)
             }

@@ -72,7 +72,12 @@ public final class SystemTimeBase: TimeBase, Clock {
     public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         state.withLock { state in
             let alarm = state.alarms.insert(at: deadline, action)
-            if deadline < state.wakesAt { wakeTimer(at: deadline, &state) }
+            if deadline < state.wakesAt {
+                wakeTimer(at: deadline, &state)
+            } else if let bell = state.bell, state.wakesAt < now {
+                // It is late, perhaps since the machine slept.
+                bell.ring(state.wakesAt)
+            }
             return alarm
         }
     }
@@ -108,7 +113,7 @@ public final class SystemTimeBase: TimeBase, Clock {
     package func fireDue() {
         var due: [AlarmQueue.Action] = []
         let now = self.now
-        let elsewhere = state.withLock { state in
+        let bell = state.withLock { state in
             while let action = state.alarms.popDue(at: now) { due.append(action) }
             if let next = state.alarms.earliest {
                 wakeTimer(at: next, &state)
@@ -116,9 +121,12 @@ public final class SystemTimeBase: TimeBase, Clock {
                 state.wakesAt = .distantFuture
                 state.timer = nil
             }
-            return state.bell?.elsewhere ?? self.elsewhere
+            return state.bell
         }
-        DueActions(due, elsewhere: elsewhere).run()
+        guard !due.isEmpty else { return }
+        let actions = DueActions(due, elsewhere: bell?.elsewhere ?? elsewhere)
+        // An action that blocks must not keep the bell from ringing for those to come.
+        if let bell { bell.elsewhere { actions.run() } } else { actions.run() }
     }
 
     /// Reads the same clock as `ContinuousClock.now` at half the cost of that and a conversion: 24 ns instead of 44 ns

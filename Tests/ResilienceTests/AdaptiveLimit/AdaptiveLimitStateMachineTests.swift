@@ -158,27 +158,36 @@ private struct Windows {
         #expect(windows.machine.permits == 18)
     }
 
-    @Test("calls that were cut off, if they took longer than the baseline, halve the limit, and are no baseline")
+    @Test("calls that were cut off halve the limit, and are no baseline")
     func cut() {
         var windows = measured()
         let before = windows.machine
-        windows.calls(99, 400, .cut)
-        #expect(windows.machine.limit == before.limit && windows.machine.latency == before.latency)
         for limit in [8, 4, 2, 2, 2] {
-            windows.calls(1000, 16, .cut)
+            windows.calls(1000, 30, .cut)
             #expect(windows.machine.permits == limit && windows.machine.latency == before.latency)
         }
         #expect(windows.baseline == 100 && !windows.machine.isSearching)
-        windows.calls(100)
+        windows.calls(100, 40)
         #expect(windows.machine.permits == 3)
     }
 
     @Test("one call in ten that was cut off is none of the others' business, nor are more that may be chance")
     func fewCuts() {
-        for (cuts, permits) in [(1, 32), (5, 32), (6, 8)] {
-            var windows = measured()
-            windows.calls(100, 16 - cuts)
-            windows.calls(1000, cuts, .cut)
+        for (cuts, permits) in [(1, 32), (7, 32), (8, 8)] {
+            var windows = Windows(Self.gradient)
+            windows.calls(100)
+            windows.calls(100)
+            windows.machine.set(to: 16, at: windows.now)
+            windows.now += 1_000_000_000
+            // One after the other, so that they are of one window.
+            for call in 0..<30 {
+                windows.now += 1_000_000
+                let isCut = call < cuts
+                _ = windows.machine.ended(
+                    isCut ? .cut : .success, began: windows.now - 100_000_000, at: windows.now, inUse: 16)
+            }
+            windows.now += 100_000_000
+            _ = windows.machine.ended(.success, began: windows.now - 100_000_000, at: windows.now, inUse: 16)
             #expect(windows.machine.permits == permits, "\(cuts)")
         }
     }
@@ -223,7 +232,7 @@ private struct Windows {
     @Test("where no call has ever ended well, those that were cut off halve the limit, too")
     func cutAtFirst() {
         var windows = Windows(Self.gradient)
-        windows.calls(100, 16, .cut)
+        windows.calls(100, 30, .cut)
         #expect(windows.machine.permits == 8 && windows.baseline == nil && !windows.machine.isSearching)
     }
 
@@ -472,11 +481,11 @@ private struct Windows {
         #expect(windows.machine.latency.map { (50e6...51e6).contains($0) } == true)
     }
 
-    @Test("what is usual is known from 16 calls on: until then a call that was cut off counts, whatever it took")
-    func usual() {
+    @Test("after a clock that jumped in the first window, calls that are cut off count as they do")
+    func jumpAndCuts() {
         var windows = Windows(Self.gradient)
         windows.calls(3_600_000, 1)
-        windows.calls(1_000, 15, .cut)
+        windows.calls(1_000, 30, .cut)
         #expect(windows.machine.permits == 8)
     }
 }
