@@ -12,9 +12,9 @@
 /// there are permits; or after 400 calls. Its calls are those that succeeded. One that took very long counts as four times
 /// the mean before. After a change the next window begins a mean latency later, when calls that began before are over.
 ///
-/// If more than a tenth of the calls are cut off when their time runs out, beyond chance (three standard errors), while at least half
-/// of the permits are in use, the limit is halved, and again. If half of the limit ends only half as many calls well, the
-/// limit was not the reason, and comes back.
+/// If more than a tenth of the calls are cut off when their time runs out, beyond chance (three standard errors), the limit becomes
+/// half of the calls that ran at the same time, and so on. If fewer calls end well then, less than seven in ten, the limit
+/// was not the reason, and comes back.
 ///
 /// The baseline is how long a call takes that finds no queue on the other side. It is learned while less than half of
 /// the permits are in use, and otherwise **by halving the limit**, for a window, until that no longer makes calls faster:

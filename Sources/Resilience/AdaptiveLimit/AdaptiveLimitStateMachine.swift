@@ -30,9 +30,10 @@ struct AdaptiveLimitStateMachine: Sendable {
         /// So many calls tell how many end well in a time; fewer successes than `fewSuccesses` tell nothing.
         static let callsOfCutback = 30
         static let fewSuccesses = 8
-        /// Half of the limit that ends this share of the calls well ended them because of the limit: an overload would end more,
-        /// and an outage fewer.
-        static let halfAsMany = 0.25..<0.7
+        /// Of an overload, a lower limit ends no less than this share of the calls well.
+        static let asMany = 0.7
+        /// Above half of the limit, so many permits in use are as many as matter.
+        static let inUse = 8
         /// A search is given up if half of the limit takes so many times as long as its calls should.
         static let patience = 10.0
         /// If half of the limit leaves more than this share of the latency, there was no queue, or not ours.
@@ -57,8 +58,9 @@ struct AdaptiveLimitStateMachine: Sendable {
         let restored: Double
     }
 
-    /// What was before the limit was halved because calls were cut off.
+    /// What was before the limit was halved because calls were cut off, perhaps several times.
     private struct Cutback: Hashable {
+        /// The limit to go back to.
         let limit: Double
         /// How many calls ended well per nanosecond; 0 if hardly any.
         let rate: Double
@@ -125,8 +127,8 @@ struct AdaptiveLimitStateMachine: Sendable {
             if algorithm.usesBaseline {
                 cutTime = min(cutTime, latency)
                 add(nil, began: began, inUse, at: now)
-            } else if latency > self.latency ?? 0 {
-                // One whose caller had too little time says nothing.
+            } else if latency >= (self.latency ?? 0) / 2 {
+                // One whose caller had far too little time says nothing. The mean may be that of a queue.
                 overload(began: began, at: now)
             }
         case .success: add(latency, began: began, inUse, at: now)
@@ -157,11 +159,11 @@ struct AdaptiveLimitStateMachine: Sendable {
         change(to: algorithm.limitAfterOverload(endSearch()), at: now)
     }
 
-    /// Whether more of the window's calls were cut off than chance explains, with a limit that held calls back.
+    /// Whether more of the window's calls were cut off than chance explains, of so many at the same time that it may come from that.
     private var hasManyCuts: Bool {
         let count = Double(calls.count + cuts)
         let chance = Constants.chance * (Constants.mostCuts * (1 - Constants.mostCuts) * count).squareRoot()
-        return Double(cuts) > Constants.mostCuts * count + chance && peak * 2 >= permits
+        return Double(cuts) > Constants.mostCuts * count + chance && peak >= min(Constants.inUse, (permits + 1) / 2)
     }
 
     /// How many calls of the window ended well per nanosecond.
@@ -174,20 +176,23 @@ struct AdaptiveLimitStateMachine: Sendable {
         rate * Double(now.saturatingSubtracting(windowBegins)) >= Double(Constants.callsOfCutback)
     }
 
-    /// Many calls are cut off. If that comes from the limit, half of it ends as many calls well, or more. If it ends half as
-    /// many, they would have been cut off whatever the limit is.
+    /// Many calls are cut off. If that comes from too many at the same time, fewer end as many well, or more. If they end fewer,
+    /// in proportion, calls would have been cut off whatever the limit is.
     private mutating func cutBack(at now: Int64) {
         let rate = calls.count < Constants.fewSuccesses ? 0 : rate(at: now)
-        if let cutback, cutback.rate > 0, Constants.halfAsMany.contains(rate / cutback.rate) {
-            let rest = Constants.rest * Double(now.saturatingSubtracting(cutback.began))
-            (heldUntil, heldRate) = (now.saturatingAdding(Int64(min(Constants.longest, rest))), cutback.rate)
-            self.cutback = nil
-            return change(to: cutback.limit, at: now)
+        if let cutback, cutback.rate > 0 {
+            let (share, part) = (rate / cutback.rate, limit / cutback.limit)
+            if share < Constants.asMany, share >= part / 2 {
+                let rest = Constants.rest * Double(now.saturatingSubtracting(cutback.began))
+                (heldUntil, heldRate) = (now.saturatingAdding(Int64(min(Constants.longest, rest))), cutback.rate)
+                self.cutback = nil
+                return change(to: cutback.limit, at: now)
+            }
         }
         latestOverload = now
-        let (full, time) = (endSearch(), cutTime)
-        cutback = Cutback(limit: full, rate: rate, began: now)
-        change(to: min(algorithm.limitAfterOverload(full), full / 2), at: now)
+        let (full, inUse, time) = (endSearch(), Double(peak), cutTime)
+        if cutback.map({ $0.rate == 0 }) ?? true { cutback = Cutback(limit: full, rate: rate, began: now) }
+        change(to: min(algorithm.limitAfterOverload(full), min(full, inUse) / 2), at: now)
         // Of the calls that begin now, those that will be cut off are so then.
         windowBegins = max(windowBegins, now.saturatingAdding(Int64(time)))
     }

@@ -274,8 +274,10 @@ private struct Windows {
         #expect(windows.machine.permits == 18)
         windows.calls(100, inUse: 1)
         // Their callers had too little time.
-        windows.calls(99, 50, .cut)
+        windows.calls(49, 50, .cut)
         #expect(windows.machine.permits == 18)
+        windows.calls(50, 1, .cut)
+        #expect(windows.machine.permits == 16)
     }
 
     @Test("what says nothing changes nothing")
