@@ -387,6 +387,12 @@ private struct Windows {
         }
     }
 
+    @Test("a limit that nobody gave begins within its bounds")
+    func initial() {
+        #expect(AdaptiveLimit.gradient(in: 1...10).initial == 10 && AdaptiveLimit.vegas(in: 50...100).initial == 50)
+        #expect(AdaptiveLimit.aimd().initial == 20)
+    }
+
     // MARK: When
 
     /// A call of so many milliseconds ends at this time.
