@@ -40,12 +40,34 @@
                 service = DashboardService(hub, beat: beat, writeLimit: writeLimit)
             }
 
-            func run(_ test: @escaping @Sendable (any TestClientProtocol, Int) async throws -> Void) async throws {
+            func run(_ test: @escaping @Sendable (Client, Int) async throws -> Void) async throws {
                 let router = Router()
                 router.addResilienceDashboard(service, at: "/resilience")
+                try await Client.run(router, test)
+            }
+        }
+
+        /// A connection to a server. The framework's own waits for 20 seconds, and a busy machine may take longer.
+        private struct Client: Sendable {
+            let client: TestClient
+
+            static func run(
+                _ router: Router<BasicRequestContext>, _ test: @escaping @Sendable (Client, Int) async throws -> Void
+            ) async throws {
                 try await Application(router: router).test(.live) { client in
-                    try await test(client, try #require(client.port))
+                    let port = try #require(client.port)
+                    try await TestClient.withClient(
+                        host: "localhost", port: port, configuration: .init(timeout: .seconds(3600))
+                    ) { try await test(Client(client: $0), port) }
                 }
+            }
+
+            func execute(
+                uri: String, method: HTTPRequest.Method, headers: HTTPFields = [:], body: ByteBuffer? = nil
+            ) async throws -> (status: HTTPResponse.Status, headers: HTTPFields, body: ByteBuffer) {
+                let answer = try await client.execute(
+                    TestClient.Request(uri, method: method, authority: "localhost", headers: headers, body: body))
+                return (answer.status, answer.headers, answer.body ?? ByteBuffer())
             }
         }
 
@@ -212,7 +234,7 @@
 
         @Test("nothing can be reached that is not added")
         func unmounted() async throws {
-            try await Application(router: Router()).test(.live) { client in
+            try await Client.run(Router()) { client, _ in
                 for path in ["/resilience", "/resilience/events", "/resilience/actions"] {
                     for method in [HTTPRequest.Method.get, .post] {
                         let status = try await client.execute(uri: path, method: method).status
@@ -223,7 +245,7 @@
         }
 
         private static func act(
-            _ client: any TestClientProtocol, token: String?, origin: String? = "http://localhost",
+            _ client: Client, token: String?, origin: String? = "http://localhost",
             body: String = #"{"component":"0","place":0,"action":"isolate"}"#
         ) async throws -> Int {
             var headers: HTTPFields = [.contentType: "application/json"]
