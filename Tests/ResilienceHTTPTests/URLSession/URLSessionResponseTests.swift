@@ -63,7 +63,10 @@
         func invalidated() async throws {
             try await Loopback.run(fallback: .status(200)) { loopback in
                 loopback.server.hold()
-                let session = URLSession(configuration: .ephemeral)
+                let configuration = URLSessionConfiguration.ephemeral
+                // The usual minute may be over before on a busy machine.
+                configuration.timeoutIntervalForRequest = 100_000
+                let session = URLSession(configuration: configuration)
                 let call = Task { try await session.response(to: loopback.get) }
                 await loopback.server.waitForRequests(1)
                 session.invalidateAndCancel()
