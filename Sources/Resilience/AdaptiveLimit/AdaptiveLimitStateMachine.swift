@@ -200,16 +200,16 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// Looks at the calls of a window that were cut off.
     /// - Returns: Whether there is to be seen more before the window can end.
     private mutating func minds(cutsAt now: Int64) -> Bool {
+        let areMany = hasManyCuts
+        let areEnough = calls.count + cuts >= Constants.callsOfCutback
         if let cutback {
-            let isKnown = hasManyCuts ? cutback.rate == 0 || tells(cutback.rate, at: now) : true
-            guard isKnown, calls.count + cuts >= Constants.callsOfCutback else { return true }
-            if hasManyCuts { cutBack(at: now) } else { self.cutback = nil }
-            return self.cutback != nil || calls.count == 0
+            guard areEnough, !areMany || cutback.rate == 0 || tells(cutback.rate, at: now) else { return true }
+            if !areMany { self.cutback = nil }
+        } else if areMany, now < heldUntil, !tells(heldRate, at: now) || rate(at: now) >= heldRate / 2 {
+            return false
         }
-        guard hasManyCuts else { return false }
-        if now < heldUntil, !tells(heldRate, at: now) || rate(at: now) >= heldRate / 2 { return false }
-        if calls.count + cuts >= Constants.callsOfCutback { cutBack(at: now) }
-        return true
+        if areMany, areEnough { cutBack(at: now) }
+        return areMany
     }
 
     /// - Returns: The limit without the search.
