@@ -27,7 +27,6 @@ struct AdaptiveLimitSettings: Codable {
             let lowest = checks.within(bounds, reader.value(.lowest) ?? standard.range.lowerBound, "lowest")
             let highest = checks.within(bounds, reader.value(.highest) ?? standard.range.upperBound, "highest")
             let range = reader.range(lowest, highest, .highest) ?? standard.range
-            let initial = min(max(standard.initial, range.lowerBound), range.upperBound)
             let window = reader.duration(.window) ?? .nanoseconds(standard.window)
             let slowAfter = reader.duration(.slowAfter)
             let verdicts = reader.value(.verdicts) ?? standard.overload
@@ -36,7 +35,7 @@ struct AdaptiveLimitSettings: Codable {
             case .gradient:
                 return AdaptiveLimitSettings(
                     limit: .gradient(
-                        initial: initial, in: range, tolerance: reader.value(.tolerance) ?? 0.1, window: window,
+                        in: range, tolerance: reader.value(.tolerance) ?? 0.1, window: window,
                         slowAfter: slowAfter, on: verdicts))
             case .vegas:
                 let least = checks.within(0.01...0.9, reader.value(.leastQueue) ?? 0.03, "leastQueue")
@@ -44,12 +43,12 @@ struct AdaptiveLimitSettings: Codable {
                 let queue = reader.range(least, most, .mostQueue)
                 return AdaptiveLimitSettings(
                     limit: .vegas(
-                        initial: initial, in: range, queue: queue ?? 0.03...0.08, window: window, slowAfter: slowAfter,
+                        in: range, queue: queue ?? 0.03...0.08, window: window, slowAfter: slowAfter,
                         on: verdicts))
             case .aimd:
                 return AdaptiveLimitSettings(
                     limit: .aimd(
-                        initial: initial, in: range, increase: reader.value(.increase) ?? 1,
+                        in: range, increase: reader.value(.increase) ?? 1,
                         decrease: reader.value(.decrease) ?? 0.9, window: window, slowAfter: slowAfter, on: verdicts))
             }
         }

@@ -6,11 +6,16 @@ private final class EndpointTrail: Sendable {
         var inFlight: [Int] = []
     }
 
+    private let pool: EndpointPoolCore
+    private let core: PipelineCore
     private let state = Locked(State())
 
-    func choose(
-        from pool: EndpointPoolCore, rejected: [Int] = [], in core: PipelineCore
-    ) -> (EndpointPoolCore.Chosen?, MonotonicInstant) {
+    init(_ pool: EndpointPoolCore, in core: PipelineCore) {
+        self.pool = pool
+        self.core = core
+    }
+
+    func choose(rejected: [Int] = []) -> (EndpointPoolCore.Chosen?, MonotonicInstant) {
         let now = pool.timeBase.now
         let (chosen, told) = state.withLock { state in
             let (chosen, told) = pool.choose(
@@ -22,7 +27,7 @@ private final class EndpointTrail: Sendable {
         return (chosen, now)
     }
 
-    func ended(_ pick: EndpointPick, _ verdict: Verdict, of pool: EndpointPoolCore, in core: PipelineCore) {
+    func ended(_ pick: EndpointPick, _ verdict: Verdict) {
         state.withLock { state in
             if let place = state.inFlight.firstIndex(of: pick.id) { state.inFlight.remove(at: place) }
         }
@@ -75,11 +80,11 @@ extension Pipeline {
         judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable (Endpoint, CallAttempt) async throws -> R
     ) async throws -> R {
-        let (trail, core) = (EndpointTrail(), core)
+        let (trail, core) = (EndpointTrail(pool.core, in: core), core)
         let judged = try await core.runHedged(
             options, judging: { $0.verdict },
             { attempt in
-                var (chosen, now) = trail.choose(from: pool.core, in: core)
+                var (chosen, now) = trail.choose()
                 var rejected: [Int] = []
                 while let present = chosen {
                     do {
@@ -87,15 +92,15 @@ extension Pipeline {
                         let verdict = judge(result)
                         let meaning =
                             verdict.kind == .success ? verdict : core.meaning(of: verdict, before: attempt.deadline)
-                        trail.ended(present.pick, meaning, of: pool.core, in: core)
+                        trail.ended(present.pick, meaning)
                         return Judged(result: result, verdict: verdict)
                     } catch {
                         let meaning = core.meaning(of: core.classifier.verdict(for: error), before: attempt.deadline)
-                        trail.ended(present.pick, meaning, of: pool.core, in: core)
+                        trail.ended(present.pick, meaning)
                         rejected.append(present.pick.id)
                         guard EndpointPoolCore.goesOn(after: error, meaning, rejected: rejected), !Task.isCancelled
                         else { throw error }
-                        (chosen, now) = trail.choose(from: pool.core, rejected: rejected, in: core)
+                        (chosen, now) = trail.choose(rejected: rejected)
                         if chosen == nil { throw error }
                     }
                 }

@@ -308,6 +308,14 @@ struct EndpointPoolStateMachine: Sendable {
     ) -> [Change] {
         guard now >= nextChange else { return [] }
         var changes: [Change] = []
+        passTime(at: now, &changes)
+        if intervalEnd <= now { endInterval(at: now, using: &generator, &changes) }
+        planNextChange()
+        return changes
+    }
+
+    /// Does what depends on time alone, but for the rules of an interval.
+    private mutating func passTime(at now: MonotonicInstant, _ changes: inout [Change]) {
         for place in members.indices {
             if let end = members[place].ejectedUntil, end <= now, end != .distantFuture {
                 bringBack(place, at: now, &changes)
@@ -316,9 +324,6 @@ struct EndpointPoolStateMachine: Sendable {
             if members[place].forgetsAt <= now, members[place].forgetsAt != .distantFuture { forget(place, at: now) }
         }
         refresh(&changes)
-        if intervalEnd <= now { endInterval(at: now, using: &generator, &changes) }
-        planNextChange()
-        return changes
     }
 
     private var growth: Duration { settings.slowStart?.over ?? .zero }
@@ -519,15 +524,7 @@ struct EndpointPoolStateMachine: Sendable {
     /// How the machine would be at this time if a call came, as far as time alone decides.
     func advanced(to now: MonotonicInstant) -> EndpointPoolStateMachine {
         var (copy, changes) = (self, [Change]())
-        for place in copy.members.indices {
-            if let end = copy.members[place].ejectedUntil, end <= now, end != .distantFuture {
-                copy.bringBack(place, at: now, &changes)
-            }
-            if copy.members[place].forgetsAt <= now, copy.members[place].forgetsAt != .distantFuture {
-                copy.forget(place, at: now)
-            }
-        }
-        copy.refresh(&changes)
+        copy.passTime(at: now, &changes)
         return copy
     }
 
@@ -540,11 +537,7 @@ struct EndpointPoolStateMachine: Sendable {
     var isIdle: Bool { members.allSatisfy { $0.inFlight == 0 && $0.ejectedUntil == nil } }
 
     /// Whether no call is in flight, and nothing is remembered.
-    var isAtRest: Bool {
-        members.allSatisfy {
-            $0.inFlight == 0 && $0.ejectedUntil == nil && $0.streak == 0 && $0.ejections == 0
-        }
-    }
+    var isAtRest: Bool { isIdle && members.allSatisfy { $0.streak == 0 && $0.ejections == 0 } }
 }
 
 extension OutcomeCounts {

@@ -42,7 +42,7 @@ extension Hedge {
                                 return verdict
                             },
                             { call in
-                                guard race.mayRun() else { throw CopyLost(policy: self.name) }
+                                guard !race.isDecided else { throw CopyLost(policy: self.name) }
                                 hasRun = true
                                 return try await operation(CallAttempt(call, hedge: copy))
                             }))
@@ -51,12 +51,14 @@ extension Hedge {
                     result = .failure(error)
                 }
                 if verdict.kind != .success, Task.isCancelled || race.isDecided { verdict = .cancelled }
+                // A policy that stands for the operation, and fails, has run in its place.
+                if !verdict.saysNothing { hasRun = true }
                 call.reading = nil
                 let counts = race.ended(
-                    HedgeRace.Ending(copy: copy, result: result, verdict: verdict, waits: waits?.waits ?? []),
+                    HedgeRace.Ending(
+                        copy: copy, result: result, verdict: verdict, waits: waits?.waits ?? [], hasRun: hasRun),
                     at: call.now)
-                // A policy that stands for the operation, and fails, has run in its place.
-                if !hasRun && verdict.saysNothing || counts && verdict.kind == .rejected {
+                if !hasRun || counts && verdict.kind == .rejected {
                     // It never reached the other side.
                     if withdrawal != .none { settings.budget.giveBack(withdrawal) }
                 } else if counts, copy > 0 || paysForCalls {

@@ -7,6 +7,8 @@ final class HedgeRace<R: Sendable>: Sendable {
         let result: Result<R, any Error>
         let verdict: Verdict
         let waits: [PolicyWait]
+        /// Whether it got past the policies further in, to the operation or to a policy that stands for it.
+        let hasRun: Bool
     }
 
     /// How the call ends.
@@ -56,16 +58,6 @@ final class HedgeRace<R: Sendable>: Sendable {
     /// Whether the call's end is certain.
     var isDecided: Bool { state.withLock { $0.machine.isDecided } }
 
-    /// A copy got past the policies further in.
-    /// - Returns: Whether it may begin: not if the call's end is certain.
-    func mayRun() -> Bool {
-        state.withLock { state in
-            if state.machine.isDecided { return false }
-            state.hasRun = true
-            return true
-        }
-    }
-
     /// - Returns: Whether its end counts: not if the call's end was certain before.
     func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
@@ -73,8 +65,7 @@ final class HedgeRace<R: Sendable>: Sendable {
             // What is replaced is released outside of the lock, since its deinit may be user code.
             let old = state.kept
             if state.machine.ended(ending.verdict, at: now) { state.kept = (ending, now) }
-            // A policy that stands for the operation, and fails, has run in its place.
-            if !ending.verdict.saysNothing { state.hasRun = true }
+            if ending.hasRun { state.hasRun = true }
             if counts, ending.copy == 0 { state.first = (now, ending.verdict) }
             return (counts, state.waiter.take(), old)
         }

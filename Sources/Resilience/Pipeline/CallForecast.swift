@@ -140,11 +140,7 @@ struct Forecaster {
         let answer = policy.forecast(&call)
         call.deadline = deadline
         let later = asOfThen(&call) { call in keepingTime(&call, policy.forecast) }
-        if later == answer {
-            add(answer, of: policy.name)
-        } else {
-            add(later, of: policy.name, after: delay)
-        }
+        add(later, of: policy.name, after: later == answer ? .zero : delay)
     }
 
     mutating func ask(_ policy: any AroundPolicy, _ call: inout PolicyCall) {

@@ -45,8 +45,7 @@
     @usableFromInline static func narrowed(
         _ deadline: MonotonicInstant, _ core: borrowing PipelineCore
     ) -> MonotonicInstant {
-        guard let travelling = CallDeadline.current else { return deadline }
-        return min(deadline, travelling.instant(on: core.timeBase))
+        CallDeadline.earlier(deadline, on: core.timeBase)
     }
 
     /// The pipeline's name; nil if the policy is used without a pipeline.

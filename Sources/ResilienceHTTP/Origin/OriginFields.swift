@@ -74,7 +74,7 @@ public struct OriginFields: Sendable, Hashable {
             var cursor = FieldCursor(value)
             return cursor.numberToEnd()
         }
-        let bounded = highest.map { $0 < asked ?? .normal ? $0 : asked } ?? asked
+        let bounded: CallPriority? = if let highest, highest < asked ?? .normal { highest } else { asked }
         return CallOrigin(priority: bounded, attempt: Int(clamping: number ?? 1))
     }
 
