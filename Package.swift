@@ -8,6 +8,13 @@ extension Target.Dependency {
     }
 }
 
+// On Linux the header is where every compiler looks, and pkg-config only makes SwiftPM warn of a flag that it ignores.
+#if os(Linux)
+    let hiredis: String? = nil
+#else
+    let hiredis: String? = "hiredis"
+#endif
+
 let package = Package(
     name: "swift-resilience",
     platforms: [.macOS(.v15), .macCatalyst(.v18), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -24,6 +31,7 @@ let package = Package(
         .library(name: "ResilienceObservability", targets: ["ResilienceObservability"]),
         .library(name: "ResilienceConfiguration", targets: ["ResilienceConfiguration"]),
         .library(name: "ResilienceDashboard", targets: ["ResilienceDashboard"]),
+        .library(name: "ResilienceFleet", targets: ["ResilienceFleet"]),
         .executable(name: "retry-storm", targets: ["RetryStorm"]),
         .executable(name: "resilient-gateway", targets: ["ResilientGateway"]),
     ],
@@ -49,6 +57,9 @@ let package = Package(
             name: "Hummingbird", description: "Middleware for Hummingbird's servers.", enabledTraits: ["HTTPTypes"]),
         .trait(name: "Logging", description: "Events of policies as lines of swift-log."),
         .trait(name: "Metrics", description: "Events and statuses of policies as metrics of swift-metrics."),
+        .trait(
+            name: "Redis",
+            description: "The fleet's engine on Redis or Valkey, with hiredis (needs libhiredis-dev on Linux)."),
         .trait(name: "Tracing", description: "A span for each call, with swift-distributed-tracing."),
         .trait(name: "Configuration", description: "Pipelines and registries from a reader of swift-configuration."),
         .trait(
@@ -140,6 +151,12 @@ let package = Package(
                 .product("NIOCore", of: "swift-nio", if: "Dashboard"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Dashboard"),
             ]),
+        .target(
+            name: "ResilienceFleet",
+            dependencies: ["Resilience", .target(name: "CHiredisSystem", condition: .when(traits: ["Redis"]))]),
+        .systemLibrary(
+            name: "CHiredisSystem", pkgConfig: hiredis,
+            providers: [.apt(["libhiredis-dev"]), .yum(["hiredis-devel"]), .brew(["hiredis"])]),
         .executableTarget(
             name: "ResilientGateway",
             dependencies: [
@@ -271,6 +288,9 @@ let package = Package(
                 .product("NIOCore", of: "swift-nio", if: "Dashboard"),
                 .product("NIOPosix", of: "swift-nio", if: "Dashboard"),
             ]),
+        .testTarget(
+            name: "ResilienceFleetTests",
+            dependencies: ["Resilience", "ResilienceFleet", "ResilienceTesting", "TestSupport"]),
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [

@@ -1,12 +1,14 @@
-/// How a throttle counts calls against its limit: in a bucket, or in a window.
+/// How a throttle counts calls against its limit: in a bucket, in a window, or by permits that somebody else hands out.
 struct Limiter: Sendable, Equatable {
     private enum Window: Equatable {
         case absent
         case sliding(SlidingWindow)
         case fixed(FixedWindow)
+        /// An array of one: it is large, and few throttles have it.
+        case leased([LeasedPermits])
     }
 
-    /// Unlimited if a window counts.
+    /// Unlimited if anything else counts.
     private var bucket: TokenBucket
     private var window = Window.absent
 
@@ -27,12 +29,46 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
+    init(_ permits: LeasedPermits) {
+        bucket = .unlimited
+        window = .leased([permits])
+    }
+
+    /// The permits that somebody else hands out; nil if the limiter counts by itself.
+    var leased: LeasedPermits? { if case .leased(let permits) = window { permits[0] } else { nil } }
+
+    /// Changes permits that somebody else hands out.
+    /// - Returns: What the change returns; nil if the limiter counts by itself.
+    @discardableResult
+    mutating func changeLeased<R>(_ change: (inout LeasedPermits) -> R) -> R? {
+        guard case .leased(var permits) = window else { return nil }
+        window = .absent
+        defer { window = .leased(permits) }
+        return change(&permits[0])
+    }
+
+    /// Whether nobody has said when more calls may go.
+    func isUnknown(at now: Int64) -> Bool {
+        if case .leased(let permits) = window { permits[0].isUnknown(at: now) } else { false }
+    }
+
+    /// How long a call waits for that at least, whatever its patience.
+    var timeToKnow: Duration {
+        if case .leased(let permits) = window { .nanoseconds(permits[0].patience) } else { .zero }
+    }
+
+    /// Whether a call may probe after a hold.
+    func mayProbe(at now: Int64) -> Bool {
+        if case .leased(let permits) = window { permits[0].mayProbe(at: now) } else { true }
+    }
+
     /// Whether a call of this cost can ever be admitted. The methods below take only costs above zero that can.
     func allows(_ cost: Int) -> Bool {
         switch window {
         case .absent: return cost <= bucket.burst
         case .sliding(let sliding): return cost <= sliding.limit
         case .fixed(let fixed): return cost <= fixed.limit
+        case .leased(let permits): return cost <= permits[0].largest
         }
     }
 
@@ -52,6 +88,10 @@ struct Limiter: Sendable, Equatable {
             let turn = fixed.take(cost, at: now)
             window = .fixed(fixed)
             return turn
+        case .leased(var permits):
+            window = .absent
+            defer { window = .leased(permits) }
+            return permits[0].take(cost, at: now)
         }
     }
 
@@ -61,7 +101,7 @@ struct Limiter: Sendable, Equatable {
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         guard allows(cost) else { return false }
         if case .absent = window { return bucket.takeAtOnce(cost, at: now) }
-        return take(cost, at: now) <= now
+        return changeLeased { $0.takeAtOnce(cost, at: now) } ?? (take(cost, at: now) <= now)
     }
 
     /// What a call needs to give its share back. Valid right after it has taken the share.
@@ -70,6 +110,7 @@ struct Limiter: Sendable, Equatable {
         case .absent: bucket.taken
         case .sliding: ShareReceipt(first: UInt64(bitPattern: now))
         case .fixed(let fixed): ShareReceipt(first: UInt64(bitPattern: fixed.windowStart(at: now)))
+        case .leased(let permits): permits[0].receipt
         }
     }
 
@@ -86,6 +127,8 @@ struct Limiter: Sendable, Equatable {
         case .fixed(var fixed):
             fixed.giveBack(cost, ofWindow: then, at: now)
             window = .fixed(fixed)
+        case .leased:
+            changeLeased { $0.giveBack(cost, receipt, at: now) }
         }
     }
 
@@ -95,6 +138,7 @@ struct Limiter: Sendable, Equatable {
         case .absent: return bucket.turn(of: cost, behind: behind, at: now)
         case .sliding(let sliding): return sliding.turn(of: cost, behind: behind, at: now)
         case .fixed(let fixed): return fixed.turn(of: cost, behind: behind, at: now)
+        case .leased(let permits): return permits[0].turn(of: cost, behind: behind, at: now)
         }
     }
 
@@ -111,6 +155,9 @@ struct Limiter: Sendable, Equatable {
         case .fixed(var fixed):
             fixed.count(cost, at: now)
             window = .fixed(fixed)
+        case .leased:
+            // Who hands out the permits has counted it.
+            changeLeased { $0.probeBegan() }
         }
     }
 
@@ -118,13 +165,16 @@ struct Limiter: Sendable, Equatable {
     /// - Returns: Whether there is a rate, which grows over the ramp. A window, or no limit, has no rate that could
     ///   grow.
     mutating func recover(at now: Int64, rampingOver length: Int64) -> Bool {
+        // Who hands out the permits lets them go slowly at first.
+        if changeLeased({ $0.drop() }) != nil { return true }
         if bucket.isUnlimited { return false }
         bucket.empty(at: now, rampingOver: length)
         return true
     }
 
-    /// Changes the rate. Only for a limiter with a rate.
+    /// Changes the rate. Only for a limiter with a rate, or with permits that somebody else hands out at one.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
+        if changeLeased({ $0.largest = burst }) != nil { return }
         bucket.setRate(rate, burst: burst, at: now)
     }
 
@@ -134,6 +184,7 @@ struct Limiter: Sendable, Equatable {
         case .absent: break
         case .sliding(let sliding): window = .sliding(sliding.emptied)
         case .fixed(let fixed): window = .fixed(fixed.emptied)
+        case .leased: changeLeased { $0.drop() }
         }
     }
 
@@ -143,6 +194,7 @@ struct Limiter: Sendable, Equatable {
         case .absent: return bucket.available(at: now)
         case .sliding(let sliding): return sliding.limit - sliding.inUse(at: now)
         case .fixed(let fixed): return fixed.limit - fixed.inUse(at: now)
+        case .leased(let permits): return permits[0].available(at: now)
         }
     }
 
@@ -152,6 +204,7 @@ struct Limiter: Sendable, Equatable {
         case .absent: return bucket.isFull(at: now)
         case .sliding(let sliding): return sliding.inUse(at: now) == 0
         case .fixed(let fixed): return fixed.inUse(at: now) == 0
+        case .leased(let permits): return permits[0].isFull(at: now)
         }
     }
 }

@@ -48,6 +48,8 @@ public final class Throttle: StatusReporting {
     let base: any TimeBase
     let settings: ThrottleSettings
     let state: Locked<State>
+    /// Brings permits that somebody else hands out; nil if the throttle counts by itself.
+    private let supply: (any PermitSupply)?
 
     /// Creates a throttle.
     /// - Parameters:
@@ -65,12 +67,25 @@ public final class Throttle: StatusReporting {
     ///     call that ends.
     ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
     ///   - observers: The observers that are told what this throttle does; nil for none at first.
-    public init(
+    public convenience init(
         _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, queue: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
+    ) {
+        self.init(
+            name, limit: limit, supply: nil, maxWait: maxWait, queue: queue, holdOnThrottled: holdOnThrottled,
+            holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates a throttle whose permits somebody else may hand out.
+    /// - Parameter supply: Brings the permits, and how long a call waits to learn whether there are any; nil if the
+    ///   throttle counts by itself.
+    package init(
+        _ name: String, limit: ThrottleLimit, supply: (supply: any PermitSupply, patience: Duration)?,
+        maxWait: Duration, queue: Int, holdOnThrottled: Bool, holdBackoff: Backoff, maxHold: Duration, ramp: Duration,
+        timeBase: any TimeBase, observers: PolicyObservers?
     ) {
         let checks = Self.checks
         self.name = name
@@ -83,14 +98,16 @@ public final class Throttle: StatusReporting {
             maxHold: checks.notNegative(maxHold, "maxHold"))
         lazyObservers = LazyObservers(observers)
         base = timeBase
-        let machine = ThrottleStateMachine(Limiter(limit), ramp: checks.notNegative(ramp, "ramp"))
+        let limiter = supply.map { Limiter(LeasedPermits(of: limit, patience: $0.patience)) } ?? Limiter(limit)
+        let machine = ThrottleStateMachine(limiter, ramp: checks.notNegative(ramp, "ramp"))
+        self.supply = supply?.supply
         state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
     /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
     /// end.
     public var traits: PolicyTraits {
-        PolicyTraits(waits: settings.maxWait > .zero, limitsRate: true, canNestInItself: false)
+        PolicyTraits(waits: settings.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -115,8 +132,8 @@ public final class Throttle: StatusReporting {
     ) -> PolicyEntry {
         let (deadline, cost) = (call.deadline, call.options.cost)
         let own = ThrottleSlot(slot)
-        let (admission, waiter, woken) = state.withLock {
-            state -> (ThrottleStateMachine.Admission, PolicyWaiter?, (PolicyWaiter?, PolicyWaiter?)) in
+        let (admission, waiter, woken, isUrgent) = state.withLock {
+            state -> (ThrottleStateMachine.Admission, PolicyWaiter?, (PolicyWaiter?, PolicyWaiter?), Bool) in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
             let admission = state.machine.admit(own, cost: cost, deadline: deadline, settings, at: now)
             var waiter: PolicyWaiter?
@@ -124,9 +141,10 @@ public final class Throttle: StatusReporting {
                 waiter = PolicyWaiter(turn: turn)
                 state.waiters[own.ticket] = waiter
             }
-            return (admission, waiter, state.woken())
+            return (admission, waiter, state.woken(), state.machine.limiter.leased?.isUrgent ?? false)
         }
         resume(woken)
+        supply?.isWanted(isUrgent: isUrgent)
         switch admission {
         case .enter(let own):
             slot = own.slot
@@ -164,12 +182,13 @@ public final class Throttle: StatusReporting {
 
     @inline(never) private func ended(_ call: inout PolicyCall, _ own: ThrottleSlot, _ verdict: Verdict) {
         let (now, cost) = (call.now, call.options.cost)
-        let (heldUntil, woken) = state.withLock { state in
+        let (heldUntil, woken, isUrgent) = state.withLock { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
             let heldUntil = state.machine.end(own, cost: cost, verdict, settings, at: now)
-            return (heldUntil, state.woken())
+            return (heldUntil, state.woken(), state.machine.limiter.leased?.isUrgent ?? false)
         }
         resume(woken)
+        if isUrgent { supply?.isWanted(isUrgent: true) }
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: lazyObservers.known)
         }
@@ -183,6 +202,7 @@ public final class Throttle: StatusReporting {
             return state.woken()
         }
         resume(woken)
+        supply?.isWanted(isUrgent: true)
     }
 
     /// Holds all calls until an instant, then lets one call probe. A hold that already lasts longer stays.

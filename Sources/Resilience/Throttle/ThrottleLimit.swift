@@ -8,19 +8,19 @@
 /// Throttle(limit: .slidingWindow(100, per: .seconds(60)))
 /// ```
 public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
-    enum Kind: Sendable, Hashable {
+    package enum Kind: Sendable, Hashable {
         case unlimited
         case rate(ThrottleRate, burst: Int)
         case window(Int, per: Duration, Window)
     }
 
-    enum Window: Sendable, Hashable {
+    package enum Window: Sendable, Hashable {
         case sliding
         /// `anchor`: when one of the windows begins; nil for the first call's own time.
         case fixed(anchor: MonotonicInstant?)
     }
 
-    let kind: Kind
+    package let kind: Kind
 
     private init(_ kind: Kind) { self.kind = kind }
 

@@ -16,9 +16,10 @@ extension ThrottleStateMachine {
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        let latest = isInLine ? slot.latest : now + settings.maxWait
+        let latest = isInLine ? slot.latest : now + patience(settings, at: now)
         guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < settings.queue else {
             if isInLine { _ = leave(slot.ticket) }
+            limiter.changeLeased { $0.missed(cost) }
             return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
         }
         let ticket = isInLine ? slot.ticket : join(cost: cost, at: now)
@@ -26,6 +27,12 @@ extension ThrottleStateMachine {
         line.sleep(ticket, until: until)
         let turn: MonotonicInstant? = if case .probing = answer { nil } else { max(now, answer.instant) }
         return .wait(ThrottleSlot(waiting: ticket, until: latest), turn: turn, until: until)
+    }
+
+    /// How long a call waits. It waits to learn whether it may go, even if it does not wait to go.
+    private func patience(_ settings: ThrottleSettings, at now: MonotonicInstant) -> Duration {
+        limiter.isUnknown(at: max(latest, now).nanoseconds)
+            ? max(settings.maxWait, limiter.timeToKnow) : settings.maxWait
     }
 
     /// Whether the call's turn can come in time, so that it makes sense to wait.

@@ -65,22 +65,24 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// How long the line waits for its head.
     static let absence = Duration.milliseconds(100)
 
-    private(set) var limiter: Limiter
+    var limiter: Limiter
     let ramp: Int64
-    private(set) var gate = Gate.open
+    var gate = Gate.open
     private var slowStart: SlowStartRamp?
     /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
     /// earlier generation does not count.
-    private(set) var generation: UInt64 = 0
+    var generation: UInt64 = 0
     /// The number of holds in a row, each after a 429, without a good probe.
-    private(set) var holds = 0
+    var holds = 0
     /// Whether the latest hold is one of these.
-    private var isHoldCounted = false
+    var isHoldCounted = false
     var line = ThrottleLine()
     private var absent: Absent?
     /// The latest time that the machine was told. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
-    private(set) var latest = MonotonicInstant.distantPast
+    var latest = MonotonicInstant.distantPast
+    /// What counts while nobody hands out permits; nil if the limiter never changes.
+    var standIn: StandIn?
 
     /// The number of holds in a row before the one that a 429 now belongs to: many 429s belong to one hold.
     var holdsBefore: Int {
@@ -119,7 +121,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// What is free belongs to the calls in line.
     private func behindLine(cost: Int) -> Answer {
         switch gate {
-        case .held(let until): return .held(until: until)
+        case .held(let until): return held(until: until)
         case .probing(let leaseEnds): return .probing(until: leaseEnds)
         case .open: return cost <= 0 ? .go : wait(for: cost, behind: line.cost)
         }
@@ -159,7 +161,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The answer for a call in line that is not the head.
     private func notYet(_ cost: Int) -> Answer {
         switch gate {
-        case .held(let until): .held(until: until)
+        case .held(let until): held(until: until)
         case .probing(let leaseEnds): .probing(until: leaseEnds)
         case .open: .probing(until: turn(of: cost, behind: line.cost - cost, at: latest))
         }
@@ -199,7 +201,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {
-        case .held(let until): return (ticket, .held(until: until))
+        case .held(let until): return (ticket, held(until: until))
         case .probing(let leaseEnds): return (ticket, .probing(until: leaseEnds))
         case .open:
             let isFree = member.cost <= 0 || !limiter.allows(member.cost)
@@ -212,7 +214,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         if cost <= 0 { return .go }
         if slowStart?.credit == 0 { return wait(for: cost, behind: 0) }
         let turn = limiter.take(cost, at: latest.nanoseconds)
-        guard turn <= latest.nanoseconds else { return .notBefore(MonotonicInstant(nanoseconds: turn)) }
+        guard turn <= latest.nanoseconds else { return notBefore(MonotonicInstant(nanoseconds: turn)) }
         slowStart?.credit -= 1
         return slowStart == nil ? .go : .pace
     }
@@ -220,7 +222,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The answer for a call that may not go yet.
     private func wait(for cost: Int, behind: Int) -> Answer {
         let turn = turn(of: cost, behind: behind, at: latest)
-        return pauseEnds(at: latest).map { .probing(until: max($0, turn)) } ?? .notBefore(turn)
+        return pauseEnds(at: latest).map { .probing(until: max($0, turn)) } ?? notBefore(turn)
+    }
+
+    /// The answer for a call whose turn is known, or is known at this instant at the latest.
+    private func notBefore(_ turn: MonotonicInstant) -> Answer {
+        limiter.isUnknown(at: latest.nanoseconds) ? .probing(until: turn) : .notBefore(turn)
     }
 
     private func turn(of cost: Int, behind: Int, at now: MonotonicInstant) -> MonotonicInstant {
@@ -234,6 +241,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     // MARK: The gate
 
+    /// The answer of a gate that is held, or was, and whose probe somebody else may have to allow.
+    private func held(until: MonotonicInstant) -> Answer {
+        guard until <= latest, let leased = limiter.leased, !leased.mayProbe(at: latest.nanoseconds) else {
+            return .held(until: until)
+        }
+        let known = MonotonicInstant(nanoseconds: leased.answerComes(by: latest.nanoseconds))
+        return leased.isUnknown(at: latest.nanoseconds) ? .probing(until: known) : .held(until: known)
+    }
+
     /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe.
     private mutating func passGate(cost: Int) -> Answer? {
         switch gate {
@@ -241,6 +257,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
             return nil
         case .held(let until):
             guard until <= latest else { return .held(until: until) }
+            guard limiter.mayProbe(at: latest.nanoseconds) else {
+                limiter.changeLeased { [latest] in $0.wantsProbe(at: latest.nanoseconds) }
+                return held(until: until)
+            }
         case .probing(let leaseEnds):
             guard leaseEnds <= latest else { return .probing(until: leaseEnds) }
             // However the probe that has lost its place ends, it decides nothing for the next one.
@@ -262,6 +282,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         case .held(let present):
             gate = .held(until: max(present, until))
         }
+        limiter.changeLeased { $0.held(.until(until, counts: counts)) }
         guard counts, !isHoldCounted else { return }
         isHoldCounted = true
         holds = holds.saturatingAdding(1)
@@ -270,7 +291,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// Ends a hold early.
     mutating func endHold(at now: MonotonicInstant) {
         latest = max(latest, now)
-        if case .held(let until) = gate { gate = .held(until: min(until, latest)) }
+        guard case .held(let until) = gate else { return }
+        gate = .held(until: min(until, latest))
+        limiter.changeLeased { $0.held(.ended) }
     }
 
     /// The other side asked for fewer calls.
@@ -289,6 +312,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func probeEnded(decided: Bool, inGeneration admitted: UInt64, at now: MonotonicInstant) {
         latest = max(latest, now)
         guard case .probing = gate, admitted == generation else { return }
+        limiter.changeLeased { $0.probeEnded(decided ? .well : .unclear) }
         guard decided else {
             gate = .held(until: latest)
             return
@@ -363,7 +387,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         let now = max(latest, now)
         guard line.head == nil else { return 0 }
         switch gate {
-        case .held(let until): return until <= now ? 1 : 0
+        case .held(let until): return until <= now && limiter.mayProbe(at: now.nanoseconds) ? 1 : 0
         case .probing(let leaseEnds): return leaseEnds <= now ? 1 : 0
         case .open:
             let paced = slowStart.flatMap { now < $0.ends ? $0.credit : nil } ?? .max

@@ -1,0 +1,230 @@
+/// Permits that somebody else hands out in lots: this process's part of a limit that several processes keep together.
+///
+/// A lot is valid until an instant. What is left of it then has lapsed, and is given back.
+package struct LeasedPermits: Sendable, Equatable {
+    private struct Lot: Equatable {
+        var left = 0
+        var ends = Int64.min
+        /// Permits of lots with different marks are not mixed: they belong to different windows.
+        var mark: Int64 = 0
+    }
+
+    /// The most that one call may cost.
+    var largest: Int
+    /// How long it takes until the answer to a question has come, or is known not to come, at most.
+    let patience: Int64
+    private var lot = Lot()
+    /// Nobody hands out permits before this instant. From then on it is unknown whether there are any.
+    private var next = Int64.min
+    /// The supply is told when fewer permits than this are left.
+    private var low = 0
+    private var mayProbeUntil = Int64.min
+    private var report = PermitReport()
+    /// Whether the report holds what the supply must learn at once.
+    private(set) var isUrgent = false
+
+    init(largest: Int, patience: Duration) {
+        self.largest = largest
+        self.patience = max(1, patience.saturatedNanoseconds)
+    }
+
+    // MARK: Calls
+
+    func available(at now: Int64) -> Int { lot.ends > now ? lot.left : 0 }
+
+    /// Whether nobody has said if there are permits.
+    func isUnknown(at now: Int64) -> Bool { next <= now }
+
+    /// Takes the permits of a call if there are enough.
+    /// - Returns: Its turn; `now` or before if they were taken.
+    mutating func take(_ cost: Int, at now: Int64) -> Int64 {
+        lapse(at: now)
+        guard lot.left >= cost else { return turn(of: cost, behind: 0, at: now) }
+        lot.left -= cost
+        report.taken = report.taken.saturatingAdding(cost)
+        return now
+    }
+
+    /// Takes the permits of a call if that leaves so many that the supply need not be told.
+    mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
+        available(at: now) - low >= cost && take(cost, at: now) <= now
+    }
+
+    /// When a call may go, as far as known.
+    func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
+        available(at: now) >= cost.saturatingAdding(behind) ? now : answerComes(by: now)
+    }
+
+    /// When it is known whether there are more, at the latest. Always later than now.
+    func answerComes(by now: Int64) -> Int64 { isUnknown(at: now) ? now.saturatingAdding(patience) : next }
+
+    var receipt: ShareReceipt { ShareReceipt(first: UInt64(bitPattern: lot.mark), second: .max) }
+
+    /// Gives back the permits of a call that never reached the other side.
+    mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt, at now: Int64) {
+        guard receipt.second == .max else { return }
+        report.taken -= min(report.taken, cost)
+        let mark = Int64(bitPattern: receipt.first)
+        if mark == lot.mark, lot.ends > now { lot.left += cost } else { addUnused(cost, mark) }
+    }
+
+    /// A call was rejected since there were too few permits.
+    mutating func missed(_ cost: Int) { report.missed = report.missed.saturatingAdding(cost) }
+
+    private mutating func lapse(at now: Int64) {
+        guard lot.left > 0, lot.ends <= now else { return }
+        addUnused(lot.left, lot.mark)
+        lot.left = 0
+    }
+
+    /// Those of an earlier mark are not given back any more.
+    private mutating func addUnused(_ count: Int, _ mark: Int64) {
+        if mark != report.unusedMark { report.unused = 0 }
+        report.unused += count
+        report.unusedMark = mark
+    }
+
+    // MARK: The gate
+
+    func mayProbe(at now: Int64) -> Bool { mayProbeUntil > now }
+
+    /// A call would be the probe, if it may.
+    mutating func wantsProbe(at now: Int64) {
+        guard isUnknown(at: now), !report.wantsProbe else { return }
+        report.wantsProbe = true
+        isUrgent = true
+    }
+
+    mutating func probeBegan() {
+        mayProbeUntil = .min
+        report.wantsProbe = false
+    }
+
+    mutating func probeEnded(_ end: PermitReport.ProbeEnd) {
+        report.probeEnd = end
+        isUrgent = true
+        drop()
+    }
+
+    mutating func held(_ hold: PermitReport.Hold) {
+        report.hold = hold
+        report.probeEnd = nil
+        isUrgent = true
+        drop()
+    }
+
+    mutating func giveBackAll() {
+        if lot.left > 0 { addUnused(lot.left, lot.mark) }
+        lot.left = 0
+    }
+
+    /// What is left is given back, and what there is now is unknown.
+    mutating func drop() {
+        giveBackAll()
+        next = .min
+        mayProbeUntil = .min
+    }
+
+    // MARK: The supply
+
+    /// What happened since the last report, which this ends.
+    mutating func takeReport(at now: Int64) -> PermitReport {
+        lapse(at: now)
+        var report = report
+        (report.left, report.lotEnds) = (lot.left, lot.ends)
+        self.report = PermitReport()
+        isUrgent = false
+        return report
+    }
+
+    /// Takes a lot over.
+    mutating func grant(_ grant: PermitGrant, at now: Int64) {
+        lapse(at: now)
+        if grant.count > 0 {
+            if grant.mark != lot.mark { giveBackAll() }
+            lot = Lot(left: lot.left.saturatingAdding(grant.count), ends: grant.ends.nanoseconds, mark: grant.mark)
+        }
+        next = grant.next.nanoseconds
+        low = grant.low
+        // It came in time only if nothing happened meanwhile.
+        mayProbeUntil = report.hold == nil ? grant.mayProbeUntil.nanoseconds : .min
+    }
+
+    /// Whether the gate has changed here since the last report, so that what the supply tells of it is older.
+    var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
+
+    /// Whether it remembers nothing that matters.
+    func isFull(at now: Int64) -> Bool { available(at: now) == 0 && report.unused == 0 && !hasGateNews }
+}
+
+/// What a supply of permits learns from a throttle: what happened since it asked last, and what there is now.
+package struct PermitReport: Sendable, Equatable {
+    /// What calls, or somebody by hand, did to the gate.
+    package enum Hold: Sendable, Equatable {
+        /// `counts`: whether it is for a 429.
+        case until(MonotonicInstant, counts: Bool)
+        case ended
+    }
+
+    package enum ProbeEnd: Sendable, Equatable {
+        case well
+        /// It says nothing: another call is to probe.
+        case unclear
+    }
+
+    /// The cost of the calls that went.
+    package var taken = 0
+    /// The cost of the calls that were rejected since there were too few permits.
+    package var missed = 0
+    /// The permits that nobody has used, which belong to the lot with this mark.
+    package var unused = 0
+    package var unusedMark: Int64 = 0
+    package var hold: Hold?
+    package var probeEnd: ProbeEnd?
+    /// Whether a call would be the probe.
+    package var wantsProbe = false
+
+    /// The permits left, valid until an instant.
+    package var left = 0
+    package var lotEnds = Int64.min
+    /// The cost of the calls that wait.
+    package var waiting = 0
+    /// Whether a probe is in flight.
+    package var isProbing = false
+    /// Until when the gate is shut; nil if it is open.
+    package var heldUntil: MonotonicInstant?
+
+    package init() {}
+}
+
+/// What a supply of permits hands to a throttle.
+package struct PermitGrant: Sendable, Equatable {
+    package enum Gate: Sendable, Equatable {
+        case open
+        case held(until: MonotonicInstant)
+        /// A call of this process probes, or may.
+        case probing
+    }
+
+    /// The number of permits, valid until `ends`.
+    package var count = 0
+    package var mark: Int64 = 0
+    package var ends = MonotonicInstant.distantPast
+    /// When there may be more, if it is known that there are none before.
+    package var next = MonotonicInstant.distantPast
+    /// The supply wants to know when fewer permits than this are left.
+    package var low = 0
+    /// How many times in a row the gate was held, over all processes.
+    package var holds = 0
+    package var gate = Gate.open
+    package var mayProbeUntil = MonotonicInstant.distantPast
+
+    package init() {}
+}
+
+/// Brings a throttle permits that somebody else hands out.
+package protocol PermitSupply: AnyObject, Sendable {
+    /// The throttle has few permits or none, or something to tell. Called often, by any call.
+    /// - Parameter isUrgent: Whether it has something to tell that others should know at once.
+    func isWanted(isUrgent: Bool)
+}

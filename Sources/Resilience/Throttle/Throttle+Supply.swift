@@ -1,0 +1,50 @@
+/// For what brings the permits that somebody else hands out.
+extension Throttle {
+    /// What happened since the last report, which this ends.
+    package func takeReport() -> PermitReport {
+        let now = base.now
+        return state.withLock { $0.machine.takeReport(at: now) }
+    }
+
+    /// The limit now: it may have been changed.
+    package var limitToSupply: ThrottleLimit { state.withLock { $0.limit } }
+
+    /// How long after a hold calls are let in slowly.
+    package var rampToSupply: Duration { .nanoseconds(state.withLock { $0.machine.ramp }) }
+
+    /// Somebody hands out permits, or says that there are none now.
+    /// - Parameter patience: How long a call waits to learn whether there are any.
+    package func take(_ grant: PermitGrant, patience: Duration) {
+        supplied { state, now in
+            let limit = state.limit
+            state.machine.take(grant, asLeased: LeasedPermits(of: limit, patience: patience), at: now)
+        }
+    }
+
+    /// Nobody hands out permits: the throttle counts by itself, against this limit.
+    package func standAlone(_ limit: ThrottleLimit) {
+        supplied { state, now in state.machine.standAlone(limit, at: now) }
+    }
+
+    private func supplied(_ body: (inout State, MonotonicInstant) -> Void) {
+        let now = base.now
+        let woken = state.withLock { state in
+            body(&state, now)
+            return state.woken()
+        }
+        woken.0?.resume()
+        woken.1?.resume()
+    }
+}
+
+extension LeasedPermits {
+    init(of limit: ThrottleLimit, patience: Duration) {
+        let largest =
+            switch limit.kind {
+            case .unlimited: Int.max
+            case .rate(_, let burst): burst
+            case .window(let calls, _, _): calls
+            }
+        self.init(largest: largest, patience: patience)
+    }
+}

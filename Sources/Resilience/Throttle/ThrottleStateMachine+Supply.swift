@@ -1,0 +1,75 @@
+/// A machine whose permits somebody else hands out, and who tells it what calls of other processes have found.
+extension ThrottleStateMachine {
+    /// The limiter of a time in which nobody hands out permits. It keeps its state for the next such time, or else each
+    /// would begin with a full burst.
+    struct StandIn: Sendable, Equatable {
+        let limit: ThrottleLimit
+        /// An array of one: few throttles have it. Empty while it is in use.
+        var limiter: [Limiter]
+    }
+
+    /// What happened since the last report, which this ends.
+    mutating func takeReport(at now: MonotonicInstant) -> PermitReport {
+        latest = max(latest, now)
+        var report = limiter.changeLeased { [latest] in $0.takeReport(at: latest.nanoseconds) } ?? PermitReport()
+        report.waiting = line.cost
+        switch gate {
+        case .open: break
+        case .held(let until): report.heldUntil = until
+        case .probing: report.isProbing = true
+        }
+        return report
+    }
+
+    /// Somebody hands out permits, or says that there are none now.
+    mutating func take(_ grant: PermitGrant, asLeased make: @autoclosure () -> LeasedPermits, at now: MonotonicInstant)
+    {
+        latest = max(latest, now)
+        if limiter.leased == nil {
+            standIn?.limiter = [limiter]
+            limiter = Limiter(make())
+        }
+        // What a call has found here since is newer.
+        let isNewer = limiter.leased?.hasGateNews != true
+        if isNewer { set(grant.gate, holds: grant.holds) }
+        limiter.changeLeased { [latest] permits in
+            permits.grant(grant, at: latest.nanoseconds)
+            if gate != .open, isNewer, permits.available(at: latest.nanoseconds) > 0 { permits.giveBackAll() }
+        }
+    }
+
+    private mutating func set(_ told: PermitGrant.Gate, holds: Int) {
+        switch told {
+        case .open:
+            if gate != .open {
+                gate = .open
+                generation &+= 1
+            }
+        case .held(let until):
+            if case .held = gate {} else { generation &+= 1 }
+            gate = .held(until: until)
+        case .probing:
+            if case .probing = gate { break }
+            if gate == .open { generation &+= 1 }
+            gate = .held(until: latest)
+        }
+        self.holds = holds
+        isHoldCounted = holds > 0
+    }
+
+    /// Nobody hands out permits: the machine counts by itself.
+    mutating func standAlone(_ limit: ThrottleLimit, at now: MonotonicInstant) {
+        latest = max(latest, now)
+        guard limiter.leased != nil || standIn?.limit != limit else { return }
+        var own = limiter.leased == nil ? limiter : standIn?.limiter.first ?? Limiter(limit)
+        if let before = standIn?.limit, before != limit {
+            if case .rate(let rate, let burst) = limit.kind, case .rate = before.kind {
+                own.setRate(rate, burst: burst, at: latest.nanoseconds)
+            } else {
+                own = Limiter(limit)
+            }
+        }
+        standIn = StandIn(limit: limit, limiter: [])
+        limiter = own
+    }
+}

@@ -1,0 +1,22 @@
+#if Redis
+    /// Why a ``RedisEngine`` has no answer. No error names the password.
+    public enum RedisEngineError: Error, Hashable, CustomStringConvertible {
+        /// There is no connection, so nothing was sent.
+        case unreachable(String)
+        /// It was sent, perhaps in part, and nobody knows whether it has run.
+        case noAnswer(String)
+        /// The server answers with an error, such as `LOADING`, `OOM`, `READONLY`, `NOPERM` or `WRONGPASS`.
+        case rejected(String)
+        /// The server answers what is not its protocol.
+        case unreadable(String)
+
+        public var description: String {
+            switch self {
+            case .unreachable(let reason): "Redis can't be reached: \(reason)"
+            case .noAnswer(let reason): "Redis has not answered: \(reason)"
+            case .rejected(let message): "Redis answers with an error: \(message)"
+            case .unreadable(let reason): "Redis answers what is not its protocol: \(reason)"
+            }
+        }
+    }
+#endif

@@ -1,0 +1,178 @@
+public import Resilience
+
+/// The processes that keep limits together, and what this process knows of them.
+///
+/// ```swift
+/// let engine = RedisEngine(host: "10.0.0.7", password: password)
+/// let fleet = Fleet("shop", engine: engine)
+/// let throttle = Throttle("payments", limit: .perSecond(100, burst: 20), in: fleet)
+/// let page = try await throttle.run { try await client.pay(order) }
+/// ```
+///
+/// All processes that make a fleet of the same name, on the same engine, keep each limit of the same name together. The
+/// state is in the engine; a call asks nobody, since this process holds permits on lease. If the engine is away, each
+/// limit goes on by itself: see ``FleetFallback``.
+///
+/// See <doc:FleetGuide>.
+public final class Fleet: Sendable {
+    /// The name, which begins every key in the engine: one for each tenant or environment.
+    public let name: String
+    /// How long permits are held on lease: also how long it takes until others learn of a hold, and until the permits
+    /// of a process that dies are free again.
+    public let leaseTime: Duration
+    /// How long a call to the engine may take before it counts as away.
+    public let engineLimit: Duration
+    /// The number of processes to assume before the engine has told any.
+    public let expectedMembers: Int
+    /// The time base that everything in the fleet measures with.
+    public let timeBase: any TimeBase
+    /// The observers that are told when the engine is away, and when it is back.
+    public let observers: PolicyObservers
+    /// This process, in the engine: a random number, so that a process that is started anew is a new member.
+    public let member: String
+
+    private let engine: any ScriptEngine
+    /// A limit that asks an engine that is away costs nothing, and a slow engine costs its calls' time, not ours.
+    private let guards: Pipeline
+    private let patience: AbandoningTimeout
+    private let state = Locked(State())
+
+    private struct State {
+        var awaySince: MonotonicInstant?
+        var members: Int?
+    }
+
+    /// What a fleet tells its observers.
+    public enum Event: PolicyEventDetail, Equatable {
+        /// The engine can't be asked: the limits go on by themselves.
+        case away(reason: String)
+        /// The engine answers again, after this time.
+        case back(after: Duration)
+
+        public var kind: String {
+            switch self {
+            case .away: "engineAway"
+            case .back: "engineBack"
+            }
+        }
+
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .away: .warning
+            case .back: .notice
+            }
+        }
+
+        public var description: String {
+            switch self {
+            case .away(let reason): "engine away → limits count by themselves: \(reason)"
+            case .back(let length): "engine back after \(length.text) → limits are shared again"
+            }
+        }
+    }
+
+    /// Joins a fleet. The engine is asked when a limit is first used.
+    ///
+    /// - Parameters:
+    ///   - name: The name, 1 to 100 bytes, which begins every key in the engine.
+    ///   - engine: Keeps the state.
+    ///   - leaseTime: How long permits are held on lease, 10 ms to 60 s. A longer one costs the engine fewer calls.
+    ///   - engineLimit: How long a call to the engine may take before it counts as away, above 0.
+    ///   - expectedMembers: The number of processes to assume before the engine has told any, 1 or more.
+    ///   - timeBase: The time base; it must be that of the pipelines.
+    ///   - observers: Told when the engine is away, and when it is back; nil for none at first.
+    public init(
+        _ name: String, engine: some ScriptEngine, leaseTime: Duration = .milliseconds(100),
+        engineLimit: Duration = .milliseconds(50), expectedMembers: Int = 1, timeBase: any TimeBase = .system,
+        observers: PolicyObservers? = nil
+    ) {
+        let checks = SettingChecks("Fleet")
+        self.name = checks.require(
+            (1...100).contains(name.utf8.count), name, "name", "must have 1 to 100 bytes", else: "fleet")
+        self.engine = engine
+        self.leaseTime = checks.require(
+            (.milliseconds(10) ... .seconds(60)).contains(leaseTime), leaseTime, "leaseTime",
+            "must lie between 10 ms and 60 s", else: .milliseconds(100))
+        self.engineLimit = checks.aboveZero(engineLimit, "engineLimit")
+        self.expectedMembers = checks.atLeast(1, expectedMembers, "expectedMembers")
+        self.timeBase = timeBase
+        self.observers = observers ?? PolicyObservers()
+        member = String(UInt64.random(in: .min ... .max), radix: 36)
+        patience = AbandoningTimeout("\(name).engine", limit: self.engineLimit, timeBase: timeBase)
+        guards = Pipeline("\(name).engine", timeBase: timeBase) {
+            CircuitBreaker(
+                "\(name).engine", tripping: .consecutiveFailures(3), openFor: .constant(.seconds(1)), timeBase: timeBase
+            )
+        }
+    }
+
+    /// Whether the engine could not be asked last time.
+    public var isAway: Bool { state.withLock { $0.awaySince != nil } }
+
+    /// The number of processes that use what this process uses, as the engine told last; nil if it never did.
+    public var members: Int? { state.withLock { $0.members } }
+
+    /// How long a call waits to learn whether there are permits, at most: for a call to the engine that is in flight,
+    /// and for its own.
+    var timeToKnow: Duration { engineLimit * 2 + .milliseconds(10) }
+
+    /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and told
+    /// apart by a hash.
+    func key(_ kind: String, _ name: String) -> String {
+        guard name.utf8.count > 200 else { return "\(self.name):\(kind):\(name)" }
+        let start = String(decoding: name.utf8.prefix(150), as: UTF8.self)
+        return "\(self.name):\(kind):\(start)#\(name.hash(0))\(name.hash(1))"
+    }
+
+    /// Runs a script, unless the engine has been away just now.
+    /// - Parameter read: Reads the answer; nil if it makes no sense.
+    func run<R>(
+        _ script: EngineScript, key: String, arguments: [String], reading read: ([Int64]) -> R?
+    ) async throws -> R {
+        do {
+            let answer = try await guards.run { [patience, engine] in
+                let words = try await patience.run {
+                    try await engine.run(script, keys: [key], arguments: arguments)
+                }
+                guard let answer = read(words) else { throw UnreadableAnswer(script: script.name) }
+                return answer
+            }
+            noteBack()
+            return answer
+        } catch {
+            noteAway(error)
+            throw error
+        }
+    }
+
+    private func noteAway(_ error: any Error) {
+        let now = timeBase.now
+        let isNew = state.withLock { state in
+            defer { state.awaySince = state.awaySince ?? now }
+            return state.awaySince == nil
+        }
+        if isNew { observers.send(event(.away(reason: "\(error)"), at: now)) }
+    }
+
+    private func noteBack() {
+        let now = timeBase.now
+        if let since = state.withLock({ $0.awaySince.take() }) {
+            observers.send(event(.back(after: since.duration(to: now)), at: now))
+        }
+    }
+
+    private func event(_ event: Event, at now: MonotonicInstant) -> PolicyEvent {
+        PolicyEvent(policy: name, pipeline: nil, time: now, detail: event)
+    }
+
+    func note(members: Int) { state.withLock { $0.members = members } }
+}
+
+extension String {
+    /// FNV-1a, from one of two bases.
+    fileprivate func hash(_ base: UInt64) -> String {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ base
+        for byte in utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+        return String(hash, radix: 36)
+    }
+}

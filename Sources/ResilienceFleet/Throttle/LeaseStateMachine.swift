@@ -1,0 +1,178 @@
+import Resilience
+
+/// Decides when to ask the engine for permits, for how many, and what to give back: one limit in one process.
+///
+/// It asks for what calls use in the time of a lease, when half of that is left. What nobody uses is given back when
+/// its lease ends. If nobody calls, nobody asks.
+struct LeaseStateMachine: Sendable, Equatable {
+    struct Ask: Sendable, Equatable {
+        var wanted = 0
+        var returned = 0
+        var returnedMark: Int64 = 0
+        var hold: PermitReport.Hold?
+        var probeEnd: PermitReport.ProbeEnd?
+        var wantsProbe = false
+        /// When it was made.
+        var time: MonotonicInstant
+    }
+
+    enum Step: Sendable, Equatable {
+        case ask(Ask)
+        /// Report again then, or when there is something to tell.
+        case rest(until: MonotonicInstant)
+        /// Report again when there is something to tell.
+        case idle
+    }
+
+    let lease: Duration
+    /// The shortest time between two questions for more.
+    private let shortest: Duration
+    /// The time of a lease in nanoseconds.
+    private let length: Double
+    /// The cost of calls per nanosecond, over about the time of a lease.
+    private var use = 0.0
+    private var learned: MonotonicInstant?
+    /// No questions for more before this.
+    private(set) var next = MonotonicInstant.distantPast
+    /// When a probe's right is to be renewed, or a gate looked at.
+    private var look = MonotonicInstant.distantPast
+    /// What the engine does not know yet.
+    private var untold: Ask?
+    /// The number of failures in a row; 0 if the engine answers.
+    private(set) var failures = 0
+    private(set) var members: Int?
+
+    init(lease: Duration) {
+        self.lease = lease
+        shortest = lease / 5
+        length = lease.inSeconds * 1e9
+    }
+
+    var isAway: Bool { failures > 0 }
+
+    /// Until when it need not be told that permits run out.
+    var deafUntil: MonotonicInstant { next }
+
+    mutating func step(_ report: PermitReport, at now: MonotonicInstant) -> Step {
+        learn(report, at: now)
+        var ask = untold ?? Ask(time: now)
+        ask.time = now
+        if report.unused > 0 {
+            if ask.returnedMark != report.unusedMark { ask.returned = 0 }
+            (ask.returned, ask.returnedMark) = (ask.returned.saturatingAdding(report.unused), report.unusedMark)
+        }
+        if let hold = report.hold { (ask.hold, ask.probeEnd) = (hold, nil) }
+        if let end = report.probeEnd { ask.probeEnd = end }
+        ask.wantsProbe = report.wantsProbe
+        untold = ask
+
+        if isAway {
+            guard next <= now else { return .rest(until: next) }
+            // What the engine does not know, since it was away.
+            if let until = report.heldUntil { ask.hold = .until(until, counts: true) }
+            if report.isProbing { (ask.hold, ask.wantsProbe) = (.until(now, counts: true), true) }
+            return send(ask)
+        }
+        if ask.hold != nil || ask.probeEnd != nil || ask.wantsProbe { return send(ask) }
+        if report.isProbing || report.heldUntil != nil {
+            let isWatched = report.isProbing || report.waiting > 0
+            if isWatched && look <= now || ask.returned > 0 && report.left == 0 { return send(ask) }
+            guard isWatched else { return .idle }
+            return .rest(until: look)
+        }
+
+        let perLease = use * length
+        let used = Int(Int64(saturating: perLease.rounded(.up)))
+        let isUsed = report.taken > 0 || report.missed > 0
+        if report.waiting > report.left || isUsed && perLease >= 1 && report.left <= used / 2 {
+            guard next <= now else { return .rest(until: next) }
+            ask.wanted = max(1, max(report.waiting, used) - report.left)
+            return send(ask)
+        }
+        if report.left > 0 { return .rest(until: MonotonicInstant(nanoseconds: report.lotEnds)) }
+        return ask.returned > 0 ? send(ask) : .idle
+    }
+
+    private mutating func send(_ ask: Ask) -> Step {
+        untold = nil
+        return .ask(ask)
+    }
+
+    private mutating func learn(_ report: PermitReport, at now: MonotonicInstant) {
+        let cost = Double(report.taken.saturatingAdding(report.missed))
+        // An exponential mean, by backward Euler steps.
+        let time = (learned ?? now).duration(to: now).inSeconds * 1e9
+        use = (use * length + cost) / (length + time)
+        learned = now
+    }
+
+    /// The engine has answered.
+    mutating func answered(_ answer: LeaseAnswer, to ask: Ask, at now: MonotonicInstant) -> PermitGrant {
+        (failures, members) = (0, answer.members)
+        var grant = PermitGrant()
+        // On the safe side: from before the question for what ends here, from now for what others end.
+        (grant.count, grant.mark) = (answer.granted, answer.mark)
+        grant.ends = ask.time + answer.valid
+        grant.low = Int(Int64(saturating: use * length / 2))
+        grant.holds = answer.holds
+        next = .distantPast
+        look = now + lease * 5
+        switch answer.gate {
+        case .open:
+            if answer.granted < ask.wanted { next = now + min(max(answer.wait, shortest), lease * 10) }
+        case .held:
+            grant.gate = .held(until: now + answer.wait)
+            look = now + min(max(answer.wait, shortest), lease * 10)
+        case .probing:
+            grant.gate = .probing
+            grant.mayProbeUntil = ask.time + lease * 5
+        }
+        grant.next = next
+        return grant
+    }
+
+    /// The engine has not answered.
+    /// - Parameter retryAfter: When it may be asked again, if that is known.
+    mutating func failed(
+        _ ask: Ask, retryAfter: Duration?, at now: MonotonicInstant, using random: inout some RandomNumberGenerator
+    ) {
+        failures = failures.saturatingAdding(1)
+        // Tokens that may have been given back already are not given back twice; what happened at the gate is told again.
+        var lost = untold ?? Ask(time: now)
+        if lost.hold == nil {
+            lost.hold = ask.hold
+            lost.probeEnd = lost.probeEnd ?? ask.probeEnd
+        }
+        untold = lost
+        let wait = retryAfter ?? min(lease * (1 << min(failures, 5)), .seconds(1))
+        next = now + max(shortest, wait) * Double.random(in: 1...1.25, using: &random)
+    }
+}
+
+/// What the script of a throttle answers.
+struct LeaseAnswer: Sendable, Equatable {
+    enum Gate: Int64 { case open, held, probing }
+
+    var granted: Int
+    var wait: Duration
+    var members: Int
+    var mark: Int64
+    var valid: Duration
+    var gate: Gate
+    var holds: Int
+
+    /// - Returns: nil if it makes no sense.
+    init?(_ words: [Int64], to ask: LeaseStateMachine.Ask) {
+        guard words.count == 7, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
+            words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0
+        else { return nil }
+        (granted, members, mark, holds) = (Int(words[0]), Int(clamping: words[2]), words[3], Int(clamping: words[6]))
+        wait = .microseconds(words[1])
+        valid = .microseconds(words[4])
+        self.gate = gate
+    }
+}
+
+extension Duration {
+    fileprivate var inSeconds: Double { self / .seconds(1) }
+}

@@ -1,0 +1,193 @@
+import Resilience
+import Synchronization
+
+/// Keeps a throttle supplied with permits from the engine: asks while calls use them, in a task that ends when they do
+/// not.
+final class PermitLeaser: PermitSupply {
+    private struct State {
+        weak var throttle: Throttle?
+        var machine: LeaseStateMachine
+        var isRunning = false
+        /// Whether the throttle wanted something since the last report.
+        var isRung = false
+        var waiter: PolicyWaiter?
+
+        mutating func ring() -> PolicyWaiter? {
+            isRung = true
+            return waiter.take()
+        }
+    }
+
+    private let fleet: Fleet
+    private let key: String
+    private let fallback: FleetFallback
+    private let state: Locked<State>
+    /// Before this, only what is urgent is heard: there are no permits, whoever asks.
+    private let deafUntil = Atomic(Int64.min)
+
+    init(fleet: Fleet, key: String, fallback: FleetFallback) {
+        self.fleet = fleet
+        self.key = key
+        self.fallback = fallback
+        state = Locked(State(machine: LeaseStateMachine(lease: fleet.leaseTime)))
+    }
+
+    /// The leaser does not hold the throttle, which holds the leaser.
+    func supply(_ throttle: Throttle) { state.withLock { $0.throttle = throttle } }
+
+    func isWanted(isUrgent: Bool) {
+        let deafUntil = deafUntil.load(ordering: .relaxed)
+        guard isUrgent || deafUntil == .min || deafUntil <= fleet.timeBase.now.nanoseconds else { return }
+        let (starts, waiter) = state.withLock { state in
+            defer { state.isRunning = true }
+            return (!state.isRunning, state.ring())
+        }
+        waiter?.resume()
+        guard starts else { return }
+        // In the background, whoever has called.
+        Task.detached(executorPreference: fleet.timeBase.taskExecutor, priority: .high) { await self.run() }
+    }
+
+    private func run() async {
+        while let step = next() {
+            switch step {
+            case .ask(let ask):
+                await send(ask)
+            case .rest(let instant):
+                let waiter = PolicyWaiter()
+                let isRung = state.withLock { state in
+                    if !state.isRung { state.waiter = waiter }
+                    return state.isRung
+                }
+                if isRung { continue }
+                _ = await waiter.wait(until: instant, on: fleet.timeBase)
+                state.withLock { $0.waiter = nil }
+            case .idle:
+                let ends = state.withLock { state in
+                    if !state.isRung { state.isRunning = false }
+                    return !state.isRung
+                }
+                if ends { return }
+            }
+        }
+    }
+
+    /// - Returns: nil if the throttle is gone.
+    private func next() -> LeaseStateMachine.Step? {
+        guard
+            let throttle = state.withLock({ state in
+                state.isRung = false
+                return state.throttle
+            })
+        else { return nil }
+        let report = throttle.takeReport()
+        let now = fleet.timeBase.now
+        let (step, deafUntil) = state.withLock { ($0.machine.step(report, at: now), $0.machine.deafUntil) }
+        if case .ask = step {
+            self.deafUntil.store(.max, ordering: .relaxed)
+        } else {
+            self.deafUntil.store(deafUntil.nanoseconds, ordering: .relaxed)
+        }
+        return step
+    }
+
+    private func send(_ ask: LeaseStateMachine.Ask) async {
+        guard let limit = state.withLock({ $0.throttle })?.limitToSupply else { return }
+        let ramp = state.withLock { $0.throttle }?.rampToSupply ?? .zero
+        do {
+            let arguments = ask.arguments(member: fleet.member, limit: limit, ramp: ramp, lease: fleet.leaseTime)
+            let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
+            let now = fleet.timeBase.now
+            fleet.note(members: answer.members)
+            let (throttle, grant) = state.withLock { ($0.throttle, $0.machine.answered(answer, to: ask, at: now)) }
+            throttle?.take(grant, patience: fleet.timeToKnow)
+        } catch {
+            let now = fleet.timeBase.now
+            let retryAfter = (error as? any Rejection)?.retryAfter
+            let (throttle, members, next) = state.withLock { state in
+                var random = SystemRandomNumberGenerator()
+                state.machine.failed(ask, retryAfter: retryAfter, at: now, using: &random)
+                return (state.throttle, state.machine.members, state.machine.next)
+            }
+            throttle?.fall(
+                back: fallback, sharing: limit, by: members ?? fleet.members ?? fleet.expectedMembers, until: next,
+                patience: fleet.timeToKnow)
+        }
+    }
+}
+
+extension Throttle {
+    fileprivate func fall(
+        back fallback: FleetFallback, sharing limit: ThrottleLimit, by members: Int, until next: MonotonicInstant,
+        patience: Duration
+    ) {
+        switch fallback {
+        case .localShare:
+            standAlone(limit.share(of: members))
+        case .open:
+            standAlone(.unlimited)
+        case .closed:
+            var grant = PermitGrant()
+            grant.next = next
+            take(grant, patience: patience)
+        }
+    }
+}
+
+extension ThrottleLimit {
+    /// The part of one of several equal members, which together never exceed the limit in the long run.
+    func share(of members: Int) -> ThrottleLimit {
+        switch kind {
+        case .unlimited:
+            return .unlimited
+        case .rate(let rate, let burst):
+            return .rate(rate.calls, per: rate.period * members, burst: max(1, burst / members))
+        case .window(let calls, let period, _):
+            let rounds = (members - 1) / calls + 1
+            return .slidingWindow(max(1, calls / members), per: period * rounds)
+        }
+    }
+}
+
+extension LeaseStateMachine.Ask {
+    /// A double holds it exactly.
+    private static let most = 1 << 50
+
+    /// In the order in which the script reads them.
+    func arguments(member: String, limit: ThrottleLimit, ramp: Duration, lease: Duration) -> [String] {
+        var (kind, calls, period, burst, lease) = ("none", 1, Duration.seconds(1), 1, lease)
+        switch limit.kind {
+        case .unlimited: break
+        case .rate(let rate, let most): (kind, calls, period, burst) = ("rate", rate.calls, rate.period, most)
+        case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
+        case .window(let most, let length, .sliding):
+            (kind, calls, period) = ("sliding", most, length)
+            // A permit stays in the window until its lease has left it, too.
+            lease = min(lease, period / 20)
+        }
+        let (held, counts): (Int64, Bool) =
+            switch hold {
+            case nil: (-1, false)
+            case .ended: (-2, false)
+            case .until(let instant, let counts): (time.duration(to: max(time, instant)).microseconds, counts)
+            }
+        let end =
+            switch probeEnd {
+            case nil: ""
+            case .well: "well"
+            case .unclear: "unclear"
+            }
+        return [
+            member, kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)", "\(ramp.microseconds)",
+            "\(max(1, lease.microseconds))", "\((max(lease * 20, .seconds(10))).microseconds)",
+            "\(min(wanted, Self.most))",
+            "\(min(returned, Self.most))", "\(returnedMark)", "\(held)", counts ? "1" : "0", end,
+            wantsProbe ? "1" : "0",
+        ]
+    }
+}
+
+extension Duration {
+    /// Rounded up, and at most 146 years: more than a double holds exactly is of no use.
+    fileprivate var microseconds: Int64 { (min(self, .nanoseconds(Int64.max / 2)).saturatedNanoseconds + 999) / 1_000 }
+}

@@ -1,0 +1,44 @@
+public import Resilience
+
+extension Throttle {
+    /// Creates a throttle whose limit all processes of a fleet keep together.
+    ///
+    /// It does what every throttle does, with permits that the fleet's engine hands out in lots. A lot is what this
+    /// process uses in ``Fleet/leaseTime``, so a call asks nobody while it lasts. What is not used goes back. If all
+    /// want more than there is, each gets an equal part. A 429 that one process sees holds all, and one call of the fleet
+    /// probes.
+    ///
+    /// - A call that finds no permits waits up to twice ``Fleet/engineLimit`` for the engine's answer, even if `maxWait`
+    ///   is 0.
+    /// - Lots go out in one piece. So up to `burst`, or the calls of one lease if they are more, may go at once.
+    /// - Windows begin at multiples of their length since 1970 on the engine's clock. A sliding window is counted in
+    ///   fiftieths of its length, and never lets more calls through than its limit.
+    /// - ``Throttle/setRate(_:burst:)`` changes the rate for what this process asks. Set it in all of them.
+    ///
+    /// - Parameters:
+    ///   - name: The name in events and errors, and of the limit in the fleet.
+    ///   - limit: How many calls may go in which time, over all processes. Give it to all alike.
+    ///   - fleet: The processes.
+    ///   - fallback: What the throttle does while the engine is away.
+    ///   - maxWait: How long a call may wait for its turn; 0 or more.
+    ///   - queue: How many calls of this process may wait at the same time; 0 or more.
+    ///   - holdOnThrottled: Whether a 429 holds all calls of the fleet.
+    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`.
+    ///   - maxHold: The longest hold; 0 or more.
+    ///   - ramp: How long after a hold a rate grows from zero to the full rate; 0 or more. Windows have no ramp.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    public convenience init(
+        _ name: String = "throttle", limit: ThrottleLimit, in fleet: Fleet,
+        whenAway fallback: FleetFallback = .localShare,
+        maxWait: Duration = .zero, queue: Int = 10_000, holdOnThrottled: Bool = false,
+        holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
+        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, observers: PolicyObservers? = nil
+    ) {
+        let leaser = PermitLeaser(fleet: fleet, key: fleet.key("throttle1", name), fallback: fallback)
+        self.init(
+            name, limit: limit, supply: (leaser, fleet.timeToKnow), maxWait: maxWait, queue: queue,
+            holdOnThrottled: holdOnThrottled, holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp,
+            timeBase: fleet.timeBase, observers: observers)
+        leaser.supply(self)
+    }
+}

@@ -1,0 +1,255 @@
+#if Redis
+    import Resilience
+    import ResilienceTesting
+    import TestSupport
+    import Testing
+
+    @testable import ResilienceFleet
+
+    /// Whole fleets in simulated time: the real script on a real server, and each member as a process has it.
+    @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
+    struct ThrottleFleetTests {
+        final class World: Sendable {
+            let clock = ManualClock()
+            let bench: ScriptBench
+            let isUp = Locked(true)
+            let asked = Locked(0)
+            let log = Locked<[(member: Int, time: MonotonicInstant)]>([])
+
+            init() throws { bench = try ScriptBench() }
+
+            /// - Parameter hangs: Whether the engine, when it is down, does not answer for a minute.
+            func fleet(lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false) -> Fleet {
+                let engine = SimulatedEngine(
+                    bench: bench, clock: clock, hangs: hangs,
+                    isUp: { [self] in
+                        asked.withLock { $0 += 1 }
+                        return isUp.withLock { $0 }
+                    })
+                return Fleet("f", engine: engine, leaseTime: lease, expectedMembers: expected, timeBase: clock)
+            }
+
+            var seconds: Double { Double(clock.now.nanoseconds - 3_600_000_000_000) / 1e9 }
+        }
+
+        /// Callers that call again and again until a time, and how many calls went, by member.
+        func press(
+            _ throttles: [Throttle], callers: Int, until end: Duration, on clock: ManualClock,
+            pause: Duration = .milliseconds(5),
+            gap: Duration? = nil
+        ) async -> [Int] {
+            let counts = Counts(throttles.count)
+            let end = clock.now + end
+            await withTaskGroup { group in
+                for (index, throttle) in throttles.enumerated() {
+                    for caller in 0..<callers {
+                        group.addTask(executorPreference: clock.taskExecutor) {
+                            try? await clock.sleep(for: .microseconds(100 * caller + 10 * index))
+                            while clock.now < end {
+                                do {
+                                    try await throttle.run { () async throws in counts.add(index) }
+                                    if let gap { try? await clock.sleep(for: gap) }
+                                } catch {
+                                    try? await clock.sleep(for: pause)
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            return counts.all
+        }
+
+        final class Counts: Sendable {
+            private let counts: Locked<[Int]>
+
+            init(_ count: Int) { counts = Locked([Int](repeating: 0, count: count)) }
+
+            var all: [Int] { counts.withLock { $0 } }
+
+            func add(_ index: Int) { counts.withLock { $0[index] += 1 } }
+        }
+
+        @Test("eight members that want ten times the limit get the limit, within 2 %, in equal parts")
+        func eightMembers() throws {
+            let world = try World()
+            let clock = world.clock
+            let counts = try clock.run { () async throws in
+                let throttles = (0..<8).map { _ in
+                    Throttle("t", limit: .perSecond(1_000, burst: 100), in: world.fleet(), maxWait: .seconds(1))
+                }
+                return await press(throttles, callers: 20, until: .seconds(10), on: clock)
+            }
+            let total = counts.reduce(0, +)
+            // Those that wait at the end go, too.
+            let allowed = world.seconds * 1_000 + 100
+            #expect(Double(total) <= allowed && Double(total) >= allowed * 0.98, "\(total) of \(allowed)")
+            for count in counts { #expect(abs(count - total / 8) < total / 160, "\(counts)") }
+            // A lot for each fifth of a lease at most, not one for each call.
+            #expect(world.asked.withLock { $0 } < 8 * 52 * 10)
+        }
+
+        @Test("members that reject at once get the limit, too, and the one that wants less gets what it wants")
+        func rejecting() throws {
+            let world = try World()
+            let clock = world.clock
+            let counts = try clock.run { () async throws in
+                let throttles = (0..<4).map { _ in
+                    Throttle("t", limit: .perSecond(200, burst: 20), in: world.fleet())
+                }
+                async let few = press(
+                    [throttles[3]], callers: 1, until: .seconds(10), on: clock, gap: .milliseconds(100))
+                return await press(Array(throttles[..<3]), callers: 10, until: .seconds(10), on: clock) + few
+            }
+            let total = counts.reduce(0, +)
+            let allowed = world.seconds * 200 + 20
+            #expect(Double(total) <= allowed && Double(total) >= allowed * 0.97, "\(counts) of \(allowed)")
+            #expect(counts[3] > 85, "\(counts)")
+        }
+
+        @Test("a single caller of a wide limit pays the engine once in a lease, not once in a call")
+        func leases() throws {
+            let world = try World()
+            let clock = world.clock
+            let counts = try clock.run { () async throws in
+                let throttle = Throttle("t", limit: .perSecond(10_000, burst: 100), in: world.fleet())
+                return await press([throttle], callers: 1, until: .seconds(5), on: clock, gap: .milliseconds(1))
+            }
+            #expect(counts[0] > 4_500)
+            #expect(world.asked.withLock { $0 } < 150)
+        }
+
+        @Test("if nobody calls, nobody asks, and what was left is given back")
+        func idle() throws {
+            let world = try World()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let one = Throttle("t", limit: .fixedWindow(100, per: .seconds(3600)), in: world.fleet())
+                for _ in 0..<20 {
+                    try await one.run { () async throws in }
+                    try await clock.sleep(for: .milliseconds(10))
+                }
+                try await clock.sleep(for: .seconds(2))
+                let asked = world.asked.withLock { $0 }
+                try await clock.sleep(for: .seconds(600))
+                #expect(world.asked.withLock { $0 } == asked)
+                #expect(one.isAtRest)
+                let other = Throttle(
+                    "t", limit: .fixedWindow(100, per: .seconds(3600)), in: world.fleet(), maxWait: .seconds(1))
+                var went = 0
+                for _ in 0..<100 { if (try? await other.run { () async throws in }) != nil { went += 1 } }
+                #expect(went == 80)
+            }
+        }
+
+        struct TooMany: Error, VerdictConvertible { let verdict = Verdict.throttled(retryAfter: .seconds(3)) }
+
+        @Test(
+            "a 429 that one sees holds all within a lease, one call probes, and then all go",
+            arguments: 1...5 as ClosedRange<UInt64>)
+        func gate(seed: UInt64) throws {
+            let world = try World()
+            let clock = world.clock
+            let start = clock.now
+            try clock.run(seed: seed) { () async throws in
+                let throttles = (0..<4).map { _ in
+                    Throttle(
+                        "t", limit: .perSecond(100, burst: 10), in: world.fleet(), maxWait: .seconds(60),
+                        holdOnThrottled: true)
+                }
+                await withTaskGroup { group in
+                    for (index, throttle) in throttles.enumerated() {
+                        for _ in 0..<5 {
+                            group.addTask(executorPreference: clock.taskExecutor) {
+                                while clock.now < start + .seconds(10) {
+                                    try? await throttle.run { () async throws in
+                                        let now = clock.now
+                                        world.log.withLock { $0.append((index, now)) }
+                                        try await clock.sleep(for: .milliseconds(20))
+                                        // The other side is overloaded from 2 to 4 s.
+                                        if now >= start + .seconds(2), now < start + .seconds(4) { throw TooMany() }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            let log = world.log.withLock { $0 }
+            // The first 429 comes at 2.02 s at the latest, and is told within a lease and an exchange.
+            let overload = log.filter {
+                $0.time > start + .milliseconds(2_150) && $0.time < start + .milliseconds(4_990)
+            }
+            #expect(overload.isEmpty, "\(overload.count)")
+            // From 5 s on one probes, and nobody else before it has ended.
+            let probes = log.filter { $0.time >= start + .seconds(5) && $0.time < start + .milliseconds(5_020) }
+            #expect(probes.count <= 1)
+            let rest = log.filter { $0.time >= start + .seconds(5) && $0.time < start + .seconds(10) }
+            #expect((420...510).contains(rest.count), "\(rest.count)")
+            for member in 0..<4 { #expect(rest.count { $0.member == member } > 80) }
+        }
+
+        /// The longest time that a call took to go or to be rejected.
+        func longest(_ throttles: [Throttle], until end: Duration, on world: World, went: Counts) async -> Duration {
+            let clock = world.clock
+            let (end, longest) = (clock.now + end, Longest())
+            await withTaskGroup { group in
+                for (index, throttle) in throttles.enumerated() {
+                    for caller in 0..<5 {
+                        group.addTask(executorPreference: clock.taskExecutor) {
+                            try? await clock.sleep(for: .milliseconds(caller * 3 + index))
+                            while clock.now < end {
+                                let began = clock.now
+                                do {
+                                    try await throttle.run { () async throws in went.add(index) }
+                                } catch {}
+                                longest.note(began.duration(to: clock.now))
+                                try? await clock.sleep(for: .milliseconds(10))
+                            }
+                        }
+                    }
+                }
+            }
+            return longest.value
+        }
+
+        final class Longest: Sendable {
+            private let state = Locked(Duration.zero)
+            var value: Duration { state.withLock { $0 } }
+            func note(_ time: Duration) { state.withLock { $0 = max($0, time) } }
+        }
+
+        @Test(
+            "while the engine is away, each limit goes on as it was told to, no call waits for it, and it comes back",
+            arguments: FleetFallback.allCases, [false, true])
+        func away(fallback: FleetFallback, hangs: Bool) throws {
+            let world = try World()
+            let clock = world.clock
+            let (before, during, after) = (Counts(4), Counts(4), Counts(4))
+            try clock.run { () async throws in
+                let throttles = (0..<4).map { _ in
+                    Throttle("t", limit: .perSecond(100, burst: 20), in: world.fleet(hangs: hangs), whenAway: fallback)
+                }
+                let early = await longest(throttles, until: .seconds(5), on: world, went: before)
+                #expect(early <= .milliseconds(110))
+                world.isUp.withLock { $0 = false }
+                let late = await longest(throttles, until: .seconds(10), on: world, went: during)
+                #expect(late <= .milliseconds(110))
+                world.isUp.withLock { $0 = true }
+                // The breaker tries again in a second.
+                try await clock.sleep(for: .seconds(2))
+                let back = await longest(throttles, until: .seconds(5), on: world, went: after)
+                #expect(back <= .milliseconds(110))
+            }
+            let counts = [before, during, after].map { $0.all.reduce(0, +) }
+            #expect((480...540).contains(counts[0]), "\(counts)")
+            #expect((480...540).contains(counts[2]), "\(counts)")
+            switch fallback {
+            // A burst more at most, each time, and what was leased.
+            case .localShare: #expect((930...1_045).contains(counts[1]), "\(counts)")
+            case .open: #expect(counts[1] > 15_000, "\(counts)")
+            case .closed: #expect(counts[1] < 60, "\(counts)")
+            }
+        }
+    }
+#endif

@@ -1,0 +1,242 @@
+#if Redis
+    import Resilience
+    import ResilienceTesting
+    import TestSupport
+    import Testing
+
+    @testable import ResilienceFleet
+
+    /// What the script decides, on a real server and a clock of the test's.
+    @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
+    struct ThrottleScriptTests {
+        let bench: ScriptBench
+        let start = MonotonicInstant(nanoseconds: 1_700_000_000_000_000_000)
+
+        init() throws { bench = try ScriptBench() }
+
+        func ask(
+            _ wanted: Int, by member: String = "a", of limit: ThrottleLimit, after time: Duration = .zero,
+            lease: Duration = .milliseconds(100), ramp: Duration = .zero,
+            _ change: (inout LeaseStateMachine.Ask) -> Void = { _ in }
+        ) throws -> LeaseAnswer {
+            let now = start + time
+            var ask = LeaseStateMachine.Ask(wanted: wanted, time: now)
+            change(&ask)
+            let arguments = ask.arguments(member: member, limit: limit, ramp: ramp, lease: lease)
+            let words = try bench.run(.throttle, "k", arguments, at: now.nanoseconds / 1_000)
+            return try #require(LeaseAnswer(words, to: ask), "\(words)")
+        }
+
+        @Test("the hash is that of the source")
+        func hash() throws {
+            for script in [EngineScript.throttle] {
+                #expect(try bench.command("SCRIPT", "LOAD", script.source) == .text(script.sha1))
+            }
+        }
+
+        @Test("a rate hands out its burst, and then what flows in")
+        func rate() throws {
+            let limit = ThrottleLimit.perSecond(100, burst: 20)
+            let first = try ask(50, of: limit)
+            #expect(first.granted == 20)
+            #expect(first.wait == .milliseconds(10))
+            #expect(try ask(50, of: limit, after: .milliseconds(9)).granted == 0)
+            #expect(try ask(50, of: limit, after: .milliseconds(50)).granted == 5)
+            #expect(try ask(50, of: limit, after: .seconds(1000)).granted == 20)
+        }
+
+        @Test("a lease is no longer than what flows in meanwhile allows")
+        func burstOfALease() throws {
+            #expect(try ask(500, of: .perSecond(1000, burst: 1)).granted == 100)
+        }
+
+        @Test("what is given back is there again, but never more than the burst")
+        func givenBack() throws {
+            let limit = ThrottleLimit.perSecond(10, burst: 10)
+            #expect(try ask(10, of: limit).granted == 10)
+            #expect(try ask(10, of: limit) { $0.returned = 4 }.granted == 4)
+            #expect(try ask(99, of: limit) { $0.returned = 99 }.granted == 10)
+        }
+
+        @Test("members that want more than there is get equal parts, one that wants less gets that")
+        func fairness() throws {
+            let limit = ThrottleLimit.perSecond(800, burst: 80)
+            var got = [Int](repeating: 0, count: 8)
+            // The last one wants 2 a second, and comes again for what it did not get.
+            var missing = 0
+            for step in 0..<1_000 {
+                if step % 50 == 0 { missing += 1 }
+                for member in 0..<8 where member < 7 || missing > 0 {
+                    let granted = try ask(
+                        member < 7 ? 40 : missing, by: "m\(member)", of: limit,
+                        after: .milliseconds(10 * step) + .microseconds(member)
+                    ).granted
+                    got[member] += granted
+                    if member == 7 { missing -= granted }
+                }
+            }
+            #expect(got[7] == 20)
+            let total = got.reduce(0, +)
+            #expect((7_980...8_120).contains(total))
+            for member in 0..<7 { #expect(abs(got[member] - (total - 20) / 7) < 60, "\(got)") }
+        }
+
+        @Test("in each window of the engine's clock goes the limit and no more")
+        func fixedWindow() throws {
+            let limit = ThrottleLimit.fixedWindow(10, per: .seconds(60))
+            let first = try ask(7, of: limit)
+            #expect(first.granted == 7)
+            let second = try ask(7, by: "b", of: limit)
+            #expect(second.granted == 3)
+            #expect(second.mark == first.mark)
+            // 1 700 000 000 is 20 s after a full minute.
+            #expect(second.wait == .seconds(40))
+            #expect(try ask(7, of: limit, after: .milliseconds(39_950)).valid == .milliseconds(50))
+            // What an earlier window gave does not come back in a later one.
+            let later = try ask(20, of: limit, after: .seconds(40)) { ($0.returned, $0.returnedMark) = (5, first.mark) }
+            #expect(later.granted == 10)
+            #expect(try ask(1, of: limit, after: .seconds(41)).granted == 0)
+        }
+
+        @Test(
+            "in no stretch as long as a sliding window go more than its limit, wherever permits are used in their lease"
+        )
+        func slidingWindow() throws {
+            let limit = ThrottleLimit.slidingWindow(20, per: .seconds(10))
+            var random = SeededGenerator(seed: 7)
+            var uses: [(Duration, Int)] = []
+            var (time, granted, given) = (Duration.zero, 0, (count: 0, mark: Int64(0)))
+            for _ in 0..<2_000 {
+                time += .milliseconds(Int.random(in: 0...200, using: &random))
+                let wanted = Int.random(in: 0...6, using: &random)
+                let answer = try ask(wanted, by: "m\(Int.random(in: 0...2, using: &random))", of: limit, after: time) {
+                    ($0.returned, $0.returnedMark) = given
+                }
+                given = (0, 0)
+                guard answer.granted > 0 else { continue }
+                // Some are given back, the others used at the last moment.
+                let back = Int.random(in: 0...answer.granted, using: &random)
+                if back < answer.granted { uses.append((time + answer.valid, answer.granted - back)) }
+                given = (back, answer.mark)
+                granted += answer.granted - back
+            }
+            #expect(granted > 300)
+            uses.sort { $0.0 < $1.0 }
+            for (index, use) in uses.enumerated() {
+                let window = uses[index...].prefix { $0.0 < use.0 + .seconds(10) }
+                #expect(window.map(\.1).reduce(0, +) <= 20)
+            }
+        }
+
+        @Test("without a limit everyone gets what he wants")
+        func unlimited() throws { #expect(try ask(1_000, of: .unlimited).granted == 1_000) }
+
+        @Test("a hold is told to all; then one probes, keeps its right while it asks, and opens for all")
+        func gate() throws {
+            let limit = ThrottleLimit.perSecond(100, burst: 10)
+            let held = try ask(5, of: limit) { $0.hold = .until(start + .seconds(2), counts: true) }
+            #expect((held.gate, held.granted, held.wait, held.holds) == (.held, 0, .seconds(2), 1))
+            // A second 429 of the same volley.
+            #expect(
+                try ask(5, by: "b", of: limit, after: .milliseconds(1)) {
+                    $0.hold = .until(start + .seconds(1), counts: true)
+                }.holds == 1)
+            #expect(try ask(5, by: "c", of: limit, after: .seconds(1)).wait == .seconds(1))
+            let late = Duration.seconds(2)
+            #expect(try ask(5, by: "c", of: limit, after: late).gate == .held)
+            #expect(try ask(0, by: "b", of: limit, after: late) { $0.wantsProbe = true }.gate == .probing)
+            #expect(try ask(0, by: "c", of: limit, after: late) { $0.wantsProbe = true }.gate == .held)
+            #expect(try ask(0, by: "b", of: limit, after: late + .seconds(1)).gate == .probing)
+            #expect(try ask(0, by: "c", of: limit, after: late + .seconds(2)) { $0.wantsProbe = true }.gate == .held)
+            // Somebody who does not probe decides nothing.
+            #expect(try ask(0, by: "c", of: limit, after: late + .seconds(2)) { $0.probeEnd = .well }.gate == .held)
+            let open = try ask(5, by: "b", of: limit, after: late + .seconds(2)) { $0.probeEnd = .well }
+            #expect((open.gate, open.granted, open.holds) == (.open, 0, 0))
+            #expect(try ask(5, by: "c", of: limit, after: late + .milliseconds(2_030)).granted == 3)
+        }
+
+        @Test("a probe whose member is gone, or that says nothing, makes way for another")
+        func lostProbe() throws {
+            let limit = ThrottleLimit.unlimited
+            _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }
+            #expect(try ask(0, of: limit, after: .seconds(1)) { $0.wantsProbe = true }.gate == .probing)
+            #expect(try ask(0, by: "b", of: limit, after: .milliseconds(2_999)) { $0.wantsProbe = true }.gate == .held)
+            #expect(try ask(0, by: "b", of: limit, after: .seconds(3)) { $0.wantsProbe = true }.gate == .probing)
+            // The first one's answer comes late.
+            #expect(try ask(0, of: limit, after: .seconds(3)) { $0.probeEnd = .well }.gate == .held)
+            #expect(try ask(0, by: "b", of: limit, after: .seconds(4)) { $0.probeEnd = .unclear }.gate == .held)
+            #expect(try ask(0, by: "c", of: limit, after: .seconds(4)) { $0.wantsProbe = true }.gate == .probing)
+        }
+
+        @Test("a probe that gets a 429 holds again, and counts")
+        func heldAgain() throws {
+            let limit = ThrottleLimit.unlimited
+            _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }
+            #expect(try ask(0, of: limit, after: .seconds(1)) { $0.wantsProbe = true }.gate == .probing)
+            let again = try ask(0, of: limit, after: .seconds(1)) {
+                $0.hold = .until(start + .seconds(3), counts: true)
+            }
+            #expect((again.gate, again.holds, again.wait) == (.held, 2, .seconds(2)))
+        }
+
+        @Test("a hold that somebody ends by hand is over for all")
+        func endedHold() throws {
+            _ = try ask(1, of: .unlimited) { $0.hold = .until(start + .seconds(100), counts: false) }
+            #expect(try ask(0, by: "b", of: .unlimited) { $0.hold = .ended }.wait == .zero)
+            #expect(try ask(0, of: .unlimited) { $0.wantsProbe = true }.gate == .probing)
+        }
+
+        @Test("after a hold a rate grows over its ramp")
+        func ramp() throws {
+            let limit = ThrottleLimit.perSecond(100, burst: 10)
+            let ramp = Duration.seconds(10)
+            _ = try ask(0, of: limit, ramp: ramp) { $0.hold = .until(start, counts: true) }
+            _ = try ask(0, of: limit, ramp: ramp) { $0.wantsProbe = true }
+            _ = try ask(0, of: limit, ramp: ramp) { $0.probeEnd = .well }
+            var granted = 0
+            for step in 1...200 {
+                granted += try ask(100, of: limit, after: .milliseconds(50 * step), ramp: ramp).granted
+            }
+            // s²/2R of a rate of 100 is 500 in 10 s.
+            #expect((490...500).contains(granted))
+            #expect(try ask(100, of: limit, after: .milliseconds(10_050), ramp: ramp).granted >= 4)
+        }
+
+        @Test("a clock that is set back holds nothing for longer, and one that jumps hands out a burst at most")
+        func clockJumps() throws {
+            let limit = ThrottleLimit.perSecond(10, burst: 10)
+            #expect(try ask(10, of: limit).granted == 10)
+            #expect(try ask(10, of: limit, after: .seconds(-3_600)).granted == 0)
+            #expect(try ask(10, of: limit, after: .seconds(-3_599)).granted == 10)
+            _ = try ask(0, of: limit) { $0.hold = .until(start + .seconds(5), counts: true) }
+            #expect(try ask(0, of: limit, after: .seconds(-3_600)).wait == .seconds(5))
+            #expect(try ask(50, of: limit, after: .seconds(1_000_000)) { $0.wantsProbe = true }.gate == .probing)
+        }
+
+        @Test("every key ends by itself, and members that are gone are forgotten")
+        func expiry() throws {
+            for member in 0..<300 { _ = try ask(1, by: "m\(member)", of: .perSecond(10)) }
+            guard case .integer(let ttl) = try bench.command("PTTL", "k") else {
+                throw ScriptBench.Strange(reply: .null)
+            }
+            #expect((60_000...80_000).contains(ttl))
+            for step in 1...10 { _ = try ask(0, of: .perSecond(10), after: .seconds(20 * step)) }
+            guard case .integer(let fields) = try bench.command("HLEN", "k") else {
+                throw ScriptBench.Strange(reply: .null)
+            }
+            #expect(fields < 20)
+            #expect(try ask(0, of: .perSecond(10), after: .seconds(201)).members == 1)
+        }
+
+        @Test(
+            "limits without end: nothing overflows",
+            arguments: [
+                ThrottleLimit.rate(.max, per: .nanoseconds(1), burst: .max), .rate(1, per: .seconds(1 << 40), burst: 1),
+                .fixedWindow(.max, per: .nanoseconds(1)), .slidingWindow(1, per: .seconds(1 << 40)),
+            ])
+        func extremes(limit: ThrottleLimit) throws {
+            #expect(try ask(1, of: limit).granted == 1)
+            _ = try ask(.max, of: limit, after: .seconds(1)) { ($0.returned, $0.returnedMark) = (.max, .max) }
+        }
+    }
+#endif
