@@ -9,29 +9,6 @@
     /// Whole fleets in simulated time: the real script on a real server, and each member as a process has it.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct ThrottleFleetTests {
-        final class World: Sendable {
-            let clock = ManualClock()
-            let bench: ScriptBench
-            let isUp = Locked(true)
-            let asked = Locked(0)
-            let log = Locked<[(member: Int, time: MonotonicInstant)]>([])
-
-            init() throws { bench = try ScriptBench() }
-
-            /// - Parameter hangs: Whether the engine, when it is down, does not answer for a minute.
-            func fleet(lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false) -> Fleet {
-                let engine = SimulatedEngine(
-                    bench: bench, clock: clock, hangs: hangs,
-                    isUp: { [self] in
-                        asked.withLock { $0 += 1 }
-                        return isUp.withLock { $0 }
-                    })
-                return Fleet("f", engine: engine, leaseTime: lease, expectedMembers: expected, timeBase: clock)
-            }
-
-            var seconds: Double { Double(clock.now.nanoseconds - 3_600_000_000_000) / 1e9 }
-        }
-
         /// Callers that call again and again until a time, and how many calls went, by member.
         func press(
             _ throttles: [Throttle], callers: Int, until end: Duration, on clock: ManualClock,
@@ -60,19 +37,9 @@
             return counts.all
         }
 
-        final class Counts: Sendable {
-            private let counts: Locked<[Int]>
-
-            init(_ count: Int) { counts = Locked([Int](repeating: 0, count: count)) }
-
-            var all: [Int] { counts.withLock { $0 } }
-
-            func add(_ index: Int) { counts.withLock { $0[index] += 1 } }
-        }
-
         @Test("eight members that want ten times the limit get the limit, within 2 %, in equal parts")
         func eightMembers() throws {
-            let world = try World()
+            let world = try FleetWorld()
             let clock = world.clock
             let counts = try clock.run { () async throws in
                 let throttles = (0..<8).map { _ in
@@ -91,7 +58,7 @@
 
         @Test("members that reject at once get the limit, too, and the one that wants less gets what it wants")
         func rejecting() throws {
-            let world = try World()
+            let world = try FleetWorld()
             let clock = world.clock
             let counts = try clock.run { () async throws in
                 let throttles = (0..<4).map { _ in
@@ -109,7 +76,7 @@
 
         @Test("a single caller of a wide limit pays the engine once in a lease, not once in a call")
         func leases() throws {
-            let world = try World()
+            let world = try FleetWorld()
             let clock = world.clock
             let counts = try clock.run { () async throws in
                 let throttle = Throttle("t", limit: .perSecond(10_000, burst: 100), in: world.fleet())
@@ -121,7 +88,7 @@
 
         @Test("if nobody calls, nobody asks, and what was left is given back")
         func idle() throws {
-            let world = try World()
+            let world = try FleetWorld()
             let clock = world.clock
             try clock.run { () async throws in
                 let one = Throttle("t", limit: .fixedWindow(100, per: .seconds(3600)), in: world.fleet())
@@ -148,7 +115,7 @@
             "a 429 that one sees holds all within a lease, one call probes, and then all go",
             arguments: 1...5 as ClosedRange<UInt64>)
         func gate(seed: UInt64) throws {
-            let world = try World()
+            let world = try FleetWorld()
             let clock = world.clock
             let start = clock.now
             try clock.run(seed: seed) { () async throws in
@@ -190,7 +157,7 @@
         }
 
         /// The longest time that a call took to go or to be rejected.
-        func longest(_ throttles: [Throttle], until end: Duration, on world: World, went: Counts) async -> Duration {
+        func longest(_ throttles: [Throttle], until end: Duration, on world: FleetWorld, went: Counts) async -> Duration {
             let clock = world.clock
             let (end, longest) = (clock.now + end, Longest())
             await withTaskGroup { group in
@@ -223,7 +190,7 @@
             "while the engine is away, each limit goes on as it was told to, no call waits for it, and it comes back",
             arguments: FleetFallback.allCases, [false, true])
         func away(fallback: FleetFallback, hangs: Bool) throws {
-            let world = try World()
+            let world = try FleetWorld()
             let clock = world.clock
             let (before, during, after) = (Counts(4), Counts(4), Counts(4))
             try clock.run { () async throws in

@@ -29,7 +29,7 @@
 
         @Test("the hash is that of the source")
         func hash() throws {
-            for script in [EngineScript.throttle] {
+            for script in [EngineScript.throttle, .breaker] {
                 #expect(try bench.command("SCRIPT", "LOAD", script.source) == .text(script.sha1))
             }
         }

@@ -155,6 +155,19 @@ struct Circuit: Sendable {
             .transition
     }
 
+    /// Tells a machine of one type what it has learned from elsewhere.
+    /// - Returns: nil if the machine is of another type.
+    mutating func tell<Machine: CircuitStateMachine, R>(
+        at now: MonotonicInstant, _ body: (inout Machine, MonotonicInstant) -> R
+    ) -> (result: R?, transition: Transition?) {
+        guard machine is Machine else { return (nil, nil) }
+        return change(at: now) { machine, now in
+            guard var told = machine as? Machine else { return nil }
+            defer { machine = told }
+            return body(&told, now)
+        }
+    }
+
     /// Opens the circuit by hand; a length of nil is as long as if it had opened by itself.
     /// - Returns: false if it can't be opened by hand, or the mode is not automatic.
     mutating func trip(

@@ -1,115 +1,80 @@
 import Resilience
 import Synchronization
 
-/// Keeps a throttle supplied with permits from the engine: asks while calls use them, in a task that ends when they do
-/// not.
+/// Keeps a throttle supplied with permits from the engine: asks while calls use them.
 final class PermitLeaser: PermitSupply {
     private struct State {
         weak var throttle: Throttle?
         var machine: LeaseStateMachine
-        var isRunning = false
-        /// Whether the throttle wanted something since the last report.
-        var isRung = false
-        var waiter: PolicyWaiter?
-
-        mutating func ring() -> PolicyWaiter? {
-            isRung = true
-            return waiter.take()
-        }
     }
 
     private let fleet: Fleet
     private let key: String
     private let fallback: FleetFallback
     private let state: Locked<State>
+    private let loop: FleetLoop
     /// Before this, only what is urgent is heard: there are no permits, whoever asks.
-    private let deafUntil = Atomic(Int64.min)
+    private let deafUntil: DeafTime
+
+    private final class DeafTime: Sendable {
+        let nanoseconds = Atomic(Int64.min)
+    }
 
     init(fleet: Fleet, key: String, fallback: FleetFallback) {
         self.fleet = fleet
         self.key = key
         self.fallback = fallback
         state = Locked(State(machine: LeaseStateMachine(lease: fleet.leaseTime)))
+        deafUntil = DeafTime()
+        let owner = WeakReference<PermitLeaser>()
+        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
+        owner.value = self
     }
 
     /// The leaser does not hold the throttle, which holds the leaser.
     func supply(_ throttle: Throttle) { state.withLock { $0.throttle = throttle } }
 
     func isWanted(isUrgent: Bool) {
-        let deafUntil = deafUntil.load(ordering: .relaxed)
+        let deafUntil = deafUntil.nanoseconds.load(ordering: .relaxed)
         guard isUrgent || deafUntil == .min || deafUntil <= fleet.timeBase.now.nanoseconds else { return }
-        let (starts, waiter) = state.withLock { state in
-            defer { state.isRunning = true }
-            return (!state.isRunning, state.ring())
-        }
-        waiter?.resume()
-        guard starts else { return }
-        // In the background, whoever has called.
-        Task.detached(executorPreference: fleet.timeBase.taskExecutor, priority: .high) { await self.run() }
+        loop.ring()
     }
 
-    private func run() async {
-        while let step = next() {
-            switch step {
-            case .ask(let ask):
-                await send(ask)
-            case .rest(let instant):
-                let waiter = PolicyWaiter()
-                let isRung = state.withLock { state in
-                    if !state.isRung { state.waiter = waiter }
-                    return state.isRung
-                }
-                if isRung { continue }
-                _ = await waiter.wait(until: instant, on: fleet.timeBase)
-                state.withLock { $0.waiter = nil }
-            case .idle:
-                let ends = state.withLock { state in
-                    if !state.isRung { state.isRunning = false }
-                    return !state.isRung
-                }
-                if ends { return }
-            }
-        }
-    }
-
-    /// - Returns: nil if the throttle is gone.
-    private func next() -> LeaseStateMachine.Step? {
-        guard
-            let throttle = state.withLock({ state in
-                state.isRung = false
-                return state.throttle
-            })
-        else { return nil }
+    private func step() async -> FleetLoop.Next {
+        guard let throttle = state.withLock({ $0.throttle }) else { return .never }
         let report = throttle.takeReport()
         let now = fleet.timeBase.now
         let (step, deafUntil) = state.withLock { ($0.machine.step(report, at: now), $0.machine.deafUntil) }
-        if case .ask = step {
-            self.deafUntil.store(.max, ordering: .relaxed)
-        } else {
-            self.deafUntil.store(deafUntil.nanoseconds, ordering: .relaxed)
+        self.deafUntil.nanoseconds.store(deafUntil.nanoseconds, ordering: .relaxed)
+        switch step {
+        case .ask(let ask):
+            self.deafUntil.nanoseconds.store(.max, ordering: .relaxed)
+            await send(ask, for: throttle)
+            return .now
+        case .rest(let instant): return .at(instant)
+        case .idle: return .whenRung
         }
-        return step
     }
 
-    private func send(_ ask: LeaseStateMachine.Ask) async {
-        guard let limit = state.withLock({ $0.throttle })?.limitToSupply else { return }
-        let ramp = state.withLock { $0.throttle }?.rampToSupply ?? .zero
+    private func send(_ ask: LeaseStateMachine.Ask, for throttle: Throttle) async {
+        let limit = throttle.limitToSupply
         do {
-            let arguments = ask.arguments(member: fleet.member, limit: limit, ramp: ramp, lease: fleet.leaseTime)
+            let arguments = ask.arguments(
+                member: fleet.member, limit: limit, ramp: throttle.rampToSupply, lease: fleet.leaseTime)
             let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
             let now = fleet.timeBase.now
             fleet.note(members: answer.members)
-            let (throttle, grant) = state.withLock { ($0.throttle, $0.machine.answered(answer, to: ask, at: now)) }
-            throttle?.take(grant, patience: fleet.timeToKnow)
+            throttle.take(
+                state.withLock { $0.machine.answered(answer, to: ask, at: now) }, patience: fleet.timeToKnow)
         } catch {
             let now = fleet.timeBase.now
             let retryAfter = (error as? any Rejection)?.retryAfter
-            let (throttle, members, next) = state.withLock { state in
+            let (members, next) = state.withLock { state in
                 var random = SystemRandomNumberGenerator()
                 state.machine.failed(ask, retryAfter: retryAfter, at: now, using: &random)
-                return (state.throttle, state.machine.members, state.machine.next)
+                return (state.machine.members, state.machine.next)
             }
-            throttle?.fall(
+            throttle.fall(
                 back: fallback, sharing: limit, by: members ?? fleet.members ?? fleet.expectedMembers, until: next,
                 patience: fleet.timeToKnow)
         }
@@ -189,5 +154,5 @@ extension LeaseStateMachine.Ask {
 
 extension Duration {
     /// Rounded up, and at most 146 years: more than a double holds exactly is of no use.
-    fileprivate var microseconds: Int64 { (min(self, .nanoseconds(Int64.max / 2)).saturatedNanoseconds + 999) / 1_000 }
+    var microseconds: Int64 { (min(self, .nanoseconds(Int64.max / 2)).saturatedNanoseconds + 999) / 1_000 }
 }

@@ -1,0 +1,65 @@
+import Resilience
+
+/// Tells the fleet what a breaker has seen, and the breaker what the fleet says.
+///
+/// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not at
+/// all: then a look at the breaker each ten leases costs the engine nothing.
+final class BreakerLink: Sendable {
+    private let fleet: Fleet
+    private let key: String
+    private let rule: FleetTripRule
+    private let breaker = WeakReference<CircuitBreaker>()
+    private let next = Locked(MonotonicInstant.distantPast)
+    private let loop: FleetLoop
+
+    init(fleet: Fleet, key: String, rule: FleetTripRule) {
+        self.fleet = fleet
+        self.key = key
+        self.rule = rule
+        let owner = WeakReference<BreakerLink>()
+        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
+        owner.value = self
+    }
+
+    func link(_ breaker: CircuitBreaker) {
+        self.breaker.value = breaker
+        loop.ring()
+    }
+
+    func ring() { loop.ring() }
+
+    private func step() async -> FleetLoop.Next {
+        guard let breaker = breaker.value else { return .never }
+        let lease = fleet.leaseTime
+        let earliest = next.withLock { $0 }
+        guard earliest <= fleet.timeBase.now else { return .at(earliest) }
+        guard let report = breaker.tellMachine(FleetCircuit.self, { $0.takeReport(at: $1) }) else { return .never }
+        let isBusy = report.isFailing || report.isOrdered
+        guard isBusy || report.isUsed else { return .at(fleet.timeBase.now + lease * 10) }
+        do {
+            let answer = try await fleet.run(
+                .breaker, key: key, arguments: report.arguments(of: fleet, rule: rule)
+            ) { BreakerAnswer($0) }
+            fleet.note(members: answer.members)
+            _ = breaker.tellMachine(FleetCircuit.self) { $0.obey(answer, to: report, lease: lease, at: $1) }
+        } catch {
+            _ = breaker.tellMachine(FleetCircuit.self) { circuit, _ in circuit.engineIsAway() }
+        }
+        let now = fleet.timeBase.now
+        // However many failures ring.
+        next.withLock { $0 = now + lease / 2 }
+        return .at(now + (isBusy ? lease * 5 / 2 : lease * 10))
+    }
+}
+
+extension FleetCircuit.Report {
+    /// In the order in which the script reads them.
+    func arguments(of fleet: Fleet, rule: FleetTripRule) -> [String] {
+        [
+            fleet.member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)", "\(rule.minimumCalls)",
+            "\(rule.share)", "\(max(.zero, openFor).microseconds)", "\(fleet.leaseTime.microseconds)", wantsProbe ? "1" : "0",
+            result?.rawValue ?? "", "\(epoch)", isOpen ? "1" : "0",
+            "\(fleet.expectedMembers)",
+        ]
+    }
+}

@@ -1,0 +1,34 @@
+public import Resilience
+
+extension CircuitBreaker {
+    /// Creates a breaker that all processes of a fleet have together, besides its own decisions.
+    ///
+    /// The circuit opens in this process by its own rule, as every breaker's does, whatever the others see. It also opens
+    /// in all processes when the fleet's rule is met: the processes share what they have counted, not their states.
+    /// After the fleet's break, one call of one process probes, and its result opens or closes the circuit of all. If that
+    /// process is gone, another one probes within 20 leases.
+    ///
+    /// A call asks nobody. While calls fail, a process tells its counts every two and a half leases, so with the default
+    /// lease all learn of a break within half a second. While the engine is away, each breaker decides alone.
+    ///
+    /// - Parameters:
+    ///   - name: The name in events and errors, and of the circuit in the fleet.
+    ///   - fleet: The processes.
+    ///   - rule: Decides when to open in this process; by default at the 5th failure in a row.
+    ///   - shared: Decides when to open in all processes.
+    ///   - openFor: How long the circuit stays open, here and in the fleet; by default 60 s.
+    ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
+    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    public convenience init(
+        _ name: String = "breaker", in fleet: Fleet, tripping rule: some TripRule = .standard,
+        sharing shared: FleetTripRule = FleetTripRule(), openFor: some BreakDuration = .standard,
+        closing: ProbeRule = .successes(1), observers: PolicyObservers? = nil
+    ) {
+        let link = BreakerLink(fleet: fleet, key: fleet.key("breaker1", name), rule: shared)
+        let circuit = FleetCircuit(
+            ThreeStateCircuit(tripping: rule, openFor: openFor, closing: closing), openFor: openFor, rule: shared,
+            grace: fleet.leaseTime * 10, ring: { link.ring() })
+        self.init(name, circuit: circuit, timeBase: fleet.timeBase, observers: observers)
+        link.link(self)
+    }
+}

@@ -1,0 +1,278 @@
+import Resilience
+
+/// A circuit that decides for itself, and obeys the fleet: it is open while either says so.
+///
+/// While the fleet's circuit is open, calls are rejected. After the break, one member probes with its own circuit, and
+/// its result decides for all.
+struct FleetCircuit: CircuitStateMachine {
+    /// What the fleet has said last.
+    enum Order: Sendable, Equatable {
+        /// The circuit decides for itself.
+        case none
+        /// Open until then. If nobody says more until `givesUp`, the circuit decides for itself again.
+        case open(until: MonotonicInstant, givesUp: MonotonicInstant)
+        /// This member probes. Its right ends then, if no call has come.
+        case probe(until: MonotonicInstant)
+    }
+
+    enum Result: String, Sendable { case well, failing, unclear }
+
+    /// What the fleet is told.
+    struct Report: Sendable, Equatable {
+        var calls = 0
+        var failures = 0
+        var result: Result?
+        var wantsProbe = false
+        var epoch: Int64 = 0
+        /// How long a break would be that began now.
+        var openFor = Duration.zero
+        /// Whether there is something that the fleet should learn soon.
+        var isFailing = false
+        /// Whether the circuit is open by its own decision.
+        var isOpen = false
+        /// Whether there is an order to be renewed.
+        var isOrdered = false
+        /// Whether a call has come since the last report.
+        var isUsed = false
+    }
+
+    private(set) var own: ThreeStateCircuit
+    private let openFor: any BreakDuration
+    private let rule: FleetTripRule
+    private var window: any TripRule
+    private(set) var order = Order.none
+    private var epoch: Int64 = 0
+    private var trips = 0
+    private var result: Result?
+    /// Whether a call was rejected after the break.
+    private var wantsProbe = false
+    private var isUsed = false
+    /// When the fleet was told last; nil if so long ago that it has forgotten this member. Then the next call tells it:
+    /// how many processes call decides how many are few.
+    private var told: MonotonicInstant?
+    /// Whether a probe of this member is in flight.
+    private var isProbing = false
+    private let grace: Duration
+    /// Told when the fleet should learn something soon. It does not call back.
+    private let ring: @Sendable () -> Void
+
+    init(
+        _ own: ThreeStateCircuit, openFor: any BreakDuration, rule: FleetTripRule, grace: Duration,
+        ring: @escaping @Sendable () -> Void
+    ) {
+        self.own = own
+        self.openFor = openFor
+        self.rule = rule
+        self.grace = grace
+        self.ring = ring
+        window = Self.window(rule)
+    }
+
+    private static func window(_ rule: FleetTripRule) -> any TripRule {
+        .failureRatio(rule.ratio, over: .time(rule.window), minimumCalls: 1)
+    }
+
+    // MARK: Calls
+
+    var state: CircuitState { if case .open = order { .open } else { own.state } }
+
+    var changesAt: MonotonicInstant? { if case .open(_, let givesUp) = order { givesUp } else { own.changesAt } }
+
+    mutating func timePassed(at now: MonotonicInstant) {
+        if case .open(_, let givesUp) = order {
+            guard givesUp <= now else { return }
+            decideAlone(at: now)
+        }
+        own.timePassed(at: now)
+    }
+
+    /// The fleet says nothing: after its break the circuit finds out by itself, with a probe of its own.
+    private mutating func decideAlone(at now: MonotonicInstant) {
+        order = .none
+        _ = own.trip(for: .zero, at: now, using: .shared)
+    }
+
+    mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
+        isUsed = true
+        if told == nil {
+            told = now
+            ring()
+        }
+        timePassed(at: now)
+        if case .open(let until, _) = order {
+            if until <= now, !wantsProbe {
+                wantsProbe = true
+                ring()
+            }
+            return .reject(retryAfter: until <= now ? grace / 10 : now.duration(to: until))
+        }
+        let admission = own.admit(at: now, using: generator)
+        if case .probe = order, case .allow = admission { isProbing = true }
+        return admission
+    }
+
+    mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool {
+        isUsed = true
+        let isFailing = window.evidence(of: end) == .failing
+        if ticket == 0 { window.ended(end) }
+        let before = own.state
+        let counted = own.record(end, ticket: ticket, using: generator)
+        if case .probe = order {
+            switch own.state {
+            case .closed: result = .well
+            case .open: result = .failing
+            case .halfOpen: if end.verdict.kind == .cancelled || end.verdict.kind == .rejected { result = .unclear }
+            }
+            isProbing = false
+            if result != nil { ring() }
+        } else if isFailing || own.state != before {
+            ring()
+        }
+        return counted
+    }
+
+    mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
+        isUsed = true
+        window.succeeded(count, at: now)
+        own.succeeded(count, at: now)
+    }
+
+    func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
+        let end = min(window.tallyEnds(after: now), own.tallyEnds(after: now))
+        return own.needs.contains(.successes) ? end : window.tallyEnds(after: now)
+    }
+
+    var needs: CircuitNeeds {
+        if case .none = order, told != nil { own.needs.union(.successes) } else { own.needs.union([.admissions, .successes]) }
+    }
+
+    // MARK: The fleet
+
+    /// What happened since the last report.
+    mutating func takeReport(at now: MonotonicInstant) -> Report {
+        timePassed(at: now)
+        if case .probe(let until) = order, until <= now, !isProbing, result == nil { result = .unclear }
+        let counts = window.counts(at: now)
+        var report = Report()
+        (report.calls, report.failures) = (counts.callCount ?? 0, counts.failureCount)
+        (report.result, report.wantsProbe, report.epoch) = (result, wantsProbe, epoch)
+        report.openFor = openFor.duration(of: CircuitTrip(earlier: trips), using: .shared)
+        report.isOpen = order == .none && own.state == .open
+        report.isFailing = counts.failureCount > 0 || report.isOpen
+        report.isOrdered = order != .none
+        report.isUsed = isUsed
+        if isUsed { told = now } else if let last = told, last + rule.window / 2 <= now { told = nil }
+        isUsed = false
+        return report
+    }
+
+    /// Does what the fleet says.
+    mutating func obey(_ answer: BreakerAnswer, to report: Report, lease: Duration, at now: MonotonicInstant) {
+        if report.result != nil { result = nil }
+        // An engine that has lost what it knew ends no break.
+        let isOlder = answer.epoch < epoch
+        if answer.epoch != epoch { window = Self.window(rule) }
+        (epoch, trips) = (answer.epoch, answer.trips)
+        switch answer.state {
+        case .closed:
+            if isOlder, case .open = order { return }
+            guard order != .none else { return }
+            order = .none
+            (wantsProbe, isProbing) = (false, false)
+            own.reset(keepingGrowth: false)
+        case .open:
+            let until = now + answer.wait
+            if case .open(let before, _) = order, before <= now, answer.wait <= lease {
+                // Another member probes.
+            } else {
+                wantsProbe = false
+            }
+            isProbing = false
+            order = .open(until: until, givesUp: until + grace)
+        case .probing:
+            wantsProbe = false
+            if case .probe = order {
+                if isProbing { order = .probe(until: now + grace) }
+                return
+            }
+            order = .probe(until: now + grace)
+            // Half-open: its next calls are the probes.
+            _ = own.trip(for: .zero, at: now, using: .shared)
+            own.timePassed(at: now)
+        }
+    }
+
+    /// The engine says nothing. A right to probe stays, and is of this circuit alone.
+    mutating func engineIsAway() {
+        if case .probe = order { order = .none }
+        (result, isProbing) = (nil, false)
+    }
+
+    // MARK: By hand, and the rest
+
+    mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
+        own.trip(for: length, at: now, using: generator)
+    }
+
+    mutating func reset(keepingGrowth: Bool) {
+        order = .none
+        (wantsProbe, isProbing, result) = (false, false, nil)
+        window = Self.window(rule)
+        own.reset(keepingGrowth: keepingGrowth)
+    }
+
+    mutating func forgetCalls() {
+        isProbing = false
+        own.forgetCalls()
+    }
+
+    mutating func takeCalls(from other: any CircuitStateMachine) -> Bool {
+        own.takeCalls(from: (other as? FleetCircuit)?.own ?? other)
+    }
+
+    func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+        var then = self
+        then.timePassed(at: now)
+        guard case .open(let until, _) = then.order else { return then.own.status(at: now) }
+        let counts = window.counts(at: now)
+        return CircuitBreakerStatus(
+            state: .open, failureCount: counts.failureCount, callCount: counts.callCount,
+            timeRemaining: max(.zero, now.duration(to: until)), isAllowed: false)
+    }
+
+    func isAtRest(at now: MonotonicInstant) -> Bool { order == .none && own.isAtRest(at: now) }
+    func wantsProbe(at now: MonotonicInstant) -> Bool {
+        if case .open = order { false } else { own.wantsProbe(at: now) }
+    }
+    var makesCallsWait: Bool { own.makesCallsWait }
+    mutating func observe(_ end: CallEnd) -> Bool { own.observe(end) }
+    mutating func observe(beginAt now: MonotonicInstant) -> Bool { own.observe(beginAt: now) }
+    var longestBreak: Duration? { own.longestBreak }
+    func memory(at now: MonotonicInstant) -> CircuitMemory? { own.memory(at: now) }
+    mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool {
+        own.restore(memory, takenAt: instant)
+    }
+
+    var description: String { "\(own); \(rule)" }
+}
+
+/// What the script of a breaker answers.
+struct BreakerAnswer: Sendable, Equatable {
+    enum State: Int64 { case closed, open, probing }
+
+    var state: State
+    var wait: Duration
+    var epoch: Int64
+    var trips: Int
+    var members: Int
+
+    /// - Returns: nil if it makes no sense.
+    init?(_ words: [Int64]) {
+        guard words.count == 5, let state = State(rawValue: words[0]), words[1] >= 0, words[2] >= 0, words[3] >= 0,
+            words[4] >= 1
+        else { return nil }
+        self.state = state
+        wait = .microseconds(words[1])
+        (epoch, trips, members) = (words[2], Int(clamping: words[3]), Int(clamping: words[4]))
+    }
+}

@@ -1,0 +1,42 @@
+import Resilience
+
+/// When the circuit opens in all processes of a fleet.
+///
+/// It does if more than a share of the processes have opened their circuits themselves, or if enough of all calls failed
+/// and more than that share of the processes see it. One process whose network is broken opens its own circuit, not
+/// those of the others; and processes that make few calls each find out together.
+public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
+    /// The share of calls that failed, over all processes, from which on the circuit opens.
+    public let ratio: Double
+    /// How far back calls count.
+    public let window: Duration
+    /// The number of calls in the window, over all processes, below which the circuit never opens.
+    public let minimumCalls: Int
+    /// The share of processes with calls in the window that must see this share of failures themselves; more than it.
+    public let share: Double
+
+    /// Creates a rule.
+    ///
+    /// - Parameters:
+    ///   - ratio: The share of calls that failed; above 0, at most 1.
+    ///   - window: How far back calls count; 1 s to 1 h.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more.
+    ///   - share: The share of processes that more than must see this themselves; 0 to less than 1.
+    public init(
+        ratio: Double = 0.5, window: Duration = .seconds(10), minimumCalls: Int = 20, share: Double = 0.5
+    ) {
+        let checks = SettingChecks("FleetTripRule")
+        self.ratio = checks.require(
+            ratio > 0 && ratio <= 1, ratio, "ratio", "must be above 0 and at most 1", else: 1)
+        self.window = checks.require(
+            (.seconds(1) ... .seconds(3600)).contains(window), window, "window", "must lie between 1 s and 1 h",
+            else: .seconds(10))
+        self.minimumCalls = checks.atLeast(1, minimumCalls, "minimumCalls")
+        self.share = checks.require(
+            share >= 0 && share < 1, share, "share", "must be 0 or more and less than 1", else: 0.5)
+    }
+
+    public var description: String {
+        "for all, on \(ratio) of \(minimumCalls) calls or more in \(window.text) failing, in more than \(share) of the processes"
+    }
+}

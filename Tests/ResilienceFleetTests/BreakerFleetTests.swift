@@ -1,0 +1,178 @@
+#if Redis
+    import Resilience
+    import ResilienceTesting
+    import TestSupport
+    import Testing
+
+    @testable import ResilienceFleet
+
+    /// Whole fleets in simulated time: the real script on a real server, and each member as a process has it.
+    @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
+    struct BreakerFleetTests {
+        struct Failed: Error {}
+
+        /// Members that call every 20 ms.
+        final class Members: Sendable {
+            let world: FleetWorld
+            let breakers: [CircuitBreaker]
+            /// Whether a call of a member fails now.
+            let fails = Locked<@Sendable (Int) -> Bool>({ _ in false })
+            let calls: Counts
+
+            init(
+                _ count: Int, in world: FleetWorld, sharing rule: FleetTripRule = FleetTripRule(),
+                openFor: Duration = .seconds(5)
+            ) {
+                self.world = world
+                breakers = (0..<count).map { _ in
+                    CircuitBreaker("b", in: world.fleet(), sharing: rule, openFor: .constant(openFor))
+                }
+                calls = Counts(count)
+            }
+
+            var states: [CircuitState] { breakers.map(\.state) }
+
+            /// Lets all call for a time.
+            func call(for time: Duration, every pause: Duration = .milliseconds(20), only: Range<Int>? = nil) async {
+                let clock = world.clock
+                let end = clock.now + time
+                await withTaskGroup { group in
+                    for index in only ?? breakers.indices {
+                        group.addTask(executorPreference: clock.taskExecutor) { [self] in
+                            try? await clock.sleep(for: .milliseconds(index))
+                            while clock.now < end {
+                                try? await breakers[index].run { () async throws in
+                                    calls.add(index)
+                                    try await clock.sleep(for: .milliseconds(2))
+                                    if fails.withLock({ $0(index) }) { throw Failed() }
+                                }
+                                try? await clock.sleep(for: pause)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test("a bad endpoint opens the circuit of all within a second, also of members that see few calls")
+        func badEndpoint() throws {
+            let world = try FleetWorld()
+            let members = Members(8, in: world)
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(3))
+                members.fails.withLock { $0 = { $0 < 7 } }
+                // However many successes the window holds.
+                await members.call(for: .seconds(1))
+                #expect(members.states.filter { $0 == .open }.count == 8, "\(members.states)")
+            }
+        }
+
+        @Test("an endpoint that is bad from the beginning opens the circuit of all within a second")
+        func badFromTheBeginning() throws {
+            let world = try FleetWorld()
+            // Few calls each: none of them reaches its own rule, 5 failures in a row, before the fleet's.
+            let members = Members(8, in: world, sharing: FleetTripRule(minimumCalls: 24))
+            members.fails.withLock { $0 = { _ in true } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(1), every: .milliseconds(220))
+                #expect(members.states == Array(repeating: .open, count: 8))
+            }
+        }
+
+        @Test("one bad process of eight opens its own circuit, and the others stay closed")
+        func badProcess() throws {
+            let world = try FleetWorld()
+            let members = Members(8, in: world)
+            members.fails.withLock { $0 = { $0 == 3 } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(4))
+                #expect(members.states.map { $0 == .open } == (0..<8).map { $0 == 3 })
+            }
+        }
+
+        @Test("after the break one call of the fleet probes; if it succeeds, all circuits close", arguments: [true, false])
+        func probe(isWell: Bool) throws {
+            let world = try FleetWorld()
+            let members = Members(6, in: world)
+            members.fails.withLock { $0 = { _ in true } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(2))
+                #expect(members.states == Array(repeating: .open, count: 6))
+                if isWell { members.fails.withLock { $0 = { _ in false } } }
+                let before = members.calls.all.reduce(0, +)
+                // The break of 5 s ends within the first 4 of these.
+                await members.call(for: .seconds(4))
+                let probes = members.calls.all.reduce(0, +) - before
+                if isWell {
+                    #expect(members.states == Array(repeating: .closed, count: 6))
+                    #expect(probes > 20)
+                } else {
+                    #expect(probes == 1)
+                    #expect(members.states == Array(repeating: .open, count: 6))
+                }
+            }
+        }
+
+        @Test("a member that is gone with the right to probe gives it up")
+        func lostProbe() throws {
+            let world = try FleetWorld()
+            let members = Members(3, in: world)
+            members.fails.withLock { $0 = { _ in true } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(2))
+                #expect(members.states == Array(repeating: .open, count: 3))
+                // One asks for the right, and never calls again.
+                try await world.clock.sleep(for: .seconds(4))
+                try? await members.breakers[0].run { () async throws in }
+                try await world.clock.sleep(for: .milliseconds(50))
+                members.fails.withLock { $0 = { _ in false } }
+                await members.call(for: .seconds(4), only: 1..<3)
+                #expect(members.states == Array(repeating: .closed, count: 3))
+            }
+        }
+
+        @Test("while the engine is away each circuit decides for itself, and a break ends with its time")
+        func away() throws {
+            let world = try FleetWorld()
+            let members = Members(4, in: world)
+            members.fails.withLock { $0 = { _ in true } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(2))
+                #expect(members.states == Array(repeating: .open, count: 4))
+                world.isUp.withLock { $0 = false }
+                members.fails.withLock { $0 = { _ in false } }
+                await members.call(for: .seconds(8))
+                #expect(members.states == Array(repeating: .closed, count: 4))
+                members.fails.withLock { $0 = { $0 == 0 } }
+                await members.call(for: .seconds(3))
+                #expect(members.states == [.open, .closed, .closed, .closed])
+            }
+        }
+
+        @Test("an engine that has lost everything ends no break")
+        func emptied() throws {
+            let world = try FleetWorld()
+            let members = Members(4, in: world)
+            members.fails.withLock { $0 = { _ in true } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(2))
+                _ = try world.bench.command("FLUSHALL")
+                await members.call(for: .seconds(2))
+                #expect(members.states == Array(repeating: .open, count: 4))
+            }
+        }
+
+        @Test("a breaker that nobody uses asks nobody")
+        func idle() throws {
+            let world = try FleetWorld()
+            let members = Members(2, in: world)
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(2))
+                try await world.clock.sleep(for: .seconds(20))
+                let asked = world.asked.withLock { $0 }
+                try await world.clock.sleep(for: .seconds(600))
+                #expect(world.asked.withLock { $0 } == asked)
+            }
+        }
+    }
+#endif
