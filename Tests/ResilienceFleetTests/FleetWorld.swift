@@ -15,12 +15,15 @@
         init() throws { bench = try ScriptBench() }
 
         /// - Parameter hangs: Whether the engine, when it is down, does not answer for a minute.
-        func fleet(lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false) -> Fleet {
+        func fleet(
+            lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false,
+            isGone: @escaping @Sendable () -> Bool = { false }
+        ) -> Fleet {
             let engine = SimulatedEngine(
                 bench: bench, clock: clock, hangs: hangs,
                 isUp: { [self] in
                     asked.withLock { $0 += 1 }
-                    return isUp.withLock { $0 }
+                    return isUp.withLock { $0 } && !isGone()
                 })
             return Fleet("f", engine: engine, leaseTime: lease, expectedMembers: expected, timeBase: clock)
         }

@@ -29,7 +29,7 @@
 
         @Test("the hash is that of the source")
         func hash() throws {
-            for script in [EngineScript.throttle, .breaker] {
+            for script in [EngineScript.throttle, .breaker, .bulkhead, .budget] {
                 #expect(try bench.command("SCRIPT", "LOAD", script.source) == .text(script.sha1))
             }
         }

@@ -20,10 +20,15 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.
     private let isFull: Atomic<Bool>
     public let description: String
-    private static let checks = SettingChecks("RetryBudget")
+    /// Brings tokens that several processes have together; nil if this process has its own.
+    private let supply: (any PermitSupply)?
+    static let checks = SettingChecks("RetryBudget")
 
-    private init(_ machine: some RetryBudgetStateMachine, timeBase: (any TimeBase)? = nil) {
+    init(
+        _ machine: some RetryBudgetStateMachine, timeBase: (any TimeBase)? = nil, supply: (any PermitSupply)? = nil
+    ) {
         self.timeBase = timeBase
+        self.supply = supply
         self.machine = Locked(machine)
         isFull = Atomic(machine.isFull)
         description = "\(machine)"
@@ -97,6 +102,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         if last == .none, isFull.load(ordering: .relaxed) { return }
         let now = now(call: &call)
         change { $0.succeeded(after: last, at: now) }
+        supply?.isWanted(isUrgent: false)
     }
 
     func failed(after last: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
@@ -106,7 +112,9 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     func withdraw(_ withdrawal: Withdrawal, _ call: inout PolicyCall) -> Bool {
         let now = now(call: &call)
-        return change { $0.withdraw(withdrawal, at: now) }
+        let isGranted = change { $0.withdraw(withdrawal, at: now) }
+        supply?.isWanted(isUrgent: !isGranted)
+        return isGranted
     }
 
     func giveBack(_ withdrawal: Withdrawal) { change { $0.giveBack(withdrawal) } }
@@ -114,7 +122,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The clock is read only for budgets that measure time.
     private func now(call: inout PolicyCall) -> MonotonicInstant { timeBase == nil ? .distantPast : call.now }
 
-    private func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {
+    func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {
         machine.withLock { machine in
             defer { isFull.store(machine.isFull, ordering: .relaxed) }
             return body(&machine)

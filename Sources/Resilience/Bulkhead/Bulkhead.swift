@@ -64,6 +64,8 @@ public final class Bulkhead: StatusReporting {
     /// Nil if the limit is fixed.
     private let adapter: LimitAdapter?
     private let isAdaptive: Bool
+    /// Divides a limit among processes; nil if this process has its own.
+    private let supply: (any PermitSupply)?
 
     /// Creates a bulkhead with all permits free.
     /// - Parameters:
@@ -116,9 +118,20 @@ public final class Bulkhead: StatusReporting {
             predictsWait, shedding, timeBase, observers)
     }
 
+    /// Creates a bulkhead without permits, which somebody else is to bring.
+    package convenience init(
+        _ name: String, supply: any PermitSupply, queue: Int, order: Order, maxWait: Duration?, predictsWait: Bool,
+        shedding: LoadShedding?, timeBase: any TimeBase, observers: PolicyObservers?
+    ) {
+        self.init(
+            name, limit: 0, adapter: nil, queue, order, maxWait, predictsWait, shedding, timeBase, observers,
+            supply: supply)
+    }
+
     private init(
         _ name: String, limit: Int, adapter: LimitAdapter?, _ queue: Int, _ order: Order, _ maxWait: Duration?,
-        _ predictsWait: Bool, _ shedding: LoadShedding?, _ timeBase: any TimeBase, _ observers: PolicyObservers?
+        _ predictsWait: Bool, _ shedding: LoadShedding?, _ timeBase: any TimeBase, _ observers: PolicyObservers?,
+        supply: (any PermitSupply)? = nil
     ) {
         let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
         let queue = Self.checks.atLeast(0, queue, "queue")
@@ -130,6 +143,7 @@ public final class Bulkhead: StatusReporting {
         self.shedding = shedding
         self.adapter = adapter
         isAdaptive = adapter != nil
+        self.supply = supply
         base = timeBase
         let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order, shedding: shedding)
         state = Locked(State(machine: machine, made: (limit, queue)))
@@ -225,6 +239,7 @@ public final class Bulkhead: StatusReporting {
         }
         for loser in losers { loser.resume() }
         if let change { call.emit(change, from: name, to: lazyObservers.known) }
+        if answer != .enter { supply?.isWanted(isUrgent: true) }
         switch answer {
         case .enter:
             write(waited: false, &call, &slot)
@@ -327,6 +342,12 @@ public final class Bulkhead: StatusReporting {
         for waiter in next { waiter.resume() }
         if let change { tell(change) }
         return (old, new)
+    }
+
+    /// Takes over this process's part of a limit, which may be 0.
+    package func take(part limit: Int) {
+        _ = setLimit { limit }
+        ask { $0.made.limit = limit }
     }
 
     /// Changes how many calls may wait.

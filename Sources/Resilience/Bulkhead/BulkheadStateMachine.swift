@@ -227,7 +227,7 @@ struct BulkheadStateMachine: Sendable {
     /// With `limit` permits in use for one service time each, a permit comes back every service time ÷ limit: Little's
     /// law.
     private func wait(behind places: Int) -> Int64? {
-        serviceTime.map { $0.saturatingMultiplied(by: Int64(places)) / Int64(limit) }
+        serviceTime.map { $0.saturatingMultiplied(by: Int64(places)) / Int64(max(1, limit)) }
     }
 
     private var isNewestFirst: Bool { order == .lastInFirstOut || isShedding }

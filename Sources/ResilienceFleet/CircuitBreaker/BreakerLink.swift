@@ -56,8 +56,10 @@ extension FleetCircuit.Report {
     /// In the order in which the script reads them.
     func arguments(of fleet: Fleet, rule: FleetTripRule) -> [String] {
         [
-            fleet.member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)", "\(rule.minimumCalls)",
-            "\(rule.share)", "\(max(.zero, openFor).microseconds)", "\(fleet.leaseTime.microseconds)", wantsProbe ? "1" : "0",
+            fleet.member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)",
+            "\(rule.minimumCalls)",
+            "\(rule.share)", "\(max(.zero, openFor).microseconds)", "\(fleet.leaseTime.microseconds)",
+            wantsProbe ? "1" : "0",
             result?.rawValue ?? "", "\(epoch)", isOpen ? "1" : "0",
             "\(fleet.expectedMembers)",
         ]

@@ -143,7 +143,11 @@ struct FleetCircuit: CircuitStateMachine {
     }
 
     var needs: CircuitNeeds {
-        if case .none = order, told != nil { own.needs.union(.successes) } else { own.needs.union([.admissions, .successes]) }
+        if case .none = order, told != nil {
+            own.needs.union(.successes)
+        } else {
+            own.needs.union([.admissions, .successes])
+        }
     }
 
     // MARK: The fleet

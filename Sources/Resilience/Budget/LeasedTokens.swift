@@ -1,0 +1,119 @@
+/// Tokens of a budget that several processes have together: this process's part.
+///
+/// What successes bring back goes to all, unless nobody takes it: then it stays here.
+struct LeasedTokens: RetryBudgetStateMachine, Hashable {
+    let capacity: Int
+    let cost: Int
+    let throttledCost: Int
+    private(set) var tokens = 0
+    /// What is to be given to all.
+    private var earned = 0
+    private var missed = 0
+    private var hasSpent = false
+    /// The most that stays here while nobody takes it; nil while somebody does.
+    private var share: Int?
+    /// Whether all have as many as there can be.
+    private var areAllFull = false
+
+    init(capacity: Int, cost: Int, throttledCost: Int) {
+        self.capacity = capacity
+        self.cost = cost
+        self.throttledCost = throttledCost
+    }
+
+    mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant) {
+        deposit(last == .none ? 1 : price(last))
+    }
+
+    mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant) {}
+
+    mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool {
+        areAllFull = false
+        guard tokens >= price(withdrawal) else {
+            missed = missed.saturatingAdding(price(withdrawal))
+            return false
+        }
+        tokens -= price(withdrawal)
+        hasSpent = true
+        return true
+    }
+
+    mutating func giveBack(_ withdrawal: Withdrawal) { tokens = min(capacity, tokens + price(withdrawal)) }
+
+    private mutating func deposit(_ amount: Int) {
+        if let share {
+            tokens = max(tokens, min(share, tokens + amount))
+        } else if !areAllFull {
+            earned = min(capacity, earned + amount)
+        }
+    }
+
+    private func price(_ withdrawal: Withdrawal) -> Int {
+        switch withdrawal {
+        case .none: 0
+        case .throttled: throttledCost
+        case .usual: cost
+        }
+    }
+
+    func isExhausted(at now: MonotonicInstant) -> Bool { tokens < cost }
+    func retriesLeft(at now: MonotonicInstant) -> Int { tokens / cost }
+    var isFull: Bool { share == nil && areAllFull }
+    func isAtRest(at now: MonotonicInstant) -> Bool { true }
+
+    mutating func takeReport() -> TokenReport {
+        defer { (earned, missed, hasSpent) = (0, 0, false) }
+        return TokenReport(tokens: tokens, earned: earned, missed: missed, hasSpent: hasSpent)
+    }
+
+    mutating func grant(_ count: Int, areAllFull: Bool) {
+        share = nil
+        tokens = min(capacity, tokens + max(0, count))
+        self.areAllFull = areAllFull && missed == 0
+    }
+
+    /// Some are given to all.
+    mutating func drop(_ count: Int) { tokens -= min(tokens, max(0, count)) }
+
+    /// Nobody takes tokens, or hands any out.
+    mutating func standAlone(share: Int) {
+        self.share = share
+        areAllFull = false
+    }
+
+    var description: String { "\(capacity) tokens for all, \(cost) a retry, \(throttledCost) after a 429" }
+}
+
+/// What happened to a part of a budget since the last report, and what is left.
+package struct TokenReport: Sendable, Equatable {
+    package var tokens: Int
+    package var earned: Int
+    /// The price of the retries that were not paid for.
+    package var missed: Int
+    package var hasSpent: Bool
+}
+
+extension RetryBudget {
+    /// Creates a budget of tokens that several processes have together. It has none until ``grant(_:areAllFull:)``.
+    package static func leased(
+        capacity: Int, cost: Int, throttledCost: Int, supply: any PermitSupply
+    ) -> RetryBudget {
+        RetryBudget(
+            LeasedTokens(
+                capacity: checks.atLeast(0, capacity, "capacity"), cost: checks.atLeast(1, cost, "cost"),
+                throttledCost: checks.atLeast(1, throttledCost, "throttledCost")), supply: supply)
+    }
+
+    package func takeTokenReport() -> TokenReport? { changeLeased { $0.takeReport() } }
+    package func grant(_ count: Int, areAllFull: Bool) { _ = changeLeased { $0.grant(count, areAllFull: areAllFull) } }
+    package func drop(_ count: Int) { _ = changeLeased { $0.drop(count) } }
+    package func standAlone(share: Int) { _ = changeLeased { $0.standAlone(share: share) } }
+
+    private func changeLeased<R: Sendable>(_ body: (inout LeasedTokens) -> R) -> R? {
+        change { machine in
+            guard var leased = machine as? LeasedTokens else { return nil }
+            defer { machine = leased }
+            return body(&leased)
+        }
+    }
+}

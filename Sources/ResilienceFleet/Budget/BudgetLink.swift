@@ -1,0 +1,101 @@
+import Resilience
+import Synchronization
+
+/// Keeps a retry budget supplied with tokens that the fleet has together.
+final class BudgetLink: PermitSupply {
+    private struct State {
+        /// No question before this.
+        var next = MonotonicInstant.distantPast
+        var members: Int?
+        var isAway = false
+        var hasAsked = false
+    }
+
+    struct Settings: Sendable {
+        let capacity: Int
+        let cost: Int
+        let throttledCost: Int
+    }
+
+    private let fleet: Fleet
+    private let key: String
+    private let settings: Settings
+    private let fallback: FleetFallback
+    private let budget = WeakReference<RetryBudget>()
+    private let state = Locked(State())
+    private let loop: FleetLoop
+    private let deafUntil = DeafTime()
+
+    private final class DeafTime: Sendable {
+        let nanoseconds = Atomic(Int64.min)
+    }
+
+    init(fleet: Fleet, key: String, settings: Settings, fallback: FleetFallback) {
+        self.fleet = fleet
+        self.key = key
+        self.settings = settings
+        self.fallback = fallback
+        let owner = WeakReference<BudgetLink>()
+        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
+        owner.value = self
+    }
+
+    func link(_ budget: RetryBudget) {
+        self.budget.value = budget
+        loop.ring()
+    }
+
+    func isWanted(isUrgent: Bool) {
+        guard deafUntil.nanoseconds.load(ordering: .relaxed) <= fleet.timeBase.now.nanoseconds else { return }
+        loop.ring()
+    }
+
+    private func step() async -> FleetLoop.Next {
+        guard let budget = budget.value else { return .never }
+        let (now, lease) = (fleet.timeBase.now, fleet.leaseTime)
+        let next = state.withLock { $0.next }
+        guard next <= now else { return .at(next) }
+        guard let report = budget.takeTokenReport() else { return .never }
+        let members = state.withLock { $0.members } ?? fleet.members ?? fleet.expectedMembers
+        // Two retries at hand, or more if more were wanted.
+        let most = max(settings.cost, settings.throttledCost)
+        let enough = min(settings.capacity, 2 * most + report.missed)
+        let wanted = max(0, enough - report.tokens)
+        let hasAsked = state.withLock { state in
+            defer { state.hasAsked = true }
+            return state.hasAsked
+        }
+        // Tokens that nobody has missed are no reason to ask.
+        guard !hasAsked || report.missed > 0 || report.earned > 0 || report.hasSpent else { return .whenRung }
+        do {
+            let arguments = [
+                fleet.member, "\(settings.capacity)", "\(report.earned)", "\(wanted)", "\(most)",
+                "\((lease * 100).microseconds)",
+            ]
+            let answer = try await fleet.run(.budget, key: key, arguments: arguments) { words in
+                words.count == 3 && (0...Int64(wanted)).contains(words[0]) && words[1] >= 0 && words[2] >= 1
+                    ? words : nil
+            }
+            let alive = Int(clamping: answer[2])
+            fleet.note(members: alive)
+            let wasAway = state.withLock { state in
+                defer { (state.members, state.isAway) = (alive, false) }
+                return state.isAway
+            }
+            // What this process gave itself meanwhile.
+            if wasAway { budget.drop(report.tokens - enough) }
+            budget.grant(Int(answer[0]), areAllFull: answer[1] >= Int64(settings.capacity))
+        } catch {
+            state.withLock { $0.isAway = true }
+            switch fallback {
+            case .localShare: budget.standAlone(share: settings.capacity / members)
+            case .open: budget.grant(settings.capacity, areAllFull: false)
+            case .closed: budget.drop(.max)
+            }
+        }
+        let later = fleet.timeBase.now + lease
+        state.withLock { $0.next = later }
+        deafUntil.nanoseconds.store(later.nanoseconds, ordering: .relaxed)
+        return .at(later)
+    }
+}

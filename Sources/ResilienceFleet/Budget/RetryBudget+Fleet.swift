@@ -1,0 +1,31 @@
+public import Resilience
+
+extension RetryBudget {
+    /// A budget of tokens that all processes of a fleet have together; see
+    /// ``RetryBudget/tokens(capacity:cost:throttledCost:)``.
+    ///
+    /// Each process has tokens for two retries at hand, and more while it needs them. What its successes bring back goes to all.
+    /// A retry asks nobody: if there are no tokens at hand, it is not made. The tokens at hand of a process that dies
+    /// are lost until successes bring them back.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the budget in the fleet.
+    ///   - fleet: The processes.
+    ///   - fallback: What the budget does while the engine is away: successes bring tokens back to this process, up to its
+    ///     equal part of the capacity; or all retries are allowed; or none.
+    ///   - capacity: The tokens at the start, and the most there can be, over all processes; 0 or more.
+    ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
+    ///   - throttledCost: The tokens for a retry after a 429; 1 or more.
+    public static func tokens(
+        _ name: String, in fleet: Fleet, whenAway fallback: FleetFallback = .localShare, capacity: Int = 500,
+        cost: Int = 14, throttledCost: Int = 5
+    ) -> RetryBudget {
+        let settings = BudgetLink.Settings(
+            capacity: max(0, capacity), cost: max(1, cost), throttledCost: max(1, throttledCost))
+        let link = BudgetLink(fleet: fleet, key: fleet.key("budget1", name), settings: settings, fallback: fallback)
+        let budget = RetryBudget.leased(
+            capacity: capacity, cost: cost, throttledCost: throttledCost, supply: link)
+        link.link(budget)
+        return budget
+    }
+}

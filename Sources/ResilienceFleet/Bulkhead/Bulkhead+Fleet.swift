@@ -1,0 +1,37 @@
+public import Resilience
+
+extension Bulkhead {
+    /// Creates a bulkhead whose limit all processes of a fleet keep together.
+    ///
+    /// Each process has a part of the limit on lease, as large as it needs if all can have that, and else an equal part.
+    /// A call asks nobody. A process that finds its part used up asks for more, at most every half lease, and what
+    /// others can spare comes when they ask next: within two and a half leases. So give the bulkhead a queue.
+    ///
+    /// A process that dies, or stands still, gives up its part after ten leases, even if calls of it still run. Each
+    /// process that is up keeps one permit if there are enough for all.
+    ///
+    /// - Parameters:
+    ///   - name: The name in events and errors, and of the limit in the fleet.
+    ///   - limit: How many calls may run at the same time, over all processes; 1 or more. Give it to all alike. It can't
+    ///     be changed: ``Bulkhead/setLimit(_:)`` changes the part of this process until the fleet's next answer.
+    ///   - fleet: The processes.
+    ///   - fallback: What the bulkhead does while the engine is away, once its part has ended.
+    ///   - queue: How many calls of this process may wait; 0 or more.
+    ///   - order: Which waiting call is next, and which is rejected when the queue is full.
+    ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
+    ///   - predictsWait: Whether to reject a call at once if it would probably wait too long.
+    ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
+    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    public convenience init(
+        _ name: String = "bulkhead", limit: Int, in fleet: Fleet, whenAway fallback: FleetFallback = .localShare,
+        queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil, predictsWait: Bool = true,
+        shedding: LoadShedding? = nil, observers: PolicyObservers? = nil
+    ) {
+        let limit = SettingChecks("Bulkhead").atLeast(1, limit, "limit")
+        let link = BulkheadLink(fleet: fleet, key: fleet.key("bulkhead1", name), limit: limit, fallback: fallback)
+        self.init(
+            name, supply: link, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait,
+            shedding: shedding, timeBase: fleet.timeBase, observers: observers)
+        link.link(self)
+    }
+}

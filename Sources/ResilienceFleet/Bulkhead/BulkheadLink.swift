@@ -1,0 +1,91 @@
+import Resilience
+import Synchronization
+
+/// Keeps a bulkhead supplied with its part of a limit that the fleet keeps together.
+final class BulkheadLink: PermitSupply {
+    private struct State {
+        /// No question before this, however many calls are rejected.
+        var next = MonotonicInstant.distantPast
+        var part = 0
+        /// When the part is no longer this process's.
+        var ends = MonotonicInstant.distantPast
+        var members: Int?
+        var missed = 0
+    }
+
+    private let fleet: Fleet
+    private let key: String
+    private let limit: Int
+    private let fallback: FleetFallback
+    private let bulkhead = WeakReference<Bulkhead>()
+    private let state = Locked(State())
+    private let loop: FleetLoop
+
+    init(fleet: Fleet, key: String, limit: Int, fallback: FleetFallback) {
+        self.fleet = fleet
+        self.key = key
+        self.limit = limit
+        self.fallback = fallback
+        let owner = WeakReference<BulkheadLink>()
+        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
+        owner.value = self
+    }
+
+    func link(_ bulkhead: Bulkhead) {
+        self.bulkhead.value = bulkhead
+        loop.ring()
+    }
+
+    func isWanted(isUrgent: Bool) {
+        let now = fleet.timeBase.now
+        let isEarly = state.withLock { state in
+            state.missed = min(limit, state.missed + 1)
+            return now < state.next
+        }
+        if !isEarly { loop.ring() }
+    }
+
+    /// For how many leases a part is this process's, unless it asks again.
+    private static let leases = 10
+
+    private func step() async -> FleetLoop.Next {
+        guard let bulkhead = bulkhead.value else { return .never }
+        let (now, lease) = (fleet.timeBase.now, fleet.leaseTime)
+        let (missed, isEarly) = state.withLock { state in
+            guard state.next <= now else { return (0, true) }
+            defer { state.missed = 0 }
+            return (state.missed, false)
+        }
+        if isEarly { return .at(state.withLock { $0.next }) }
+        let (used, queued) = (bulkhead.inUse, bulkhead.queued)
+        // One more than there are, so that the next one need not wait; a quarter more for a burst.
+        let wanted = min(limit, used + queued + missed + max(1, used / 4))
+        var part = 0
+        do {
+            let arguments = [
+                fleet.member, "\(limit)", "\(wanted)", "\(used)", "\((lease * Self.leases).microseconds)",
+            ]
+            let answer = try await fleet.run(.bulkhead, key: key, arguments: arguments) { words in
+                words.count == 2 && (0...Int64(limit)).contains(words[0]) && words[1] >= 1 ? words : nil
+            }
+            let members = Int(clamping: answer[1])
+            fleet.note(members: members)
+            part = Int(answer[0])
+            state.withLock { ($0.part, $0.ends, $0.members) = (part, now + lease * Self.leases, members) }
+        } catch {
+            let later = fleet.timeBase.now
+            let (last, ends, members) = state.withLock { ($0.part, $0.ends, $0.members) }
+            switch fallback {
+            case _ where later < ends: part = last
+            case .localShare: part = max(1, limit / (members ?? fleet.members ?? fleet.expectedMembers))
+            case .open: part = Int.max / 2
+            case .closed: part = 0
+            }
+        }
+        bulkhead.take(part: part)
+        let later = fleet.timeBase.now
+        state.withLock { $0.next = later + lease / 2 }
+        let isBusy = used + queued + missed > 0
+        return .at(later + (wanted > part ? lease : isBusy ? lease * 5 / 2 : lease * 5))
+    }
+}

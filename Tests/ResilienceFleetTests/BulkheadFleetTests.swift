@@ -1,0 +1,219 @@
+#if Redis
+    import Resilience
+    import ResilienceTesting
+    import TestSupport
+    import Testing
+
+    @testable import ResilienceFleet
+
+    @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
+    struct BulkheadFleetTests {
+        /// How many calls run, by member.
+        final class Running: Sendable {
+            private let state: Locked<(now: [Int], most: Int, ended: [Int])>
+
+            init(_ members: Int) {
+                let none = [Int](repeating: 0, count: members)
+                state = Locked((none, 0, none))
+            }
+
+            func began(_ member: Int) {
+                state.withLock { state in
+                    state.now[member] += 1
+                    state.most = max(state.most, state.now.reduce(0, +))
+                }
+            }
+
+            func ended(_ member: Int) {
+                state.withLock { state in
+                    state.now[member] -= 1
+                    state.ended[member] += 1
+                }
+            }
+
+            /// The most at the same time since the last time, and how many have ended since.
+            func take() -> (most: Int, ended: [Int]) {
+                state.withLock { state in
+                    defer { (state.most, state.ended) = (state.now.reduce(0, +), state.ended.map { _ in 0 }) }
+                    return (state.most, state.ended)
+                }
+            }
+        }
+
+        /// Callers whose calls take 50 ms.
+        func press(
+            _ bulkheads: [Bulkhead], callers: [Int], for time: Duration, in world: FleetWorld, _ running: Running
+        ) async {
+            let clock = world.clock
+            let end = clock.now + time
+            await withTaskGroup { group in
+                for (index, bulkhead) in bulkheads.enumerated() {
+                    for caller in 0..<callers[index] {
+                        group.addTask(executorPreference: clock.taskExecutor) {
+                            try? await clock.sleep(for: .microseconds(caller * 700 + index))
+                            while clock.now < end {
+                                do {
+                                    try await bulkhead.run { () async throws in
+                                        running.began(index)
+                                        defer { running.ended(index) }
+                                        try await clock.sleep(for: .milliseconds(50))
+                                    }
+                                } catch {
+                                    try? await clock.sleep(for: .milliseconds(10))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test("never more calls than the limit run, all of it is used, and those that want more get equal parts")
+        func parts() throws {
+            let world = try FleetWorld()
+            let running = Running(4)
+            try world.clock.run { () async throws in
+                let bulkheads = (0..<4).map { _ in Bulkhead("b", limit: 20, in: world.fleet(), queue: 100) }
+                await press(bulkheads, callers: [20, 20, 20, 2], for: .seconds(2), in: world, running)
+                _ = running.take()
+                await press(bulkheads, callers: [20, 20, 20, 2], for: .seconds(10), in: world, running)
+                let (most, ended) = running.take()
+                #expect(most <= 20)
+                // 20 at a time for 50 ms each are 4 000 in 10 s; one who wants 2 gets 2.
+                #expect(ended.reduce(0, +) > 3_700, "\(ended)")
+                #expect(ended[3] > 380, "\(ended)")
+                for member in 0..<3 { #expect((950...1_350).contains(ended[member]), "\(ended)") }
+            }
+        }
+
+        @Test("what a process does not need any more, others have; and one that is gone gives up its part")
+        func handedOver() throws {
+            let world = try FleetWorld()
+            let running = Running(3)
+            try world.clock.run { () async throws in
+                let gone = Locked2(false)
+                let bulkheads = (0..<3).map { index in
+                    Bulkhead("b", limit: 12, in: world.fleet(isGone: { index == 0 && gone.value }), queue: 100)
+                }
+                await press(bulkheads, callers: [20, 20, 0], for: .seconds(3), in: world, running)
+                #expect(running.take().most <= 12)
+                // The first one stands still from now on: nothing is heard of it.
+                gone.value = true
+                try await world.clock.sleep(for: .milliseconds(1_200))
+                _ = running.take()
+                async let pressed: Void = press(
+                    Array(bulkheads[1...]), callers: [20, 20], for: .seconds(5), in: world, Running(2))
+                try await world.clock.sleep(for: .seconds(4))
+                #expect(bulkheads[1].status.limit == 6 && bulkheads[2].status.limit == 6)
+                await pressed
+            }
+        }
+
+        final class Locked2: Sendable {
+            private let state: Locked<Bool>
+            init(_ value: Bool) { state = Locked(value) }
+            var value: Bool {
+                get { state.withLock { $0 } }
+                set { state.withLock { $0 = newValue } }
+            }
+        }
+
+        @Test("while the engine is away each has its part, then what it was told to have; and it comes back", arguments: FleetFallback.allCases)
+        func away(fallback: FleetFallback) throws {
+            let world = try FleetWorld()
+            let running = Running(4)
+            try world.clock.run { () async throws in
+                let bulkheads = (0..<4).map { _ in
+                    Bulkhead("b", limit: 20, in: world.fleet(), whenAway: fallback, queue: 100)
+                }
+                let callers = [20, 20, 20, 20]
+                await press(bulkheads, callers: callers, for: .seconds(2), in: world, running)
+                #expect(running.take().most <= 20)
+                world.isUp.withLock { $0 = false }
+                await press(bulkheads, callers: callers, for: .milliseconds(800), in: world, running)
+                #expect(running.take().most <= 20)
+                try await world.clock.sleep(for: .seconds(2))
+                let limits = bulkheads.map(\.status.limit)
+                switch fallback {
+                case .localShare: #expect(limits == [5, 5, 5, 5])
+                case .open: #expect(limits.allSatisfy { $0 > 1_000_000 })
+                case .closed: #expect(limits == [0, 0, 0, 0])
+                }
+                world.isUp.withLock { $0 = true }
+                try await world.clock.sleep(for: .seconds(3))
+                _ = running.take()
+                await press(bulkheads, callers: callers, for: .seconds(3), in: world, running)
+                let (most, ended) = running.take()
+                #expect(most <= 20)
+                #expect(ended.reduce(0, +) > 1_000)
+            }
+        }
+    }
+
+    @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
+    struct BudgetFleetTests {
+        struct Failed: Error {}
+
+        /// Calls that all fail, or all succeed, and how often the operation ran.
+        func attempts(_ pipelines: [Pipeline], calls: Int, fail: Bool, on clock: ManualClock) async -> Int {
+            let counts = Counts(1)
+            for _ in 0..<calls {
+                for pipeline in pipelines {
+                    try? await pipeline.run { () async throws in
+                        counts.add(0)
+                        if fail { throw Failed() }
+                    }
+                }
+                try? await clock.sleep(for: .milliseconds(50))
+            }
+            return counts.all[0]
+        }
+
+        func pipelines(_ count: Int, in world: FleetWorld, whenAway fallback: FleetFallback = .localShare) -> [Pipeline] {
+            (0..<count).map { _ in
+                let budget = RetryBudget.tokens("r", in: world.fleet(), whenAway: fallback, capacity: 140)
+                return Pipeline(timeBase: world.clock) {
+                    Retry(maxRetries: 3, backoff: .constant(.milliseconds(200)), budget: budget)
+                }
+            }
+        }
+
+        @Test("all processes together have the budget once, and what successes bring back is for all")
+        func shared() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let pipelines = pipelines(4, in: world)
+                try await clock.sleep(for: .milliseconds(10))
+                let failing = await attempts(pipelines, calls: 30, fail: true, on: clock)
+                // 140 tokens pay for 10 retries of 14, of which up to two parts are at hand where nobody needs them.
+                #expect((126...130).contains(failing), "\(failing)")
+                // 70 successes of one bring 70 tokens back, and others use them.
+                _ = await attempts([pipelines[0]], calls: 70, fail: false, on: clock)
+                try await clock.sleep(for: .seconds(1))
+                print("FLEET", try world.bench.command("HGETALL", "f:budget1:r"))
+                let later = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
+                #expect((33...36).contains(later), "\(later)")
+            }
+        }
+
+        @Test("while the engine is away, successes bring tokens back to each process, up to its part")
+        func away() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let pipelines = pipelines(2, in: world)
+                try await clock.sleep(for: .milliseconds(10))
+                _ = await attempts(pipelines, calls: 30, fail: true, on: clock)
+                world.isUp.withLock { $0 = false }
+                _ = await attempts(pipelines, calls: 200, fail: false, on: clock)
+                // 70 tokens each pay for 5 retries.
+                let failing = await attempts(pipelines, calls: 30, fail: true, on: clock)
+                #expect((66...70).contains(failing), "\(failing)")
+                world.isUp.withLock { $0 = true }
+                _ = await attempts(pipelines, calls: 200, fail: false, on: clock)
+                #expect(await attempts([pipelines[0]], calls: 30, fail: true, on: clock) >= 37)
+            }
+        }
+    }
+#endif
