@@ -191,7 +191,6 @@
                 // 70 successes of one bring 70 tokens back, and others use them.
                 _ = await attempts([pipelines[0]], calls: 70, fail: false, on: clock)
                 try await clock.sleep(for: .seconds(1))
-                print("FLEET", try world.bench.command("HGETALL", "f:budget1:r"))
                 let later = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
                 #expect((33...36).contains(later), "\(later)")
             }

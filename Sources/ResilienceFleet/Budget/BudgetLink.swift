@@ -61,12 +61,12 @@ final class BudgetLink: PermitSupply {
         let most = max(settings.cost, settings.throttledCost)
         let enough = min(settings.capacity, 2 * most + report.missed)
         let wanted = max(0, enough - report.tokens)
-        let hasAsked = state.withLock { state in
+        let mustAsk = state.withLock { state in
             defer { state.hasAsked = true }
-            return state.hasAsked
+            return !state.hasAsked || state.isAway
         }
         // Tokens that nobody has missed are no reason to ask.
-        guard !hasAsked || report.missed > 0 || report.earned > 0 || report.hasSpent else { return .whenRung }
+        guard mustAsk || report.missed > 0 || report.earned > 0 || report.hasSpent else { return .whenRung }
         do {
             let arguments = [
                 fleet.member, "\(settings.capacity)", "\(report.earned)", "\(wanted)", "\(most)",

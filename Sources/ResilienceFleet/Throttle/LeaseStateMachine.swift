@@ -37,7 +37,7 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// When a probe's right is to be renewed, or a gate looked at.
     private var look = MonotonicInstant.distantPast
     /// What the engine does not know yet.
-    private var untold: Ask?
+    private(set) var untold: Ask?
     /// The number of failures in a row; 0 if the engine answers.
     private(set) var failures = 0
     private(set) var members: Int?
