@@ -90,7 +90,9 @@
             }
         }
 
-        @Test("after the break one call of the fleet probes; if it succeeds, all circuits close", arguments: [true, false])
+        @Test(
+            "after the break one call of the fleet probes; if it succeeds, all circuits close",
+            arguments: [true, false])
         func probe(isWell: Bool) throws {
             let world = try FleetWorld()
             let members = Members(6, in: world)

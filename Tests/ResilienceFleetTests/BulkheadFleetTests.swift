@@ -118,7 +118,9 @@
             }
         }
 
-        @Test("while the engine is away each has its part, then what it was told to have; and it comes back", arguments: FleetFallback.allCases)
+        @Test(
+            "while the engine is away each has its part, then what it was told to have; and it comes back",
+            arguments: FleetFallback.allCases)
         func away(fallback: FleetFallback) throws {
             let world = try FleetWorld()
             let running = Running(4)
@@ -169,7 +171,8 @@
             return counts.all[0]
         }
 
-        func pipelines(_ count: Int, in world: FleetWorld, whenAway fallback: FleetFallback = .localShare) -> [Pipeline] {
+        func pipelines(_ count: Int, in world: FleetWorld, whenAway fallback: FleetFallback = .localShare) -> [Pipeline]
+        {
             (0..<count).map { _ in
                 let budget = RetryBudget.tokens("r", in: world.fleet(), whenAway: fallback, capacity: 140)
                 return Pipeline(timeBase: world.clock) {

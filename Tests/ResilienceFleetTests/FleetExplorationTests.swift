@@ -38,9 +38,14 @@ private struct CountedPermits: ExplorableMachine {
     init(start: Int64) { now = MonotonicInstant(nanoseconds: start) }
 
     var inputs: [Input] {
-        var inputs: [Input] = [.call(1), .call(3), .wait(milliseconds: 7), .wait(milliseconds: 90), .wait(milliseconds: 400)]
+        var inputs: [Input] = [
+            .call(1), .call(3), .wait(milliseconds: 7), .wait(milliseconds: 90), .wait(milliseconds: 400),
+        ]
         if last != nil { inputs += [.rejectedInside, .throttled] }
-        inputs += asked == nil ? [.report] : [.answered(of: 0), .answered(of: 1), .answered(of: 2), .heldByOthers, .mayProbe, .notAnswered]
+        inputs +=
+            asked == nil
+            ? [.report]
+            : [.answered(of: 0), .answered(of: 1), .answered(of: 2), .heldByOthers, .mayProbe, .notAnswered]
         return inputs
     }
 
@@ -52,7 +57,9 @@ private struct CountedPermits: ExplorableMachine {
             _ = throttle.end(slot, cost: cost, .cancelled, Self.settings, at: now)
         case .rejectedInside:
             guard let (slot, cost) = last.take() else { break }
-            if slot.stage == .admitted, slot.generation == throttle.generation, throttle.limiter.leased != nil { used -= cost }
+            if slot.stage == .admitted, slot.generation == throttle.generation, throttle.limiter.leased != nil {
+                used -= cost
+            }
             _ = throttle.end(slot, cost: cost, .rejected, Self.settings, at: now)
         case .throttled:
             guard let (slot, cost) = last.take() else { break }
@@ -268,7 +275,9 @@ private struct CountedTokens: ExplorableMachine {
 }
 
 @Suite(.heavy) struct FleetExplorationTests {
-    @Test("as far as the effort goes, no permit of a lease is used twice or given back twice, and nothing waits for what has passed", arguments: [0, 3_600_000_000_000])
+    @Test(
+        "as far as the effort goes, no permit of a lease is used twice or given back twice, and nothing waits for what has passed",
+        arguments: [0, 3_600_000_000_000])
     func permits(start: Int64) throws {
         let explorer = Explorer(CountedPermits(start: start), code: "leases from \(start)")
         try explorer.exploreAll(depth: 5)

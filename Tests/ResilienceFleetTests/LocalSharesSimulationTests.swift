@@ -22,10 +22,11 @@ import Testing
             // Arrivals at random instants (Poisson).
             now += -Self.log(Double.random(in: 1e-12..<1, using: &random)) / (100 * load)
             var place = Double.random(in: 0..<total, using: &random)
-            let process = weights.firstIndex { weight in
-                place -= weight
-                return place < 0
-            } ?? count - 1
+            let process =
+                weights.firstIndex { weight in
+                    place -= weight
+                    return place < 0
+                } ?? count - 1
             let instant = Int64(now * 1e9)
             calls += 1
             if parts[process].take(1, at: instant) > instant { lost.parts += 1 }
@@ -69,7 +70,9 @@ import Testing
         }
     }
 
-    @Test("equal parts of a limit reject calls that the limit has room for, the more the less equal the loads are", arguments: Load.allCases, [0.3, 0.5, 0.8])
+    @Test(
+        "equal parts of a limit reject calls that the limit has room for, the more the less equal the loads are",
+        arguments: Load.allCases, [0.3, 0.5, 0.8])
     func parts(load: Load, share: Double) {
         let (parts, together) = Self.rejected(load: share, weights: load.weights, seed: 1)
         #expect(together < 0.001)

@@ -8,7 +8,8 @@
 
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct RedisEngineTests {
-        static func script(_ source: String, sha1: String = "0000000000000000000000000000000000000000") -> EngineScript {
+        static func script(_ source: String, sha1: String = "0000000000000000000000000000000000000000") -> EngineScript
+        {
             EngineScript(name: "test", sha1: sha1, source: source)
         }
 
@@ -100,7 +101,9 @@
         func serverErrors() async throws {
             let server = try RedisServer()
             let engine = RedisEngine(unixSocket: server.socket, timeout: patience)
-            for source in ["return redis.error_reply('OOM no room')", "this is no Lua", "return redis.call('HGET', KEYS[1])"] {
+            for source in [
+                "return redis.error_reply('OOM no room')", "this is no Lua", "return redis.call('HGET', KEYS[1])",
+            ] {
                 let error = await #expect(throws: RedisEngineError.self) {
                     try await engine.run(Self.script(source), keys: ["a"], arguments: [])
                 }
@@ -119,9 +122,11 @@
         @Test(
             "what a server answers that is no answer ends the call, and nothing else",
             arguments: [
-                "", "+", "hello\r\n", "*3\r\n:1\r\n:2\r\n", "*-7\r\n", "*99999999999999999999\r\n", ":12x\r\n", "$5\r\nab",
+                "", "+", "hello\r\n", "*3\r\n:1\r\n:2\r\n", "*-7\r\n", "*99999999999999999999\r\n", ":12x\r\n",
+                "$5\r\nab",
                 "$-9\r\n", "-LOADING Redis is loading the dataset in memory\r\n", "-MOVED 3999 127.0.0.1:6381\r\n",
-                "-READONLY You can't write against a read only replica.\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+                "-READONLY You can't write against a read only replica.\r\n",
+                "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
                 "*2147483647\r\n", "$536870911\r\n", "\0\0\0\0", String(repeating: ":1\r\n", count: 10_000),
                 "+" + String(repeating: "x", count: 2_000_000),
             ])
@@ -181,7 +186,9 @@
                     _ = recv(connection, &buffer, buffer.count, 0)
                     var rest = Array(answer.utf8)[...]
                     while !rest.isEmpty {
-                        let sent = rest.withUnsafeBytes { send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                        let sent = rest.withUnsafeBytes {
+                            send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                        }
                         guard sent > 0 else { break }
                         rest = rest.dropFirst(sent)
                     }

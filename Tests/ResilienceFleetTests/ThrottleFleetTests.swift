@@ -157,7 +157,8 @@
         }
 
         /// The longest time that a call took to go or to be rejected.
-        func longest(_ throttles: [Throttle], until end: Duration, on world: FleetWorld, went: Counts) async -> Duration {
+        func longest(_ throttles: [Throttle], until end: Duration, on world: FleetWorld, went: Counts) async -> Duration
+        {
             let clock = world.clock
             let (end, longest) = (clock.now + end, Longest())
             await withTaskGroup { group in

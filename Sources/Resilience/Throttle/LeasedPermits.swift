@@ -221,10 +221,3 @@ package struct PermitGrant: Sendable, Equatable {
 
     package init() {}
 }
-
-/// Brings a throttle permits that somebody else hands out.
-package protocol PermitSupply: AnyObject, Sendable {
-    /// The throttle has few permits or none, or something to tell. Called often, by any call.
-    /// - Parameter isUrgent: Whether it has something to tell that others should know at once.
-    func isWanted(isUrgent: Bool)
-}

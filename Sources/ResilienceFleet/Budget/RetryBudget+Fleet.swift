@@ -2,7 +2,7 @@ public import Resilience
 
 extension RetryBudget {
     /// A budget of tokens that all processes of a fleet have together; see
-    /// ``RetryBudget/tokens(capacity:cost:throttledCost:)``.
+    /// ``/Resilience/RetryBudget/tokens(capacity:cost:throttledCost:)``.
     ///
     /// Each process has tokens for two retries at hand, and more while it needs them. What its successes bring back goes to all.
     /// A retry asks nobody: if there are no tokens at hand, it is not made. The tokens at hand of a process that dies

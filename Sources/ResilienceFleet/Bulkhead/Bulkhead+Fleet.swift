@@ -13,7 +13,7 @@ extension Bulkhead {
     /// - Parameters:
     ///   - name: The name in events and errors, and of the limit in the fleet.
     ///   - limit: How many calls may run at the same time, over all processes; 1 or more. Give it to all alike. It can't
-    ///     be changed: ``Bulkhead/setLimit(_:)`` changes the part of this process until the fleet's next answer.
+    ///     be changed: ``/Resilience/Bulkhead/setLimit(_:)`` changes the part of this process until the fleet's next answer.
     ///   - fleet: The processes.
     ///   - fallback: What the bulkhead does while the engine is away, once its part has ended.
     ///   - queue: How many calls of this process may wait; 0 or more.

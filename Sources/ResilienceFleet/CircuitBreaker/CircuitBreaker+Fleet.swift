@@ -8,6 +8,9 @@ extension CircuitBreaker {
     /// After the fleet's break, one call of one process probes, and its result opens or closes the circuit of all. If that
     /// process is gone, another one probes within 20 leases.
     ///
+    /// What is done by hand holds for this process; a break of the fleet that is closed by hand here is back with the
+    /// next answer.
+    ///
     /// A call asks nobody. While calls fail, a process tells its counts every two and a half leases, so with the default
     /// lease all learn of a break within half a second. While the engine is away, each breaker decides alone.
     ///

@@ -155,7 +155,14 @@ struct FleetCircuit: CircuitStateMachine {
     /// What happened since the last report.
     mutating func takeReport(at now: MonotonicInstant) -> Report {
         timePassed(at: now)
-        if case .probe(let until) = order, until <= now, !isProbing, result == nil { result = .unclear }
+        if case .probe(let until) = order, result == nil {
+            if own.state == .open {
+                // By hand.
+                result = .failing
+            } else if until <= now, !isProbing {
+                result = .unclear
+            }
+        }
         let counts = window.counts(at: now)
         var report = Report()
         (report.calls, report.failures) = (counts.callCount ?? 0, counts.failureCount)

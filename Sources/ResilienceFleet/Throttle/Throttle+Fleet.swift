@@ -13,7 +13,7 @@ extension Throttle {
     /// - Lots go out in one piece. So up to `burst`, or the calls of one lease if they are more, may go at once.
     /// - Windows begin at multiples of their length since 1970 on the engine's clock. A sliding window is counted in
     ///   fiftieths of its length, and never lets more calls through than its limit.
-    /// - ``Throttle/setRate(_:burst:)`` changes the rate for what this process asks. Set it in all of them.
+    /// - ``/Resilience/Throttle/setRate(_:burst:)`` changes the rate for what this process asks. Set it in all of them.
     ///
     /// - Parameters:
     ///   - name: The name in events and errors, and of the limit in the fleet.

@@ -13,7 +13,7 @@ import Testing
         "every line of the adapters' pages is in a test of the adapter",
         arguments: [
             "ResilienceAsyncHTTPClient", "ResilienceBlocking", "ResilienceConfiguration", "ResilienceDashboard",
-            "ResilienceGRPC",
+            "ResilienceFleet", "ResilienceGRPC",
             "ResilienceHTTP", "ResilienceHummingbird", "ResilienceObservability",
         ])
     func adapters(module: String) throws {
