@@ -205,6 +205,8 @@ let package = Package(
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .executableTarget(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
+        .executableTarget(
+            name: "fleet", dependencies: ["Resilience", "ResilienceFleet", "TestServers"], path: "Tests/Fleet"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(
             name: "dashboard-demo",
@@ -214,6 +216,8 @@ let package = Package(
                 .product("Logging", of: "swift-log", if: "Dashboard"),
             ],
             path: "Tests/DashboardDemo"),
+        // Apart from TestSupport, which needs Testing.
+        .target(name: "TestServers", dependencies: ["Resilience"], path: "Tests/Servers"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),
         .testTarget(
             name: "ResilienceBlockingTests",
@@ -290,7 +294,7 @@ let package = Package(
             ]),
         .testTarget(
             name: "ResilienceFleetTests",
-            dependencies: ["Resilience", "ResilienceFleet", "ResilienceTesting", "TestSupport"]),
+            dependencies: ["Resilience", "ResilienceFleet", "ResilienceTesting", "TestServers", "TestSupport"]),
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [

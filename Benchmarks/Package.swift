@@ -25,8 +25,10 @@ let package = Package(
             dependencies: [
                 .product(name: "Resilience", package: "swift-resilience"),
                 .product(name: "ResilienceBlocking", package: "swift-resilience"),
+                .product(name: "ResilienceFleet", package: "swift-resilience"),
             ]),
         .executableTarget(name: "Allocations", dependencies: ["Calls"]),
+        .executableTarget(name: "Leases", dependencies: ["Calls"]),
         .executableTarget(
             name: "Keys", dependencies: [.product(name: "Resilience", package: "swift-resilience")]),
         .executableTarget(

@@ -46,6 +46,7 @@ extension Calls {
                     CircuitBreaker(tripping: .anyOf(.consecutiveFailures(5), .failureRatio(0.5)))
                 }),
             Calls("throttle, with permits", through: Pipeline { ample }),
+            onLease,
             Calls(
                 "throttle, sliding window",
                 through: Pipeline { Throttle(limit: .slidingWindow(1000, per: .nanoseconds(1))) }),

@@ -26,8 +26,10 @@ struct ThrottleSlot: Sendable, Equatable {
         (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
     }
 
-    /// - Parameter answer: An answer that lets the call go.
-    init(_ answer: ThrottleStateMachine.Answer, of machine: ThrottleStateMachine) {
+    /// - Parameters:
+    ///   - answer: An answer that lets the call go.
+    ///   - machine: Borrowed, since a copy of it costs more than a call that finds permits.
+    init(_ answer: ThrottleStateMachine.Answer, of machine: borrowing ThrottleStateMachine) {
         stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
         generation = machine.generation
         receipt = machine.receipt

@@ -1,7 +1,7 @@
 package import Foundation
 import Resilience
 
-/// A Redis or Valkey of a test's own, on a socket in a folder of its own.
+/// A Redis or Valkey of a test or a trial, on a socket in a folder of its own.
 package final class RedisServer: Sendable {
     /// The program; nil if neither is installed.
     package static let program: String? = ["redis-server", "valkey-server"].lazy.compactMap { name in

@@ -1,0 +1,125 @@
+#if Redis
+    import Foundation
+    import Resilience
+
+    /// The members of one trial: copies of this program.
+    struct Crew {
+        private(set) var plan: Plan
+        private let programs: [(process: Process, output: Pipe)]
+
+        /// Starts them. They begin together, when all of them should have started.
+        init(_ plan: Plan, for length: Duration) throws {
+            self.plan = plan
+            self.plan.begin = SystemTimeBase.shared.now + .seconds(1) + .milliseconds(100) * plan.members
+            self.plan.end = self.plan.begin + length
+            let text = String(decoding: try JSONEncoder().encode(self.plan), as: UTF8.self)
+            programs = try (0..<plan.members).map { _ in
+                let (process, output) = (Process(), Pipe())
+                process.executableURL = URL(filePath: CommandLine.arguments[0])
+                process.arguments = ["member", text]
+                process.standardOutput = output
+                try process.run()
+                return (process, output)
+            }
+        }
+
+        struct Failed: Error, CustomStringConvertible {
+            let description: String
+        }
+
+        /// Waits for their ends.
+        func records() throws -> [Record] {
+            try programs.map { program in
+                let data = program.output.fileHandleForReading.readDataToEndOfFile()
+                program.process.waitUntilExit()
+                guard program.process.terminationStatus == 0 else {
+                    throw Failed(description: "a member has failed: status \(program.process.terminationStatus)")
+                }
+                return try JSONDecoder().decode(Record.self, from: data)
+            }
+        }
+    }
+
+    /// What all members have seen together.
+    struct Sum {
+        let plan: Plan
+        let records: [Record]
+
+        /// The slots from one instant to another.
+        func slots(_ from: MonotonicInstant, _ to: MonotonicInstant) -> Range<Int> {
+            let count = records.first?.slots.count ?? 0
+            func index(_ time: MonotonicInstant) -> Int {
+                min(max(Int(plan.begin.duration(to: time) / Record.slot), 0), count)
+            }
+            return index(from)..<max(index(from), index(to))
+        }
+
+        /// The calls that went, by member.
+        func admitted(in slots: Range<Int>) -> [Int] {
+            records.map { $0.slots[slots].reduce(0) { $0 + $1.admitted } }
+        }
+
+        func total(in slots: Range<Int>) -> Int { admitted(in: slots).reduce(0, +) }
+
+        /// By how many calls, at most, any stretch of time had more than its limit and the burst. Below 0 if none had.
+        func overshoot(in slots: Range<Int>) -> Int {
+            let perSlot = Double(Plan.rate) * (Record.slot / .seconds(1))
+            var (excess, worst) = (0.0, -Double.infinity)
+            for slot in slots {
+                let went = Double(records.reduce(0) { $0 + $1.slots[slot].admitted })
+                // The stretch that ends here, and has the most.
+                excess = max(excess, 0) + went - perSlot
+                worst = max(worst, excess)
+            }
+            return Int(worst.rounded(.up)) - Plan.burst
+        }
+
+        /// The longest time that a call took, and by how much it was longer than its budget and what its member's timers
+        /// were late at that time.
+        func longest(in slots: Range<Int>) -> (time: Duration, over: Duration) {
+            var (longest, over) = (0, Int.min)
+            for record in records {
+                for slot in slots {
+                    let time = record.slots[slot].longest
+                    // Over the time of the call, and one slot more.
+                    let first = max(0, slot - time / Record.slot.microseconds - 1)
+                    let end = min(record.slots.count, slot + 2)
+                    let late = record.slots[first..<end].reduce(0) { max($0, $1.late) }
+                    (longest, over) = (max(longest, time), max(over, time - late - Plan.budget.microseconds))
+                }
+            }
+            return (.microseconds(longest), .microseconds(over))
+        }
+
+        /// The value that this share of all is not above.
+        static func quantile(_ share: Double, of counts: [[Int: Int]]) -> Duration {
+            let all = counts.reduce(into: [Int: Int]()) { $0.merge($1, uniquingKeysWith: +) }
+            var rest = Int((Double(all.values.reduce(0, +)) * share).rounded(.up))
+            for (value, count) in all.sorted(by: { $0.key < $1.key }) {
+                rest -= count
+                if rest <= 0 { return .microseconds((value + 1) * 100) }
+            }
+            return .zero
+        }
+    }
+
+    /// How much the machine may add to what the toolkit promises. What is never to be exceeded is exceeded on no machine.
+    struct Bounds {
+        /// How much longer than its budget a call may take, beyond what timers are late.
+        var slack = Duration.milliseconds(20)
+        /// How much less than the limit may go.
+        var loss = 0.02
+        /// By how much a member's share may differ from an equal one.
+        var unfairness = 0.1
+        /// How long after the engine is back until the last member has noticed: the breaker's second and a quarter of
+        /// it, a call that is in flight, and what comes before the next one.
+        var return_ = Duration.milliseconds(1_500)
+
+        static let busy = Bounds(
+            slack: .milliseconds(100), loss: 0.05, unfairness: 0.25, return_: .milliseconds(2_500))
+    }
+
+    extension Duration {
+        var text: String { "\((self / .milliseconds(1) * 10).rounded() / 10) ms" }
+    }
+#endif
