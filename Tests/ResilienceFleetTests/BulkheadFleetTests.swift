@@ -1,6 +1,7 @@
 #if Redis
     import Resilience
     import ResilienceTesting
+    import TestServers
     import TestSupport
     import Testing
 

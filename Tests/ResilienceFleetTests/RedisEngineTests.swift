@@ -1,6 +1,7 @@
 #if Redis
     import Foundation
     import Resilience
+    import TestServers
     import TestSupport
     import Testing
 

@@ -1,0 +1,64 @@
+import Resilience
+import ResilienceFleet
+import ResilienceTesting
+import TestSupport
+import Testing
+
+/// An engine in this process that gives everybody what he wants, and is away now and then.
+private struct GenerousEngine: ScriptEngine {
+    let clock: ManualClock
+    /// Whether it is away for the second half of each second.
+    let isFlaky: Bool
+
+    struct Away: Error {}
+
+    func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
+        try await clock.sleep(for: .microseconds(300))
+        if isFlaky, clock.now.nanoseconds % 1_000_000_000 > 500_000_000 { throw Away() }
+        return switch script.name {
+        case "throttle": [Int64(arguments[8])!, 0, 1, 0, 100_000, 0, 0]
+        case "breaker": [0, 0, 0, 0, 1]
+        case "bulkhead": [Int64(arguments[2])!, 1]
+        default: [Int64(arguments[3])!, 100, 1]
+        }
+    }
+}
+
+/// The policies of a fleet under the contract of all policies.
+@Suite(.timeLimit(.minutes(20)), .heavy) struct FleetContractTests {
+    private func fleet(_ clock: ManualClock, isFlaky: Bool) -> Fleet {
+        Fleet("f", engine: GenerousEngine(clock: clock, isFlaky: isFlaky), timeBase: clock)
+    }
+
+    @Test("a throttle of a fleet keeps the contract, whether the engine is there or not", arguments: [false, true])
+    func throttle(isFlaky: Bool) async {
+        await expect { clock in
+            Throttle("t", limit: .perSecond(1_000, burst: 50), in: fleet(clock, isFlaky: isFlaky), maxWait: .seconds(1))
+        }
+        await expect { clock in
+            Throttle("t", limit: .slidingWindow(1_000, per: .seconds(10)), in: fleet(clock, isFlaky: isFlaky))
+        }
+    }
+
+    @Test("a circuit breaker of a fleet keeps the contract", arguments: [false, true])
+    func breaker(isFlaky: Bool) async {
+        await expect { clock in CircuitBreaker("b", in: fleet(clock, isFlaky: isFlaky), openFor: .seconds(1)) }
+    }
+
+    @Test("a bulkhead of a fleet keeps the contract", arguments: [false, true])
+    func bulkhead(isFlaky: Bool) async {
+        await expect { clock in Bulkhead("b", limit: 20, in: fleet(clock, isFlaky: isFlaky), queue: 20) }
+    }
+
+    @Test("a retry with a budget of a fleet keeps the contract", arguments: [false, true])
+    func budget(isFlaky: Bool) async {
+        await expect { clock in
+            Retry(budget: .tokens("r", in: fleet(clock, isFlaky: isFlaky), capacity: 100))
+        }
+    }
+
+    private func expect<P: Policy>(_ make: @escaping @Sendable (ManualClock) -> P) async {
+        let report = await PolicyContract { make($0) }.check(calls: 3_000)
+        #expect(report.violations.isEmpty, "\(report)")
+    }
+}
