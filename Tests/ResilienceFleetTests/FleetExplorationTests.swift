@@ -142,6 +142,8 @@ private struct OrderedCircuit: ExplorableMachine {
     private var ticket: UInt64?
     private var epoch: Int64 = 0
     private var wasOrderedToProbe = false
+    /// Whether it was tripped by hand since the report.
+    private var isTripped = false
 
     var inputs: [Input] {
         var inputs: [Input] = [
@@ -179,6 +181,7 @@ private struct OrderedCircuit: ExplorableMachine {
             let taken = circuit.takeReport(at: now)
             try require(taken.result == nil || wasOrderedToProbe, "a result of no probe")
             report = taken
+            isTripped = false
         case .told(let state, let wait, let epoch):
             guard let asked = report.take() else { break }
             let answer = BreakerAnswer([state.rawValue, wait, epoch, 1, 3])
@@ -186,13 +189,14 @@ private struct OrderedCircuit: ExplorableMachine {
             self.epoch = epoch
             if state == .probing { wasOrderedToProbe = true }
             if case .open = circuit.order { try require(circuit.state == .open, "it does not obey") }
-            if state == .probing, asked.result == nil {
+            if state == .probing, asked.result == nil, !isTripped {
                 try require(circuit.state != .open || circuit.order == .none, "it can't probe")
             }
         case .away:
             report = nil
             circuit.engineIsAway()
-        case .tripped: _ = circuit.trip(for: nil, at: now, using: SplitMix64(seed: 1))
+        case .tripped:
+            isTripped = circuit.trip(for: nil, at: now, using: SplitMix64(seed: 1))
         case .reset: circuit.reset(keepingGrowth: false)
         }
         // As the breaker does: calls of an earlier state do not count.

@@ -216,7 +216,8 @@ package struct PermitGrant: Sendable, Equatable {
     package var low = 0
     /// How many times in a row the gate was held, over all processes.
     package var holds = 0
-    package var gate = Gate.open
+    /// nil if nobody knows.
+    package var gate: Gate?
     package var mayProbeUntil = MonotonicInstant.distantPast
 
     package init() {}

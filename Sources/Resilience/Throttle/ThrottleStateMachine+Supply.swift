@@ -31,7 +31,7 @@ extension ThrottleStateMachine {
         }
         // What a call has found here since is newer.
         let isNewer = limiter.leased?.hasGateNews != true
-        if isNewer { set(grant.gate, holds: grant.holds) }
+        if isNewer, let gate = grant.gate { set(gate, holds: grant.holds) }
         limiter.changeLeased { [latest] permits in
             permits.grant(grant, at: latest.nanoseconds)
             if gate != .open, isNewer, permits.available(at: latest.nanoseconds) > 0 { permits.giveBackAll() }

@@ -8,7 +8,7 @@ extension Bulkhead {
     /// others can spare comes when they ask next: within two and a half leases. So give the bulkhead a queue.
     ///
     /// A process that dies, or stands still, gives up its part after ten leases, even if calls of it still run. Each
-    /// process that is up keeps one permit if there are enough for all.
+    /// process that is up keeps one permit if there are enough for all; an idle one that dies keeps it for 125 leases.
     ///
     /// - Parameters:
     ///   - name: The name in events and errors, and of the limit in the fleet.

@@ -11,6 +11,9 @@ final class BulkheadLink: PermitSupply {
         var ends = MonotonicInstant.distantPast
         var members: Int?
         var missed = 0
+        /// Whether the loop was rung for these.
+        var isRung = false
+        var usedLast = MonotonicInstant.distantPast
     }
 
     private let fleet: Fleet
@@ -37,33 +40,38 @@ final class BulkheadLink: PermitSupply {
     }
 
     func isWanted(isUrgent: Bool) {
-        let now = fleet.timeBase.now
-        let isEarly = state.withLock { state in
+        let isFirst = state.withLock { state in
             state.missed = min(limit, state.missed + 1)
-            return now < state.next
+            defer { state.isRung = true }
+            return !state.isRung
         }
-        if !isEarly { loop.ring() }
+        if isFirst { loop.ring() }
     }
 
-    /// For how many leases a part is this process's, unless it asks again.
-    private static let leases = 10
+    /// For how many leases a part is this process's, unless it asks again: an idle process asks seldom.
+    private func leases(isIdle: Bool) -> Int { isIdle ? 125 : 10 }
 
     private func step() async -> FleetLoop.Next {
         guard let bulkhead = bulkhead.value else { return .never }
         let (now, lease) = (fleet.timeBase.now, fleet.leaseTime)
         let (missed, isEarly) = state.withLock { state in
             guard state.next <= now else { return (0, true) }
-            defer { state.missed = 0 }
+            defer { (state.missed, state.isRung) = (0, false) }
             return (state.missed, false)
         }
         if isEarly { return .at(state.withLock { $0.next }) }
         let (used, queued) = (bulkhead.inUse, bulkhead.queued)
+        let isIdle = state.withLock { state in
+            if used + queued + missed > 0 { state.usedLast = now }
+            return state.usedLast + lease * 20 < now
+        }
+        let valid = lease * leases(isIdle: isIdle)
         // One more than there are, so that the next one need not wait; a quarter more for a burst.
         let wanted = min(limit, used + queued + missed + max(1, used / 4))
-        var part = 0
+        var (part, isAway) = (0, false)
         do {
             let arguments = [
-                fleet.member, "\(limit)", "\(wanted)", "\(used)", "\((lease * Self.leases).microseconds)",
+                fleet.member, "\(limit)", "\(wanted)", "\(used)", "\(valid.microseconds)",
             ]
             let answer = try await fleet.run(.bulkhead, key: key, arguments: arguments) { words in
                 words.count == 2 && (0...Int64(limit)).contains(words[0]) && words[1] >= 1 ? words : nil
@@ -71,8 +79,9 @@ final class BulkheadLink: PermitSupply {
             let members = Int(clamping: answer[1])
             fleet.note(members: members)
             part = Int(answer[0])
-            state.withLock { ($0.part, $0.ends, $0.members) = (part, now + lease * Self.leases, members) }
+            state.withLock { ($0.part, $0.ends, $0.members) = (part, now + valid, members) }
         } catch {
+            isAway = true
             let later = fleet.timeBase.now
             let (last, ends, members) = state.withLock { ($0.part, $0.ends, $0.members) }
             switch fallback {
@@ -85,7 +94,7 @@ final class BulkheadLink: PermitSupply {
         bulkhead.take(part: part)
         let later = fleet.timeBase.now
         state.withLock { $0.next = later + lease / 2 }
-        let isBusy = used + queued + missed > 0
-        return .at(later + (wanted > part ? lease : isBusy ? lease * 5 / 2 : lease * 5))
+        if isAway { return .at(later + lease * 5) }
+        return .at(later + (isIdle ? lease * 50 : wanted > part ? lease : lease * 5 / 2))
     }
 }

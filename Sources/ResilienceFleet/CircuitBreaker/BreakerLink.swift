@@ -3,7 +3,7 @@ import Resilience
 /// Tells the fleet what a breaker has seen, and the breaker what the fleet says.
 ///
 /// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not at
-/// all: then a look at the breaker each ten leases costs the engine nothing.
+/// all.
 final class BreakerLink: Sendable {
     private let fleet: Fleet
     private let key: String
@@ -35,7 +35,9 @@ final class BreakerLink: Sendable {
         guard earliest <= fleet.timeBase.now else { return .at(earliest) }
         guard let report = breaker.tellMachine(FleetCircuit.self, { $0.takeReport(at: $1) }) else { return .never }
         let isBusy = report.isFailing || report.isOrdered
-        guard isBusy || report.isUsed else { return .at(fleet.timeBase.now + lease * 10) }
+        guard isBusy || report.isUsed else {
+            return report.isHeard ? .whenRung : .at(fleet.timeBase.now + lease * 10)
+        }
         do {
             let answer = try await fleet.run(
                 .breaker, key: key, arguments: report.arguments(of: fleet, rule: rule)

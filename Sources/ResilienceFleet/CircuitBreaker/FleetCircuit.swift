@@ -34,6 +34,8 @@ struct FleetCircuit: CircuitStateMachine {
         var isOrdered = false
         /// Whether a call has come since the last report.
         var isUsed = false
+        /// Whether the next call is heard.
+        var isHeard = false
     }
 
     private(set) var own: ThreeStateCircuit
@@ -174,6 +176,7 @@ struct FleetCircuit: CircuitStateMachine {
         report.isUsed = isUsed
         if isUsed { told = now } else if let last = told, last + rule.window / 2 <= now { told = nil }
         isUsed = false
+        report.isHeard = told == nil
         return report
     }
 

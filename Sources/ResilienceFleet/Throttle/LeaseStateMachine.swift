@@ -119,6 +119,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         look = now + lease * 5
         switch answer.gate {
         case .open:
+            grant.gate = .open
             if answer.granted < ask.wanted { next = now + min(max(answer.wait, shortest), lease * 10) }
         case .held:
             grant.gate = .held(until: now + answer.wait)
