@@ -111,12 +111,12 @@
         var loss = 0.02
         /// By how much a member's share may differ from an equal one.
         var unfairness = 0.1
-        /// How long after the engine is back until the last member has noticed: the breaker's second and a quarter of
-        /// it, a call that is in flight, and what comes before the next one.
-        var return_ = Duration.milliseconds(1_500)
+        /// How long it may take until a member has noticed that the engine is back, from when it is, or from when a later
+        /// question failed: the breaker's second and a quarter of it, and the question.
+        var untilBack = Duration.milliseconds(1_500)
 
         static let busy = Bounds(
-            slack: .milliseconds(100), loss: 0.05, unfairness: 0.25, return_: .milliseconds(2_500))
+            slack: .milliseconds(100), loss: 0.05, unfairness: 0.25, untilBack: .milliseconds(1_800))
     }
 
     extension Duration {

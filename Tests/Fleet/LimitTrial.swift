@@ -42,7 +42,7 @@
 
             var problems: [String] = []
             if total > allowed { problems.append("more than the limit: \(total) of \(allowed)") }
-            if overshoot > slotful { problems.append("a stretch with \(overshoot) calls too many") }
+            if overshoot > Plan.leased + slotful { problems.append("a stretch with \(overshoot) calls too many") }
             if Double(total) < Double(allowed) * (1 - bounds.loss) {
                 problems.append("less than the limit: \(total) of \(allowed)")
             }

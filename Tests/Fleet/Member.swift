@@ -23,7 +23,12 @@
 
             func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
                 recorder.record.withLock { $0.asked += 1 }
-                return try await engine.run(script, keys: keys, arguments: arguments)
+                do {
+                    return try await engine.run(script, keys: keys, arguments: arguments)
+                } catch {
+                    recorder.record.withLock { $0.failures.append(SystemTimeBase.shared.now) }
+                    throw error
+                }
             }
         }
 

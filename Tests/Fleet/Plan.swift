@@ -24,6 +24,8 @@
         static let demand = 3
         static let engineLimit = Duration.milliseconds(50)
         static let lease = Duration.milliseconds(100)
+        /// The calls of one lease: what was handed out before a stretch of time may be used in it.
+        static var leased: Int { Int(Double(rate) * (lease / .seconds(1))) }
         /// How long a call may take whose `maxWait` is 0: a question to the engine that is in flight, and its own.
         static let budget = engineLimit * 2 + .milliseconds(10)
 
@@ -55,6 +57,8 @@
         var late: [Int: Int] = [:]
         /// Calls to the engine.
         var asked = 0
+        /// When calls to the engine failed.
+        var failures: [MonotonicInstant] = []
         /// When the engine was away, and when it was back.
         var turns: [Turn] = []
 

@@ -6,6 +6,8 @@
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int
+        /// Until when it waits for its turn; for longer only to learn when that comes.
+        let patientUntil: MonotonicInstant
         fileprivate(set) var isPassedOver = false
         /// nil if the call is awake.
         fileprivate(set) var sleepsUntil: MonotonicInstant?
@@ -33,9 +35,9 @@ struct ThrottleLine: Sendable, Equatable {
 
     subscript(_ ticket: UInt64) -> Member? { line[ticket] }
 
-    mutating func join(cost: Int) -> UInt64 {
+    mutating func join(cost: Int, patientUntil: MonotonicInstant) -> UInt64 {
         total += Int128(cost)
-        return line.join(Member(cost: cost))
+        return line.join(Member(cost: cost, patientUntil: patientUntil))
     }
 
     /// - Returns: false if the call has left already.

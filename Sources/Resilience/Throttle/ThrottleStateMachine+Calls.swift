@@ -16,24 +16,24 @@ extension ThrottleStateMachine {
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        let latest = isInLine ? slot.latest : now + patience(settings, at: now)
-        guard comesInTime(answer, at: now, latest, deadline), isInLine || line.count < settings.queue else {
+        // It waits to learn when it may go, even if it does not wait to go.
+        let patientUntil = isInLine ? line[slot.ticket]?.patientUntil ?? slot.latest : now + settings.maxWait
+        let latest =
+            isInLine ? slot.latest : isUnknown(at: now) ? max(patientUntil, now + limiter.timeToKnow) : patientUntil
+        let last = isUnknown(at: now) ? latest : min(patientUntil, latest)
+        guard comesInTime(answer, at: now, last, deadline), isInLine || line.count < settings.queue else {
             if isInLine { _ = leave(slot.ticket) }
             limiter.changeLeased { $0.missed(cost) }
             return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
         }
-        let ticket = isInLine ? slot.ticket : join(cost: cost, at: now)
+        let ticket = isInLine ? slot.ticket : join(cost: cost, patientUntil: patientUntil, at: now)
         let until = min(asksAgain(ticket, told: answer), latest, deadline)
         line.sleep(ticket, until: until)
         let turn: MonotonicInstant? = if case .probing = answer { nil } else { max(now, answer.instant) }
         return .wait(ThrottleSlot(waiting: ticket, until: latest), turn: turn, until: until)
     }
 
-    /// How long a call waits. It waits to learn whether it may go, even if it does not wait to go.
-    private func patience(_ settings: ThrottleSettings, at now: MonotonicInstant) -> Duration {
-        limiter.isUnknown(at: max(latest, now).nanoseconds)
-            ? max(settings.maxWait, limiter.timeToKnow) : settings.maxWait
-    }
+    private func isUnknown(at now: MonotonicInstant) -> Bool { limiter.isUnknown(at: max(latest, now).nanoseconds) }
 
     /// Whether the call's turn can come in time, so that it makes sense to wait.
     private func comesInTime(
@@ -56,7 +56,9 @@ extension ThrottleStateMachine {
     }
 
     private mutating func wakes(_ ticket: UInt64, at instant: MonotonicInstant) -> UInt64? {
-        guard let until = line[ticket]?.sleepsUntil, until > instant else { return nil }
+        guard let member = line[ticket], let until = member.sleepsUntil,
+            until > instant || until > member.patientUntil && !isUnknown(at: latest)
+        else { return nil }
         line.wake(ticket)
         return ticket
     }

@@ -128,9 +128,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// A call joins the line. Called only after ``ask(cost:at:)`` said that it may not go yet.
-    mutating func join(cost: Int = 1, at now: MonotonicInstant) -> UInt64 {
+    /// - Parameter patientUntil: Until when it waits for its turn; for longer only to learn when that comes.
+    mutating func join(
+        cost: Int = 1, patientUntil: MonotonicInstant = .distantFuture, at now: MonotonicInstant
+    ) -> UInt64 {
         latest = max(latest, now)
-        return line.join(cost: max(0, cost))
+        return line.join(cost: max(0, cost), patientUntil: patientUntil)
     }
 
     /// A call in line gives up.

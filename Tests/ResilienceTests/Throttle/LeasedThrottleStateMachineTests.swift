@@ -1,0 +1,121 @@
+import Testing
+
+@testable import Resilience
+
+/// A machine whose permits somebody else hands out: what a call does that waits to learn whether there are any.
+@Suite struct LeasedThrottleStateMachineTests {
+    private let start = MonotonicInstant(nanoseconds: 3_600_000_000_000)
+    private let permits = LeasedPermits(largest: 10, patience: .milliseconds(110))
+
+    private func settings(maxWait: Duration) -> ThrottleSettings {
+        ThrottleSettings(maxWait: maxWait, queue: 10, holdBackoff: nil, maxHold: .seconds(100))
+    }
+
+    private func come(
+        _ machine: inout ThrottleStateMachine, _ slot: ThrottleSlot = ThrottleSlot(PolicySlot()),
+        maxWait: Duration = .zero, after time: Duration
+    ) -> ThrottleStateMachine.Admission {
+        machine.admit(
+            slot, cost: 1, deadline: .distantFuture, settings(maxWait: maxWait), at: start + time)
+    }
+
+    /// Somebody says how many permits there are, and when there may be more.
+    private func tell(_ machine: inout ThrottleStateMachine, count: Int = 0, next: Duration, after time: Duration) {
+        var grant = PermitGrant()
+        (grant.count, grant.ends, grant.next) = (count, start + .seconds(1), start + next)
+        machine.take(grant, asLeased: permits, at: start + time)
+    }
+
+    @Test(
+        "a call that does not wait to go waits to learn that it can't, and no longer",
+        arguments: [Duration.milliseconds(20), .milliseconds(900)])
+    func noLonger(next: Duration) throws {
+        var machine = ThrottleStateMachine(Limiter(permits))
+        let first = come(&machine, after: .zero)
+        let second = come(&machine, after: .zero)
+        guard case .wait(let one, nil, let until) = first, case .wait(let two, nil, _) = second else {
+            Issue.record("\(first), \(second)")
+            return
+        }
+        #expect(until == start + .milliseconds(110))
+        tell(&machine, next: next, after: .milliseconds(1))
+        let woken = machine.wakes()
+        #expect(woken.0 == one.ticket && woken.1 == two.ticket)
+        for slot in [one, two] {
+            let answer = come(&machine, slot, after: .milliseconds(1))
+            #expect(answer == .reject(retryAfter: next - .milliseconds(1)))
+        }
+        #expect(machine.line.isEmpty)
+    }
+
+    @Test("a call that waits to go stays if its turn comes in time")
+    func inTime() throws {
+        var machine = ThrottleStateMachine(Limiter(permits))
+        guard case .wait(let slot, nil, _) = come(&machine, maxWait: .milliseconds(50), after: .zero) else {
+            Issue.record("it does not wait")
+            return
+        }
+        tell(&machine, next: .milliseconds(20), after: .milliseconds(1))
+        let woken = machine.wakes().0
+        #expect(woken == slot.ticket)
+        let turn = start + .milliseconds(20)
+        let answer = come(&machine, slot, maxWait: .milliseconds(50), after: .milliseconds(1))
+        #expect(answer == .wait(slot, turn: turn, until: turn))
+        tell(&machine, next: .milliseconds(60), after: .milliseconds(21))
+        let late = come(&machine, slot, maxWait: .milliseconds(50), after: .milliseconds(21))
+        #expect(late == .reject(retryAfter: .milliseconds(39)))
+    }
+
+    @Test("a call that learns that there are permits goes")
+    func goes() throws {
+        var machine = ThrottleStateMachine(Limiter(permits))
+        guard case .wait(let slot, nil, _) = come(&machine, after: .zero) else {
+            Issue.record("it does not wait")
+            return
+        }
+        tell(&machine, count: 1, next: .zero, after: .milliseconds(1))
+        guard case .enter = come(&machine, slot, after: .milliseconds(1)) else {
+            Issue.record("it does not go")
+            return
+        }
+    }
+
+    @Test("while nobody says whether there are permits, a call waits for as long as it takes to know, and is rejected")
+    func unknown() throws {
+        var machine = ThrottleStateMachine(Limiter(permits))
+        guard case .wait(let slot, nil, _) = come(&machine, after: .zero) else {
+            Issue.record("it does not wait")
+            return
+        }
+        let woken = machine.wakes().0
+        #expect(woken == nil)
+        guard case .wait = come(&machine, slot, after: .milliseconds(109)) else {
+            Issue.record("it does not wait")
+            return
+        }
+        guard case .reject = come(&machine, slot, after: .milliseconds(110)) else {
+            Issue.record("it is not rejected")
+            return
+        }
+    }
+
+    @Test("a call that waits to learn whether there are permits is asked when the machine counts by itself")
+    func standAlone() throws {
+        var machine = ThrottleStateMachine(Limiter(permits))
+        let first = come(&machine, after: .zero)
+        let second = come(&machine, after: .zero)
+        guard case .wait(let one, nil, _) = first, case .wait(let two, nil, _) = second else {
+            Issue.record("\(first), \(second)")
+            return
+        }
+        machine.standAlone(.perSecond(1, burst: 1), at: start + .milliseconds(50))
+        let woken = machine.wakes()
+        #expect(woken.0 == one.ticket && woken.1 == two.ticket)
+        guard case .enter = come(&machine, one, after: .milliseconds(50)) else {
+            Issue.record("it does not go")
+            return
+        }
+        let answer = come(&machine, two, after: .milliseconds(50))
+        #expect(answer == .reject(retryAfter: .seconds(1)))
+    }
+}
