@@ -41,6 +41,8 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// The number of failures in a row; 0 if the engine answers.
     private(set) var failures = 0
     private(set) var members: Int?
+    /// Until when no smaller number counts: an engine that has begun anew knows only those that have asked since.
+    private var membersKeptUntil = MonotonicInstant.distantPast
 
     init(lease: Duration) {
         self.lease = lease
@@ -108,7 +110,10 @@ struct LeaseStateMachine: Sendable, Equatable {
 
     /// The engine has answered.
     mutating func answered(_ answer: LeaseAnswer, to ask: Ask, at now: MonotonicInstant) -> PermitGrant {
-        (failures, members) = (0, answer.members)
+        failures = 0
+        if answer.members >= members ?? 0 || membersKeptUntil <= now {
+            (members, membersKeptUntil) = (answer.members, now + lease * 100)
+        }
         var grant = PermitGrant()
         // On the safe side: from before the question for what ends here, from now for what others end.
         (grant.count, grant.mark) = (answer.granted, answer.mark)
