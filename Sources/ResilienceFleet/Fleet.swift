@@ -40,6 +40,7 @@ public final class Fleet: Sendable {
     private struct State {
         var awaySince: MonotonicInstant?
         var members: Int?
+        var links = 0
     }
 
     /// What a fleet tells its observers.
@@ -111,6 +112,19 @@ public final class Fleet: Sendable {
 
     /// The number of processes that use what this process uses, as the engine told last; nil if it never did.
     public var members: Int? { state.withLock { $0.members } }
+
+    /// A name in the engine for one policy of this process: two of the same name are two members.
+    func makeMember() -> String {
+        let number = state.withLock { state in
+            state.links += 1
+            return state.links
+        }
+        return "\(member)-\(number)"
+    }
+
+    /// The number of processes to divide a limit by.
+    /// - Parameter known: As the engine told last of this limit.
+    func divisor(known: Int?) -> Int { max(known ?? members ?? 1, expectedMembers) }
 
     /// How long a call waits to learn whether there are permits, at most: for a call to the engine that is in flight,
     /// and for its own.

@@ -130,7 +130,8 @@
                 try await world.clock.sleep(for: .milliseconds(50))
                 members.fails.withLock { $0 = { _ in false } }
                 await members.call(for: .seconds(4), only: 1..<3)
-                #expect(members.states == Array(repeating: .closed, count: 3))
+                // The one that does not call finds out with its next call.
+                #expect(members.states == [.halfOpen, .closed, .closed])
             }
         }
 
@@ -162,6 +163,24 @@
                 _ = try world.bench.command("FLUSHALL")
                 await members.call(for: .seconds(2))
                 #expect(members.states == Array(repeating: .open, count: 4))
+            }
+        }
+
+        @Test("processes that call seldom find out after a break, and tell the others", arguments: [1.5, 7.0, 30.0])
+        func seldom(gap: Double) throws {
+            let world = try FleetWorld()
+            let members = Members(3, in: world)
+            members.fails.withLock { $0 = { _ in true } }
+            try world.clock.run { () async throws in
+                await members.call(for: .seconds(2))
+                #expect(members.states == Array(repeating: .open, count: 3))
+                members.fails.withLock { $0 = { _ in false } }
+                try await world.clock.sleep(for: .seconds(5))
+                await members.call(for: .seconds(gap * 2.5), every: .seconds(gap))
+                #expect(members.states == Array(repeating: .closed, count: 3))
+                let asked = world.asked.withLock { $0 }
+                try await world.clock.sleep(for: .seconds(60))
+                #expect(world.asked.withLock { $0 } - asked < 40)
             }
         }
 

@@ -110,6 +110,40 @@
             }
         }
 
+        @Test("an answer that is lost, or late, gives nobody what another one still uses")
+        func lostAnswers() throws {
+            let world = try FleetWorld()
+            let running = Running(2)
+            try world.clock.run { () async throws in
+                let lost = Locked2(false)
+                let bulkheads = (0..<2).map { index in
+                    Bulkhead("b", limit: 10, in: world.fleet(losing: { index == 0 && lost.value }), queue: 100)
+                }
+                await press(bulkheads, callers: [20, 0], for: .seconds(1), in: world, running)
+                try await world.clock.sleep(for: .milliseconds(200))
+                // The first one has asked for less, and does not hear that it got less.
+                lost.value = true
+                try await world.clock.sleep(for: .milliseconds(200))
+                await press(bulkheads, callers: [20, 20], for: .milliseconds(600), in: world, running)
+                #expect(running.take().most <= 10)
+            }
+        }
+
+        @Test("with more processes than permits, one that needs a permit gets it from one that is idle")
+        func fewPermits() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let bulkheads = (0..<3).map { _ in Bulkhead("b", limit: 1, in: world.fleet(), queue: 10) }
+                for _ in 0..<3 {
+                    for bulkhead in bulkheads {
+                        try await world.clock.sleep(for: .seconds(1))
+                        let deadline = world.clock.now + .seconds(5)
+                        try await bulkhead.run(options: RunOptions(deadline: deadline)) { () async throws in }
+                    }
+                }
+            }
+        }
+
         final class Locked2: Sendable {
             private let state: Locked<Bool>
             init(_ value: Bool) { state = Locked(value) }
@@ -133,7 +167,7 @@
                 await press(bulkheads, callers: callers, for: .seconds(2), in: world, running)
                 #expect(running.take().most <= 20)
                 world.isUp.withLock { $0 = false }
-                await press(bulkheads, callers: callers, for: .milliseconds(800), in: world, running)
+                await press(bulkheads, callers: callers, for: .milliseconds(500), in: world, running)
                 #expect(running.take().most <= 20)
                 try await world.clock.sleep(for: .seconds(2))
                 let limits = bulkheads.map(\.status.limit)

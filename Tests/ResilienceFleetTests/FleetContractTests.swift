@@ -16,7 +16,7 @@ private struct GenerousEngine: ScriptEngine {
         try await clock.sleep(for: .microseconds(300))
         if isFlaky, clock.now.nanoseconds % 1_000_000_000 > 500_000_000 { throw Away() }
         return switch script.name {
-        case "throttle": [Int64(arguments[8])!, 0, 1, 0, 100_000, 0, 0]
+        case "throttle": [Int64(arguments[8])!, 0, 1, 0, 100_000, 0, 0, 0]
         case "breaker": [0, 0, 0, 0, 1]
         case "bulkhead": [Int64(arguments[2])!, 1]
         default: [Int64(arguments[3])!, 100, 1]
@@ -58,7 +58,9 @@ private struct GenerousEngine: ScriptEngine {
 
     private func expect<P: Policy>(_ make: @escaping @Sendable (ManualClock) -> P) async {
         let report = await PolicyContract { make($0) }.check(calls: 500)
-        let excepted = ["alarms are set when nobody waits", "an hour later it lets no call through", "it gives out none"]
+        let excepted = [
+            "alarms are set when nobody waits", "an hour later it lets no call through", "it gives out none",
+        ]
         let violations = report.violations.map { "\($0)" }.filter { violation in
             !excepted.contains { violation.contains($0) }
         }

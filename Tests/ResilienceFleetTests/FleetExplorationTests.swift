@@ -102,7 +102,7 @@ private struct CountedPermits: ExplorableMachine {
 
     private mutating func answer(granted count: Int, gate: Int64, wait: Int64 = 50_000) throws {
         guard let ask = asked.take(),
-            let answer = LeaseAnswer([Int64(count), wait, 2, 0, 100_000, gate, gate == 0 ? 0 : 1], to: ask)
+            let answer = LeaseAnswer([Int64(count), wait, 2, 0, 100_000, gate, gate == 0 ? 0 : 1, 1], to: ask)
         else { throw BrokenInvariant("the answer is unreadable") }
         if throttle.limiter.leased == nil { last = nil }
         returned += ask.returned
@@ -187,7 +187,7 @@ private struct OrderedCircuit: ExplorableMachine {
             let answer = BreakerAnswer([state.rawValue, wait, epoch, 1, 3])
             circuit.obey(answer!, to: asked, lease: .milliseconds(100), at: now)
             self.epoch = epoch
-            if state == .probing { wasOrderedToProbe = true }
+            if state != .closed { wasOrderedToProbe = true }
             if case .open = circuit.order { try require(circuit.state == .open, "it does not obey") }
             if state == .probing, asked.result == nil, !isTripped {
                 try require(circuit.state != .open || circuit.order == .none, "it can't probe")
@@ -260,7 +260,7 @@ private struct CountedTokens: ExplorableMachine {
             tokens -= min(4, tokens)
         case .alone(let count):
             machine.standAlone(share: count)
-            share = count
+            share = max(count, 5)
         }
         try require(machine.tokens, is: tokens, "the tokens")
         try require(machine.retriesLeft(at: now), is: tokens / 5, "the retries left")

@@ -17,10 +17,11 @@
         /// - Parameter hangs: Whether the engine, when it is down, does not answer for a minute.
         func fleet(
             lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false,
-            isGone: @escaping @Sendable () -> Bool = { false }
+            isGone: @escaping @Sendable () -> Bool = { false },
+            losing: @escaping @Sendable () -> Bool = { false }
         ) -> Fleet {
             let engine = SimulatedEngine(
-                bench: bench, clock: clock, hangs: hangs,
+                bench: bench, clock: clock, hangs: hangs, losesAnswers: losing,
                 isUp: { [self] in
                     asked.withLock { $0 += 1 }
                     return isUp.withLock { $0 } && !isGone()

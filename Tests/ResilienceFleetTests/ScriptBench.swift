@@ -56,6 +56,8 @@
         var latency = Duration.microseconds(500)
         /// Whether it answers now; nil for always.
         var hangs = false
+        /// Whether it runs scripts, and does not tell what they answer.
+        var losesAnswers: @Sendable () -> Bool = { false }
         var isUp: (@Sendable () -> Bool)?
 
         struct Down: Error {}
@@ -69,6 +71,7 @@
             }
             let words = try bench.run(script, keys[0], arguments, at: clock.now.nanoseconds / 1_000)
             try await clock.sleep(for: latency / 2)
+            if losesAnswers() { throw Down() }
             return words
         }
     }

@@ -14,6 +14,8 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
     private var share: Int?
     /// Whether all have as many as there can be.
     private var areAllFull = false
+    /// Whether all retries are allowed.
+    private var isOpen = false
 
     init(capacity: Int, cost: Int, throttledCost: Int) {
         self.capacity = capacity
@@ -29,6 +31,7 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
 
     mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool {
         areAllFull = false
+        if isOpen { return true }
         guard tokens >= price(withdrawal) else {
             missed = missed.saturatingAdding(price(withdrawal))
             return false
@@ -38,7 +41,9 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
         return true
     }
 
-    mutating func giveBack(_ withdrawal: Withdrawal) { tokens = min(capacity, tokens + price(withdrawal)) }
+    mutating func giveBack(_ withdrawal: Withdrawal) {
+        if !isOpen { tokens = min(capacity, tokens + price(withdrawal)) }
+    }
 
     private mutating func deposit(_ amount: Int) {
         if let share {
@@ -56,8 +61,8 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
         }
     }
 
-    func isExhausted(at now: MonotonicInstant) -> Bool { tokens < cost }
-    func retriesLeft(at now: MonotonicInstant) -> Int { tokens / cost }
+    func isExhausted(at now: MonotonicInstant) -> Bool { !isOpen && tokens < cost }
+    func retriesLeft(at now: MonotonicInstant) -> Int { isOpen ? .max : tokens / cost }
     var isFull: Bool { share == nil && areAllFull }
     func isAtRest(at now: MonotonicInstant) -> Bool { true }
 
@@ -67,7 +72,7 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
     }
 
     mutating func grant(_ count: Int, areAllFull: Bool) {
-        share = nil
+        (share, isOpen) = (nil, false)
         tokens = min(capacity, tokens + max(0, count))
         self.areAllFull = areAllFull && missed == 0
     }
@@ -76,10 +81,14 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
     mutating func drop(_ count: Int) { tokens -= min(tokens, max(0, count)) }
 
     /// Nobody takes tokens, or hands any out.
-    mutating func standAlone(share: Int) {
-        self.share = share
-        areAllFull = false
+    /// - Parameter share: The most that stays here, if that pays for a retry at all; nil if all retries are allowed.
+    mutating func standAlone(share: Int?) {
+        self.share = share.map { min(capacity, max($0, cost, throttledCost)) }
+        (areAllFull, isOpen) = (false, share == nil)
     }
+
+    /// Successes count again.
+    mutating func forgetFull() { areAllFull = false }
 
     var description: String { "\(capacity) tokens for all, \(cost) a retry, \(throttledCost) after a 429" }
 }
@@ -107,7 +116,8 @@ extension RetryBudget {
     package func takeTokenReport() -> TokenReport? { changeLeased { $0.takeReport() } }
     package func grant(_ count: Int, areAllFull: Bool) { _ = changeLeased { $0.grant(count, areAllFull: areAllFull) } }
     package func drop(_ count: Int) { _ = changeLeased { $0.drop(count) } }
-    package func standAlone(share: Int) { _ = changeLeased { $0.standAlone(share: share) } }
+    package func forgetFull() { _ = changeLeased { $0.forgetFull() } }
+    package func standAlone(share: Int?) { _ = changeLeased { $0.standAlone(share: share) } }
 
     private func changeLeased<R: Sendable>(_ body: (inout LeasedTokens) -> R) -> R? {
         change { machine in

@@ -12,10 +12,11 @@ extension Bulkhead: RegistryEntry {
     }
 
     /// Whether the two bulkheads differ in nothing but their limit and queue size. An adaptive limit is the same only if
-    /// all of its settings are, but for the initial limit.
+    /// all of its settings are, but for the initial limit. One whose limit several processes have together can't be.
     /// - Parameter other: The bulkhead with the new settings.
     public func canBeReconfigured(like other: Bulkhead) -> Bool {
-        order == other.order && maxWait == other.maxWait && predictsWait == other.predictsWait
+        !isShared && !other.isShared && order == other.order && maxWait == other.maxWait
+            && predictsWait == other.predictsWait
             && adaptiveLimit.isSame(as: other.adaptiveLimit) && shedding == other.shedding
     }
 

@@ -344,6 +344,8 @@ public final class Bulkhead: StatusReporting {
         return (old, new)
     }
 
+    var isShared: Bool { supply != nil }
+
     /// Takes over this process's part of a limit, which may be 0.
     package func take(part limit: Int) {
         _ = setLimit { limit }

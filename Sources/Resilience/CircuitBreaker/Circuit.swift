@@ -298,6 +298,7 @@ extension CircuitStateMachine {
     fileprivate func replacement(
         _ other: any CircuitStateMachine, at now: MonotonicInstant
     ) -> (any CircuitStateMachine)? {
+        if self is any SharedCircuit || other is any SharedCircuit { return nil }
         var other = other
         guard let memory = memory(at: now), other.restore(memory, takenAt: now) else { return nil }
         return other

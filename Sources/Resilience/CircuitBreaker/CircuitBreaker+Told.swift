@@ -1,3 +1,6 @@
+/// A machine that several processes have together. No other machine can go on from where it stands.
+package protocol SharedCircuit: CircuitStateMachine {}
+
 extension CircuitBreaker {
     /// Tells the breaker's machine what it has learned from elsewhere. If that changes the state, observers are told.
     /// - Returns: What `body` returned; nil if the machine is of another type.

@@ -15,12 +15,12 @@ extension Throttle: RegistryEntry {
         }
     }
 
-    /// Whether the two throttles differ in nothing but their rate and burst.
+    /// Whether the two throttles differ in nothing but their rate and burst, and each counts by itself.
     /// - Parameter other: The throttle with the new settings.
     public func canBeReconfigured(like other: Throttle) -> Bool {
         let (own, ramp) = state.withLock { ($0.made, $0.machine.ramp) }
         let (made, otherRamp) = other.state.withLock { ($0.made, $0.machine.ramp) }
-        guard settings == other.settings, ramp == otherRamp else { return false }
+        guard settings == other.settings, ramp == otherRamp, !isShared, !other.isShared else { return false }
         if case (.rate, .rate) = (own.kind, made.kind) { return true }
         return own == made
     }

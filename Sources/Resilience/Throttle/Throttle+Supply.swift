@@ -1,5 +1,7 @@
 /// For what brings the permits that somebody else hands out.
 extension Throttle {
+    var isShared: Bool { supply != nil }
+
     /// What happened since the last report, which this ends.
     package func takeReport() -> PermitReport {
         let now = base.now

@@ -49,7 +49,7 @@ public final class Throttle: StatusReporting {
     let settings: ThrottleSettings
     let state: Locked<State>
     /// Brings permits that somebody else hands out; nil if the throttle counts by itself.
-    private let supply: (any PermitSupply)?
+    let supply: (any PermitSupply)?
 
     /// Creates a throttle.
     /// - Parameters:

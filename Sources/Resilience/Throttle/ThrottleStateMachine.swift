@@ -346,6 +346,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// See ``TokenBucket/setRate(_:burst:at:)``. Waiting calls keep their places in line.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
+        // A part of a limit follows when the supply has heard of the change.
+        guard standIn == nil || limiter.leased != nil else { return }
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }
 
@@ -353,6 +355,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func reset(at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.reset(at: latest.nanoseconds)
+        if gate != .open { limiter.changeLeased { $0.held(.ended) } }
         gate = .open
         slowStart = nil
         holds = 0
@@ -376,6 +379,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// latest time.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
+        // Nobody has said that there are none.
+        if gate == .open, line.isEmpty, limiter.isUnknown(at: now.nanoseconds) { return .zero }
         let turn =
             switch gate {
             case .held(let until): until

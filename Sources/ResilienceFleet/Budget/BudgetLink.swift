@@ -9,6 +9,7 @@ final class BudgetLink: PermitSupply {
         var members: Int?
         var isAway = false
         var hasAsked = false
+        var wasFull = false
     }
 
     struct Settings: Sendable {
@@ -19,6 +20,7 @@ final class BudgetLink: PermitSupply {
 
     private let fleet: Fleet
     private let key: String
+    private let member: String
     private let settings: Settings
     private let fallback: FleetFallback
     private let budget = WeakReference<RetryBudget>()
@@ -33,6 +35,7 @@ final class BudgetLink: PermitSupply {
     init(fleet: Fleet, key: String, settings: Settings, fallback: FleetFallback) {
         self.fleet = fleet
         self.key = key
+        member = fleet.makeMember()
         self.settings = settings
         self.fallback = fallback
         let owner = WeakReference<BudgetLink>()
@@ -46,7 +49,9 @@ final class BudgetLink: PermitSupply {
     }
 
     func isWanted(isUrgent: Bool) {
-        guard deafUntil.nanoseconds.load(ordering: .relaxed) <= fleet.timeBase.now.nanoseconds else { return }
+        guard isUrgent || deafUntil.nanoseconds.load(ordering: .relaxed) <= fleet.timeBase.now.nanoseconds else {
+            return
+        }
         loop.ring()
     }
 
@@ -56,7 +61,7 @@ final class BudgetLink: PermitSupply {
         let next = state.withLock { $0.next }
         guard next <= now else { return .at(next) }
         guard let report = budget.takeTokenReport() else { return .never }
-        let members = state.withLock { $0.members } ?? fleet.members ?? fleet.expectedMembers
+        let members = fleet.divisor(known: state.withLock { $0.members })
         // Two retries at hand, or more if more were wanted.
         let most = max(settings.cost, settings.throttledCost)
         let enough = min(settings.capacity, 2 * most + report.missed)
@@ -66,10 +71,17 @@ final class BudgetLink: PermitSupply {
             return !state.hasAsked || state.isAway
         }
         // Tokens that nobody has missed are no reason to ask.
-        guard mustAsk || report.missed > 0 || report.earned > 0 || report.hasSpent else { return .whenRung }
+        guard mustAsk || report.missed > 0 || report.earned > 0 || report.hasSpent else {
+            let wasFull = state.withLock { state in
+                defer { state.wasFull = false }
+                return state.wasFull
+            }
+            if wasFull { budget.forgetFull() }
+            return .whenRung
+        }
         do {
             let arguments = [
-                fleet.member, "\(settings.capacity)", "\(report.earned)", "\(wanted)", "\(most)",
+                member, "\(settings.capacity)", "\(report.earned)", "\(wanted)", "\(most)",
                 "\((lease * 100).microseconds)",
             ]
             let answer = try await fleet.run(.budget, key: key, arguments: arguments) { words in
@@ -84,17 +96,24 @@ final class BudgetLink: PermitSupply {
             }
             // What this process gave itself meanwhile.
             if wasAway { budget.drop(report.tokens - enough) }
-            budget.grant(Int(answer[0]), areAllFull: answer[1] >= Int64(settings.capacity))
+            let isFull = answer[1] >= Int64(settings.capacity)
+            budget.grant(Int(answer[0]), areAllFull: isFull)
+            state.withLock { $0.wasFull = isFull }
         } catch {
             state.withLock { $0.isAway = true }
             switch fallback {
             case .localShare: budget.standAlone(share: settings.capacity / members)
-            case .open: budget.grant(settings.capacity, areAllFull: false)
+            case .open: budget.standAlone(share: nil)
             case .closed: budget.drop(.max)
             }
         }
-        let later = fleet.timeBase.now + lease
-        state.withLock { $0.next = later }
+        let end = fleet.timeBase.now
+        let wasFull = state.withLock { state in
+            state.next = end + lease
+            return state.wasFull
+        }
+        // While there are as many as there can be, successes need not be told.
+        let later = end + lease * (wasFull ? 10 : 1)
         deafUntil.nanoseconds.store(later.nanoseconds, ordering: .relaxed)
         return .at(later)
     }

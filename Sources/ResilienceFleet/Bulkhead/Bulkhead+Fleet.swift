@@ -5,10 +5,10 @@ extension Bulkhead {
     ///
     /// Each process has a part of the limit on lease, as large as it needs if all can have that, and else an equal part.
     /// A call asks nobody. A process that finds its part used up asks for more, at most every half lease, and what
-    /// others can spare comes when they ask next: within two and a half leases. So give the bulkhead a queue.
+    /// others can spare comes when they have asked twice: within three leases, or 21 of an idle one. So give the bulkhead a queue.
     ///
     /// A process that dies, or stands still, gives up its part after ten leases, even if calls of it still run. Each
-    /// process that is up keeps one permit if there are enough for all; an idle one that dies keeps it for 125 leases.
+    /// process that is up keeps one permit if there are enough for all; an idle one that dies keeps it for 60 leases.
     ///
     /// - Parameters:
     ///   - name: The name in events and errors, and of the limit in the fleet.

@@ -18,6 +18,7 @@ final class BulkheadLink: PermitSupply {
 
     private let fleet: Fleet
     private let key: String
+    private let member: String
     private let limit: Int
     private let fallback: FleetFallback
     private let bulkhead = WeakReference<Bulkhead>()
@@ -27,6 +28,7 @@ final class BulkheadLink: PermitSupply {
     init(fleet: Fleet, key: String, limit: Int, fallback: FleetFallback) {
         self.fleet = fleet
         self.key = key
+        member = fleet.makeMember()
         self.limit = limit
         self.fallback = fallback
         let owner = WeakReference<BulkheadLink>()
@@ -49,7 +51,7 @@ final class BulkheadLink: PermitSupply {
     }
 
     /// For how many leases a part is this process's, unless it asks again: an idle process asks seldom.
-    private func leases(isIdle: Bool) -> Int { isIdle ? 125 : 10 }
+    private func leases(isIdle: Bool) -> Int { isIdle ? 60 : 10 }
 
     private func step() async -> FleetLoop.Next {
         guard let bulkhead = bulkhead.value else { return .never }
@@ -66,12 +68,14 @@ final class BulkheadLink: PermitSupply {
             return state.usedLast + lease * 20 < now
         }
         let valid = lease * leases(isIdle: isIdle)
-        // One more than there are, so that the next one need not wait; a quarter more for a burst.
-        let wanted = min(limit, used + queued + missed + max(1, used / 4))
+        let need = min(limit, used + queued + missed)
+        // One more, so that the next one need not wait; a quarter more for a burst.
+        let spare = min(limit - need, max(1, used / 4))
+        let held = max(used, state.withLock { $0.part })
         var (part, isAway) = (0, false)
         do {
             let arguments = [
-                fleet.member, "\(limit)", "\(wanted)", "\(used)", "\(valid.microseconds)",
+                member, "\(limit)", "\(need)", "\(spare)", "\(min(held, limit))", "\(valid.microseconds)",
             ]
             let answer = try await fleet.run(.bulkhead, key: key, arguments: arguments) { words in
                 words.count == 2 && (0...Int64(limit)).contains(words[0]) && words[1] >= 1 ? words : nil
@@ -79,14 +83,14 @@ final class BulkheadLink: PermitSupply {
             let members = Int(clamping: answer[1])
             fleet.note(members: members)
             part = Int(answer[0])
-            state.withLock { ($0.part, $0.ends, $0.members) = (part, now + valid, members) }
+            state.withLock { ($0.part, $0.ends, $0.members) = (part, now + (valid - lease), members) }
         } catch {
             isAway = true
             let later = fleet.timeBase.now
             let (last, ends, members) = state.withLock { ($0.part, $0.ends, $0.members) }
             switch fallback {
             case _ where later < ends: part = last
-            case .localShare: part = max(1, limit / (members ?? fleet.members ?? fleet.expectedMembers))
+            case .localShare: part = max(1, limit / fleet.divisor(known: members))
             case .open: part = Int.max / 2
             case .closed: part = 0
             }
@@ -94,7 +98,12 @@ final class BulkheadLink: PermitSupply {
         bulkhead.take(part: part)
         let later = fleet.timeBase.now
         state.withLock { $0.next = later + lease / 2 }
-        if isAway { return .at(later + lease * 5) }
-        return .at(later + (isIdle ? lease * 50 : wanted > part ? lease : lease * 5 / 2))
+        if isAway {
+            let ends = state.withLock { $0.ends }
+            return .at(later < ends ? min(ends, later + lease * 5) : later + lease * 5)
+        }
+        // What was given up is free for others with the next question.
+        if part < held { return .at(later + lease / 2) }
+        return .at(later + (isIdle ? lease * 20 : need > part ? lease : lease * 5 / 2))
     }
 }

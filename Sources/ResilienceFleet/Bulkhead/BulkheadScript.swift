@@ -1,34 +1,40 @@
 /// The permits that a fleet has together, and how they are divided: each member gets what it wants if that is there for
 /// all, and else an equal part of what those that want less have left (max-min fairness).
 ///
-/// A hash holds for each member, under `m:`, the permits that it has, what it wants, and until when it has them, on the
-/// engine's clock in microseconds. A member never gets what another one still has.
+/// A hash holds for each member, under `m:`, the permits that it has, what it needs, what it wants, and until when it has
+/// them, on the engine's clock in microseconds. A member never gets what another one still has.
 extension EngineScript {
     static let bulkhead = EngineScript(
-        name: "bulkhead", sha1: "7d467dd9c2aaa7908c3bd876eab9c0bd2d2b170d",
+        name: "bulkhead", sha1: "38c879170b73274d6398f7b2c49a1afbde0b9b48",
         source: """
             local key, me = KEYS[1], ARGV[1]
-            local limit, wanted, used, valid = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+            local limit, need, spare = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+            local held, valid = tonumber(ARGV[5]), tonumber(ARGV[6])
             local time = redis.call('TIME')
             local now = time[1] * 1000000 + time[2]
 
-            local wants, others, old = {wanted}, 0, {}
+            local wants, others, alive, lacking, old = {}, 0, 1, false, {}
             local fields = redis.call('HGETALL', key)
             for i = 1, #fields, 2 do
                 if fields[i] ~= 'm:' .. me then
-                    local has, wants_, ends = string.match(fields[i + 1], '(%S+) (%S+) (%S+)')
+                    local has, needs, wants_, ends = string.match(fields[i + 1], '(%S+) (%S+) (%S+) (%S+)')
                     ends = tonumber(ends)
                     -- Also after the clock was set back.
-                    if ends <= now or ends - now > 2 * valid + 60000000 then
+                    if ends <= now or ends - now > 60 * valid + 60000000 then
                         old[#old + 1] = fields[i]
                     else
+                        alive = alive + 1
                         others = others + tonumber(has)
                         wants[#wants + 1] = tonumber(wants_)
+                        lacking = lacking or tonumber(needs) > tonumber(has)
                     end
                 end
             end
             for i = 1, math.min(#old, 100) do redis.call('HDEL', key, old[i]) end
 
+            -- What nobody needs yet waits until nobody lacks any.
+            local wanted = lacking and need or need + spare
+            wants[#wants + 1] = wanted
             -- The level up to which all get what they want, found from below.
             table.sort(wants)
             local left, share = limit, 0
@@ -40,9 +46,10 @@ extension EngineScript {
             -- What does not divide evenly goes to whoever comes first.
             if granted < wanted and granted < share then granted = granted + 1 end
             granted = math.max(0, math.min(wanted, granted, limit - others))
-            local has = math.max(granted, used)
-            redis.call('HSET', key, 'm:' .. me, string.format('%.0f %.0f %.0f', has, wanted, now + valid))
+            -- What it has given up is free once it says so: it may be in use until it has read this, or for longer.
+            local has = math.max(granted, held)
+            redis.call('HSET', key, 'm:' .. me, string.format('%.0f %.0f %.0f %.0f', has, need, wanted, now + valid))
             redis.call('PEXPIRE', key, string.format('%.0f', math.ceil(valid / 1000) + 60000))
-            return {granted, #wants}
+            return {granted, alive}
             """)
 }

@@ -7,6 +7,7 @@ import Resilience
 final class BreakerLink: Sendable {
     private let fleet: Fleet
     private let key: String
+    private let member: String
     private let rule: FleetTripRule
     private let breaker = WeakReference<CircuitBreaker>()
     private let next = Locked(MonotonicInstant.distantPast)
@@ -15,6 +16,7 @@ final class BreakerLink: Sendable {
     init(fleet: Fleet, key: String, rule: FleetTripRule) {
         self.fleet = fleet
         self.key = key
+        member = fleet.makeMember()
         self.rule = rule
         let owner = WeakReference<BreakerLink>()
         loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
@@ -40,7 +42,7 @@ final class BreakerLink: Sendable {
         }
         do {
             let answer = try await fleet.run(
-                .breaker, key: key, arguments: report.arguments(of: fleet, rule: rule)
+                .breaker, key: key, arguments: report.arguments(of: member, in: fleet, rule: rule)
             ) { BreakerAnswer($0) }
             fleet.note(members: answer.members)
             _ = breaker.tellMachine(FleetCircuit.self) { $0.obey(answer, to: report, lease: lease, at: $1) }
@@ -56,9 +58,9 @@ final class BreakerLink: Sendable {
 
 extension FleetCircuit.Report {
     /// In the order in which the script reads them.
-    func arguments(of fleet: Fleet, rule: FleetTripRule) -> [String] {
+    func arguments(of member: String, in fleet: Fleet, rule: FleetTripRule) -> [String] {
         [
-            fleet.member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)",
+            member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)",
             "\(rule.minimumCalls)",
             "\(rule.share)", "\(max(.zero, openFor).microseconds)", "\(fleet.leaseTime.microseconds)",
             wantsProbe ? "1" : "0",

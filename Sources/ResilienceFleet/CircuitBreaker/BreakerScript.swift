@@ -9,7 +9,7 @@
 /// - `epoch`: counts the changes of state. What is told of an earlier one decides nothing.
 extension EngineScript {
     static let breaker = EngineScript(
-        name: "breaker", sha1: "ae25e53273ad47ff8dea2839c797a0877a03a390",
+        name: "breaker", sha1: "25a562f06f37eb1a76441986341344a4d1304ab5",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local calls, failures, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -33,7 +33,8 @@ extension EngineScript {
             end
 
             local alive, fresh = 1, told == epoch
-            if fresh and result ~= '' and probe == me then
+            -- Also of a member that found out by itself, since nobody probed.
+            if fresh and result ~= '' and (probe == me or not probe and ends and now >= ends) then
                 if result == 'well' then
                     ends, trips, epoch, probe = nil, 0, epoch + 1, false
                     -- What was seen before says nothing any more.

@@ -6,7 +6,8 @@ extension CircuitBreaker {
     /// The circuit opens in this process by its own rule, as every breaker's does, whatever the others see. It also opens
     /// in all processes when the fleet's rule is met: the processes share what they have counted, not their states.
     /// After the fleet's break, one call of one process probes, and its result opens or closes the circuit of all. If that
-    /// process is gone, another one probes within 20 leases.
+    /// process is gone, another one probes within 20 leases. A process without a call in the ten leases after the break
+    /// finds out by itself: its next call is a probe of its own, and its result is told to all.
     ///
     /// What is done by hand holds for this process; a break of the fleet that is closed by hand here is back with the
     /// next answer.

@@ -4,7 +4,7 @@ import Resilience
 ///
 /// While the fleet's circuit is open, calls are rejected. After the break, one member probes with its own circuit, and
 /// its result decides for all.
-struct FleetCircuit: CircuitStateMachine {
+struct FleetCircuit: SharedCircuit {
     /// What the fleet has said last.
     enum Order: Sendable, Equatable {
         /// The circuit decides for itself.
@@ -44,6 +44,10 @@ struct FleetCircuit: CircuitStateMachine {
     private var window: any TripRule
     private(set) var order = Order.none
     private var epoch: Int64 = 0
+    /// The epoch in which the order was given.
+    private var orderEpoch: Int64 = 0
+    /// Whether the circuit finds out by itself whether a break of the fleet may end.
+    private var isAlone = false
     private var trips = 0
     private var result: Result?
     /// Whether a call was rejected after the break.
@@ -88,9 +92,10 @@ struct FleetCircuit: CircuitStateMachine {
         own.timePassed(at: now)
     }
 
-    /// The fleet says nothing: after its break the circuit finds out by itself, with a probe of its own.
+    /// The fleet says nothing, or no call came after its break: the circuit finds out by itself, with a probe of its own. A
+    /// process that calls seldom could never use a right to probe in time.
     private mutating func decideAlone(at now: MonotonicInstant) {
-        order = .none
+        (order, isAlone, wantsProbe) = (.none, true, false)
         _ = own.trip(for: .zero, at: now, using: .shared)
     }
 
@@ -128,6 +133,9 @@ struct FleetCircuit: CircuitStateMachine {
             isProbing = false
             if result != nil { ring() }
         } else if isFailing || own.state != before {
+            if isAlone, own.state != before {
+                (result, isAlone) = (own.state == .closed ? .well : .failing, false)
+            }
             ring()
         }
         return counted
@@ -183,28 +191,32 @@ struct FleetCircuit: CircuitStateMachine {
     /// Does what the fleet says.
     mutating func obey(_ answer: BreakerAnswer, to report: Report, lease: Duration, at now: MonotonicInstant) {
         if report.result != nil { result = nil }
-        // An engine that has lost what it knew ends no break.
-        let isOlder = answer.epoch < epoch
         if answer.epoch != epoch { window = Self.window(rule) }
         (epoch, trips) = (answer.epoch, answer.trips)
         switch answer.state {
         case .closed:
-            if isOlder, case .open = order { return }
+            // An engine that has lost what it knew ends no break.
+            if answer.epoch <= orderEpoch, case .open = order { return }
             guard order != .none else { return }
-            order = .none
+            (order, isAlone) = (.none, false)
             (wantsProbe, isProbing) = (false, false)
             own.reset(keepingGrowth: false)
         case .open:
             let until = now + answer.wait
-            if case .open(let before, _) = order, before <= now, answer.wait <= lease {
-                // Another member probes.
+            (isProbing, isAlone, orderEpoch) = (false, false, answer.epoch)
+            let isOver = answer.wait <= lease
+            if isOver, case .probe = order {
+                // The right to probe has ended without a call.
+                decideAlone(at: now)
+            } else if isOver, case .open(let before, let givesUp) = order, before <= now {
+                // Another member probes, or nobody does. Without a call here the order lapses.
+                if wantsProbe { order = .open(until: until, givesUp: max(givesUp, until + grace)) }
             } else {
                 wantsProbe = false
+                order = .open(until: until, givesUp: until + grace)
             }
-            isProbing = false
-            order = .open(until: until, givesUp: until + grace)
         case .probing:
-            wantsProbe = false
+            (wantsProbe, isAlone, orderEpoch) = (false, false, answer.epoch)
             if case .probe = order {
                 if isProbing { order = .probe(until: now + grace) }
                 return
@@ -229,7 +241,7 @@ struct FleetCircuit: CircuitStateMachine {
     }
 
     mutating func reset(keepingGrowth: Bool) {
-        order = .none
+        (order, isAlone) = (.none, false)
         (wantsProbe, isProbing, result) = (false, false, nil)
         window = Self.window(rule)
         own.reset(keepingGrowth: keepingGrowth)

@@ -36,6 +36,9 @@ struct LeaseStateMachine: Sendable, Equatable {
     private(set) var next = MonotonicInstant.distantPast
     /// When a probe's right is to be renewed, or a gate looked at.
     private var look = MonotonicInstant.distantPast
+    /// When the gate is shut here, until when.
+    private var heldUntil: MonotonicInstant?
+    private var epoch: Int64 = 0
     /// What the engine does not know yet.
     private(set) var untold: Ask?
     /// The number of failures in a row; 0 if the engine answers.
@@ -53,10 +56,11 @@ struct LeaseStateMachine: Sendable, Equatable {
     var isAway: Bool { failures > 0 }
 
     /// Until when it need not be told that permits run out.
-    var deafUntil: MonotonicInstant { next }
+    var deafUntil: MonotonicInstant { heldUntil == nil ? next : max(next, look) }
 
     mutating func step(_ report: PermitReport, at now: MonotonicInstant) -> Step {
         learn(report, at: now)
+        heldUntil = report.heldUntil
         var ask = untold ?? Ask(time: now)
         ask.time = now
         if report.unused > 0 {
@@ -70,14 +74,17 @@ struct LeaseStateMachine: Sendable, Equatable {
 
         if isAway {
             guard next <= now else { return .rest(until: next) }
-            // What the engine does not know, since it was away.
-            if let until = report.heldUntil { ask.hold = .until(until, counts: true) }
-            if report.isProbing { (ask.hold, ask.wantsProbe) = (.until(now, counts: true), true) }
+            // What the engine does not know, since it was away. A hold that is over need not hold the others.
+            if let until = report.heldUntil, until > now {
+                ask.hold = .until(until, counts: true)
+            } else {
+                ask.hold = nil
+            }
             return send(ask)
         }
         if ask.hold != nil || ask.probeEnd != nil || ask.wantsProbe { return send(ask) }
         if report.isProbing || report.heldUntil != nil {
-            let isWatched = report.isProbing || report.waiting > 0
+            let isWatched = report.isProbing || report.waiting > 0 || report.missed > 0
             if isWatched && look <= now || ask.returned > 0 && report.left == 0 { return send(ask) }
             guard isWatched else { return .idle }
             return .rest(until: look)
@@ -117,15 +124,31 @@ struct LeaseStateMachine: Sendable, Equatable {
         var grant = PermitGrant()
         // On the safe side: from before the question for what ends here, from now for what others end.
         (grant.count, grant.mark) = (answer.granted, answer.mark)
-        grant.ends = ask.time + answer.valid
+        // A rate's lots end only so that what is left is not kept from others. A lot that has ended when it comes would let
+        // nobody go.
+        grant.ends = (answer.mark == 0 ? now : ask.time) + answer.valid
         grant.low = Int(Int64(saturating: use * length / 2))
         grant.holds = answer.holds
         next = .distantPast
         look = now + lease * 5
+        defer { epoch = answer.epoch }
         switch answer.gate {
         case .open:
             grant.gate = .open
-            if answer.granted < ask.wanted { next = now + min(max(answer.wait, shortest), lease * 10) }
+            if answer.epoch < epoch, let heldUntil, heldUntil > now {
+                // The engine has lost the hold.
+                grant.gate = nil
+                var lost = untold ?? Ask(time: now)
+                lost.hold = .until(heldUntil, counts: true)
+                untold = lost
+            }
+            if answer.granted < ask.wanted {
+                // Others may give permits back before that.
+                next = now + min(max(answer.wait, shortest), lease * 10)
+                grant.next = now + max(answer.wait, shortest)
+                // A call that costs more than a lot waits for several.
+                if answer.mark == 0 { grant.ends = max(grant.ends, next + lease * 2) }
+            }
         case .held:
             grant.gate = .held(until: now + answer.wait)
             look = now + min(max(answer.wait, shortest), lease * 10)
@@ -133,7 +156,6 @@ struct LeaseStateMachine: Sendable, Equatable {
             grant.gate = .probing
             grant.mayProbeUntil = ask.time + lease * 5
         }
-        grant.next = next
         return grant
     }
 
@@ -166,15 +188,16 @@ struct LeaseAnswer: Sendable, Equatable {
     var valid: Duration
     var gate: Gate
     var holds: Int
+    var epoch: Int64
 
     /// - Returns: nil if it makes no sense.
     init?(_ words: [Int64], to ask: LeaseStateMachine.Ask) {
-        guard words.count == 7, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
-            words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0
+        guard words.count == 8, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
+            words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0, words[7] >= 0
         else { return nil }
         (granted, members, mark, holds) = (Int(words[0]), Int(clamping: words[2]), words[3], Int(clamping: words[6]))
         wait = .microseconds(words[1])
-        valid = .microseconds(words[4])
+        (valid, epoch) = (.microseconds(words[4]), words[7])
         self.gate = gate
     }
 }

@@ -10,6 +10,7 @@ final class PermitLeaser: PermitSupply {
 
     private let fleet: Fleet
     private let key: String
+    private let member: String
     private let fallback: FleetFallback
     private let state: Locked<State>
     private let loop: FleetLoop
@@ -23,6 +24,7 @@ final class PermitLeaser: PermitSupply {
     init(fleet: Fleet, key: String, fallback: FleetFallback) {
         self.fleet = fleet
         self.key = key
+        member = fleet.makeMember()
         self.fallback = fallback
         state = Locked(State(machine: LeaseStateMachine(lease: fleet.leaseTime)))
         deafUntil = DeafTime()
@@ -60,7 +62,7 @@ final class PermitLeaser: PermitSupply {
         let limit = throttle.limitToSupply
         do {
             let arguments = ask.arguments(
-                member: fleet.member, limit: limit, ramp: throttle.rampToSupply, lease: fleet.leaseTime)
+                member: member, limit: limit, ramp: throttle.rampToSupply, lease: fleet.leaseTime)
             let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
             let now = fleet.timeBase.now
             fleet.note(members: answer.members)
@@ -75,7 +77,7 @@ final class PermitLeaser: PermitSupply {
                 return (state.machine.members, state.machine.next)
             }
             throttle.fall(
-                back: fallback, sharing: limit, by: members ?? fleet.members ?? fleet.expectedMembers, until: next,
+                back: fallback, sharing: limit, by: fleet.divisor(known: members), until: next,
                 patience: fleet.timeToKnow)
         }
     }

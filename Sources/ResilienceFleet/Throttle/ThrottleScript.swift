@@ -13,12 +13,13 @@
 /// - `m:` and a member: its mark, when it was seen, and whether it got less than it wanted. `alive`, `hungry` and `due`
 ///   sum these up; they are counted anew at most twice in a lease, so that the cost of a step does not grow with the
 ///   fleet.
+/// - `epoch`: counts the holds and their ends. A smaller number than before tells that the engine has lost what it knew.
 /// - `held`, `length`, `holds`: until when the gate is shut, how long that was, and the number of holds in a row.
 ///   `probe`, `probe_ends`: the member whose call is to probe, and until when that is its right. `opened`: when the gate
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "7eeef79714e12d198f71a96ceaf22e12e840281f",
+        name: "throttle", sha1: "1d810c13c1a3222ea4bb1a14b20e548a0a267eee",
         source: """
             local key, me, kind = KEYS[1], ARGV[1], ARGV[2]
             local calls, period, burst = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -29,11 +30,12 @@ extension EngineScript {
             local now = time[1] * 1000000 + time[2]
 
             local names = {'level', 'mark', 'time', 'lot', 'alive', 'hungry', 'due', 'counted', 'held', 'length', 'holds',
-                'probe_ends', 'opened', 'probe', 'm:' .. me}
+                'probe_ends', 'opened', 'epoch', 'probe', 'm:' .. me}
             local values = redis.call('HMGET', key, unpack(names))
             local s = {}
-            for i = 1, 13 do s[names[i]] = tonumber(values[i] or '') end
-            local probe, mine = values[14], values[15]
+            for i = 1, 14 do s[names[i]] = tonumber(values[i] or '') end
+            local probe, mine = values[15], values[16]
+            local epoch = s.epoch or 0
             local past = math.min(s.time or now, now)
 
             -- What is free.
@@ -127,12 +129,12 @@ extension EngineScript {
             if hold >= 0 then
                 if counts == '1' and (not held or probe == me or holds == 0) then holds = holds + 1 end
                 length = math.max(hold, held and held - now or 0)
-                held, probe = now + length, false
+                held, probe, epoch = now + length, false, epoch + 1
             elseif hold == -2 and held then
                 held = math.min(held, now)
             end
             if probe_end == 'well' and probe == me then
-                held, probe, holds, s.opened = nil, false, 0, now
+                held, probe, holds, s.opened, epoch = nil, false, 0, now, epoch + 1
                 if kind == 'rate' then level, due = 0, 0 end
             elseif probe_end == 'unclear' and probe == me then
                 probe = false
@@ -154,7 +156,8 @@ extension EngineScript {
             local granted = 0
             if gate == 0 then
                 local others = math.max(0, due - own)
-                local free = math.min(level, math.max(own, level - others))
+                -- A bucket that runs over is of no use to those it is kept for.
+                local free = math.min(level, math.max(own, level - others, level >= capacity / 2 and 1 or 0))
                 granted = math.max(0, math.min(wanted, math.floor(free + 1e-6)))
                 level = math.max(0, level - granted)
                 due = math.max(0, due - math.min(own, granted))
@@ -172,17 +175,17 @@ extension EngineScript {
 
             local function text(number) return string.format('%.17g', number) end
             redis.call('HSET', key, 'level', text(level), 'mark', text(mark), 'time', text(now), 'lot', text(lot), 'alive', alive,
-                'hungry', hungry, 'due', text(due), 'counted', text(counted), 'length', text(length), 'holds', holds,
+                'hungry', hungry, 'due', text(due), 'counted', text(counted), 'length', text(length), 'holds', holds, 'epoch', text(epoch),
                 'm:' .. me, text(mark - own) .. ' ' .. text(now) .. (granted < wanted and ' 1' or ' 0'))
             if held then redis.call('HSET', key, 'held', text(held)) elseif s.held then redis.call('HDEL', key, 'held') end
             if probe then
                 redis.call('HSET', key, 'probe', probe, 'probe_ends', text(s.probe_ends))
-            elseif values[14] then
+            elseif values[15] then
                 redis.call('HDEL', key, 'probe', 'probe_ends')
             end
             if s.opened then redis.call('HSET', key, 'opened', text(s.opened)) end
             local rest = math.max(forget, 2 * period, 2 * capacity * interval, held and held - now or 0, ramp) + 60000000
             redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil(rest / 1000), 2592000000)))
-            return {granted, math.ceil(wait), alive, lot, math.floor(valid), gate, holds}
+            return {granted, math.ceil(wait), alive, lot, math.floor(valid), gate, holds, epoch}
             """)
 }
