@@ -30,6 +30,9 @@ let package = Package(
     traits: [
         .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
         .trait(
+            name: "PostgreSQL",
+            description: "An engine on libpq for the sync queue's store in PostgreSQL (needs libpq-dev on Linux)."),
+        .trait(
             name: "ServiceLifecycle",
             description:
                 "The sync queue, and pipelines that follow a configuration, as swift-service-lifecycle's services."
@@ -160,6 +163,7 @@ let package = Package(
                 "Resilience",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
+                .target(name: "CPostgreSQLSystem", condition: .when(traits: ["PostgreSQL"])),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]
         ),
@@ -167,6 +171,9 @@ let package = Package(
         .systemLibrary(
             name: "CSQLiteSystem", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"])]),
+        .systemLibrary(
+            name: "CPostgreSQLSystem", pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
         .target(
             name: "ResilienceTesting",
             dependencies: [
@@ -188,6 +195,7 @@ let package = Package(
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .executableTarget(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
+        .target(name: "PostgreSQLServer", dependencies: ["Resilience"], path: "Tests/PostgreSQLServer"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(
             name: "dashboard-demo",
@@ -275,7 +283,7 @@ let package = Package(
             name: "ResilienceSyncTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "ResilienceSyncTesting",
-                "FuzzOracles", "TestSupport",
+                "FuzzOracles", "TestSupport", "PostgreSQLServer",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
                 .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
