@@ -196,6 +196,10 @@ let package = Package(
         .executableTarget(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
         .target(name: "PostgreSQLServer", dependencies: ["Resilience"], path: "Tests/PostgreSQLServer"),
+        .executableTarget(
+            name: "postgresql-trials",
+            dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "PostgreSQLServer"],
+            path: "Tests/PostgreSQLTrials"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(
             name: "dashboard-demo",

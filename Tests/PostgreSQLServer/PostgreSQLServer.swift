@@ -77,13 +77,18 @@ package final class PostgreSQLServer: Sendable {
         process.arguments = [
             "-c",
             """
-            cd \(folder); \(prefix)\(programs)/postgres -D \(folder)/data \(options) </dev/null 1>&2 &
-            server=$!; read -r how; kill -QUIT $server; wait $server
-            if [ "$how" != keep ]; then rm -rf \(folder); fi
+            cd \(folder); exec 3<&0
+            ( trap '' HUP INT TERM; read -r how <&3; kill -QUIT $$
+              while kill -0 $$ 2>/dev/null; do sleep 0.05; done
+              if [ "$how" != keep ]; then rm -rf \(folder); fi ) >/dev/null 2>&1 &
+            exec \(prefix)\(programs)/postgres -D \(folder)/data \(options) </dev/null 3<&- 1>&2
             """,
         ]
         process.standardInput = input
         process.standardError = output
+        process.standardOutput = FileHandle.nullDevice
+        // Or the shell would hold this end, too, and never see it close.
+        _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
         try process.run()
         try? output.fileHandleForWriting.close()
         var log = Data()

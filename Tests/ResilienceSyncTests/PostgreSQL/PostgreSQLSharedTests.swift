@@ -202,7 +202,10 @@
             }
             let calls = other.server.callCount
             let follower = Task { await second.followStore() }
-            try await first.resume()
+            // By hand, elsewhere.
+            let third = try await database.store(sending: .shared)
+            _ = try await third.setting("pausedUntil")
+            try await third.set("pausedUntil", to: nil)
             await other.server.waitForCalls(calls + 1)
             follower.cancel()
         }
