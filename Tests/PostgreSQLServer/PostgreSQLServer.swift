@@ -79,7 +79,7 @@ package final class PostgreSQLServer: Sendable {
             """
             cd \(folder); exec 3<&0
             ( trap '' HUP INT TERM; read -r how <&3; kill -QUIT $$
-              while kill -0 $$ 2>/dev/null; do sleep 0.05; done
+              n=0; while [ -e data/postmaster.pid ] && [ $n -lt 100 ]; do sleep 0.05; n=$((n+1)); done
               if [ "$how" != keep ]; then rm -rf \(folder); fi ) >/dev/null 2>&1 &
             exec \(prefix)\(programs)/postgres -D \(folder)/data \(options) </dev/null 3<&- 1>&2
             """,

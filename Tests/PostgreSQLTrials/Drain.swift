@@ -16,7 +16,7 @@
             // As it comes, with `fsync`: a commit is on the disk.
             let server = try PostgreSQLServer(["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB"])
             let connection = server.connection
-            print("\(count) rows, \(entities) entities, batches of \(batch), \(Self.workers) workers")
+            say("\(count) rows, \(entities) entities, batches of \(batch), \(Self.workers) workers")
             try await queue(connection)
             try await hand(connection)
             _ = server
@@ -26,7 +26,7 @@
             let began = SystemTimeBase.shared.now
             try await body()
             let seconds = began.duration(to: SystemTimeBase.shared.now) / .seconds(1)
-            print("\(what): \(Int((seconds * 10).rounded()) / 10) s, \(Int(Double(count) / seconds)) rows/s")
+            say("\(what): \(Int((seconds * 10).rounded()) / 10) s, \(Int(Double(count) / seconds)) rows/s")
         }
 
         private func queue(_ connection: String) async throws {
@@ -68,7 +68,7 @@
                 }
             }
             let (missing, twice, outOfOrder) = seen.value.withLock { ($0.missing, $0.twice, $0.outOfOrder) }
-            print("  \(missing) lost, \(twice) sent twice, \(outOfOrder) out of order")
+            say("  \(missing) lost, \(twice) sent twice, \(outOfOrder) out of order")
             if missing + twice + outOfOrder > 0 { exit(1) }
         }
 
@@ -146,7 +146,7 @@
                     }
                 }
             }
-            print("  \(count - drained.value.withLock { $0 }) lost")
+            say("  \(count - drained.value.withLock { $0 }) lost")
         }
     }
 #endif

@@ -43,7 +43,7 @@
             }
             let (verdict, isFine) = verdict()
             let seconds = Int(began.duration(to: SystemTimeBase.shared.now) / .seconds(1))
-            print("\(count) kills of \(Self.workers) workers, \(seconds) s: \(verdict)")
+            say("\(count) kills of \(Self.workers) workers, \(seconds) s: \(verdict)")
             _ = server
             if !isFine { exit(1) }
         }
@@ -87,13 +87,12 @@
             }
             if let killing { base.cancel(killing) }
             program.waitUntilExit()
-            guard moment != nil || program.terminationStatus == 0 else {
-                throw Failed(status: program.terminationStatus)
+            let isKilled = program.terminationReason == .uncaughtSignal && program.terminationStatus == SIGKILL
+            guard program.terminationStatus == 0 || isKilled && moment != nil else {
+                FileHandle.standardError.write(
+                    Data("worker \(number) ended with \(program.terminationStatus) by itself\n".utf8))
+                exit(1)
             }
-        }
-
-        private struct Failed: Error {
-            let status: Int32
         }
 
         private func heard(_ line: String) -> String? {

@@ -14,6 +14,9 @@
     /// `postgresql-trials drain 1000000 100000` fills a queue with so many mutations of so many entities, and drains it
     /// with four workers, and then as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A third number gives the
     /// size of a batch.
+    /// At once, also into a file.
+    func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
     @main
     enum Trials {
         static func main() async throws {

@@ -33,8 +33,13 @@ extension PostgreSQLStore {
 
     /// - Returns: nil if there are no tables.
     private func version(in session: any StatementSession) async throws -> Int? {
-        let found = try await session.run("SELECT to_regclass($1::text)::oid::int8", [.text(name("schema"))])
-        guard found.first?.first?.integer != nil else { return nil }
+        // Not to_regclass, which may answer from before another made the tables, in a transaction that has waited for it.
+        let found = try await session.run(
+            """
+            SELECT 1::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = $1::text AND c.relname = $2::text
+            """, [.text(name.schema), .text("\(name.queue)_schema")])
+        guard !found.isEmpty else { return nil }
         let rows = try await session.run("SELECT max(version) FROM \(name("schema"))", [])
         guard let version = rows.first?.first?.integer.map({ Int(clamping: $0) }) else {
             throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
