@@ -46,7 +46,7 @@
 
         @Test("a role that may make no tables is told what to do, and can use those that another has made")
         func rights() async throws {
-            let role = "worker_\(database.schema)"
+            let role = "worker_\(database.schema)".lowercased()
             _ = try await database.run("CREATE ROLE \(role) LOGIN")
             _ = try await database.run("REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
             let engine = try PostgreSQLEngine("\(try TestDatabase.server.get().connection) user=\(role)")

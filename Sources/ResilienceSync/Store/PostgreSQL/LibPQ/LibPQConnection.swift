@@ -72,8 +72,11 @@
         /// Whether the server has not closed it, as far as is known here.
         var isOpen: Bool {
             guard PQstatus(connection) == CONNECTION_OK else { return false }
-            guard wait(for: Int16(POLLIN), until: .distantPast) else { return true }
-            return PQconsumeInput(connection) == 1 && PQstatus(connection) == CONNECTION_OK
+            // A server that closes a connection says why first, so there may be something to read before the end.
+            while wait(for: Int16(POLLIN), until: .distantPast) {
+                guard PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK else { return false }
+            }
+            return true
         }
 
         /// Runs a statement. After an error whose outcome is unknown, the connection must not be used any more.
