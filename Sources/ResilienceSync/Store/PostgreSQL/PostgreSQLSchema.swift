@@ -80,8 +80,8 @@ struct PostgreSQLSchema: Sendable {
                 queue bytea NOT NULL
             ) WITH (\(small))
             """,
-            "CREATE TABLE \(name("sender")) (last bytea) WITH (\(small))",
-            "INSERT INTO \(name("sender")) VALUES (NULL)",
+            "CREATE TABLE \(name("sender")) (last bytea, newest int8 NOT NULL) WITH (\(small))",
+            "INSERT INTO \(name("sender")) VALUES (NULL, 0)",
             // The sums are the totals: a row for each transaction, so that none waits for another, added up now and then.
             """
             CREATE TABLE \(name("total")) (
@@ -172,10 +172,11 @@ struct PostgreSQLSchema: Sendable {
                 ), emptied AS (
                     DELETE FROM \(lane) l USING settled s WHERE l.lane = s.lane AND s.next IS NULL AND NOT s.dead
                 )
+                -- If the head stays, it may be in flight: then the lane is not given back.
                 UPDATE \(lane) l SET head = CASE WHEN s.blocked THEN NULL ELSE s.next END,
                 worker = CASE WHEN l.worker = p_worker THEN NULL ELSE l.worker END
                 FROM settled s WHERE l.lane = s.lane AND (s.next IS NOT NULL OR s.dead)
-                AND (l.head IS DISTINCT FROM CASE WHEN s.blocked THEN NULL ELSE s.next END OR l.worker = p_worker);
+                AND l.head IS DISTINCT FROM CASE WHEN s.blocked THEN NULL ELSE s.next END;
                 """),
             function(
                 "settle_late()", returns: "void", declaring: ["r record"],
@@ -326,7 +327,7 @@ struct PostgreSQLSchema: Sendable {
                 INSERT INTO \(worker) (until, exclusive, queue)
                 VALUES (clock_timestamp() + make_interval(secs => p_lease), p_exclusive = 1, p_queue)
                 RETURNING worker INTO v_worker;
-                UPDATE \(name("sender")) SET last = p_queue WHERE last IS DISTINCT FROM p_queue;
+                UPDATE \(name("sender")) SET last = p_queue, newest = v_worker;
                 RETURN QUERY SELECT CASE WHEN p_exclusive = 1 AND v_last = p_queue THEN 2 ELSE 1 END::int8, v_worker;
                 """),
             // The heads of lanes. A worker takes the lanes that are free.
@@ -334,7 +335,7 @@ struct PostgreSQLSchema: Sendable {
                 "heads(p_worker int8, p_lease float8, p_after int8, p_limit int8)",
                 returns: """
                     TABLE (number int8, id bytea, entity bytea, kind bytea, queued_at float8, failures int8, bytes int8)
-                    """,
+                    """, declaring: ["v_newest int8"],
                 """
                 \(readCommitted)
                 PERFORM \(name("settle_late"))();
@@ -351,10 +352,13 @@ struct PostgreSQLSchema: Sendable {
                 -- A worker that was not heard of for too long has no lanes from here on: see apply.
                 DELETE FROM \(worker) w WHERE w.worker = ANY (ARRAY(
                 SELECT o.worker FROM \(worker) o WHERE o.until < clock_timestamp() FOR UPDATE SKIP LOCKED));
+                -- A lane that changes while it is being locked is looked at again, but the workers are seen as they were when
+                -- the statement began. One that has come since then is not among them, and is not gone.
+                SELECT newest INTO v_newest FROM \(name("sender"));
                 RETURN QUERY WITH free AS MATERIALIZED (
                     SELECT l.lane, l.head, l.worker, l.entity FROM \(lane) l WHERE l.head > p_after
-                    AND (l.worker IS NULL OR l.worker = p_worker
-                    OR NOT EXISTS (SELECT 1 FROM \(worker) o WHERE o.worker = l.worker))
+                    AND (l.worker IS NULL OR l.worker = p_worker OR l.worker <= v_newest
+                    AND NOT EXISTS (SELECT 1 FROM \(worker) o WHERE o.worker = l.worker))
                     ORDER BY l.head LIMIT p_limit FOR UPDATE OF l SKIP LOCKED
                 ), taken AS (
                     UPDATE \(lane) l SET worker = p_worker FROM free f
