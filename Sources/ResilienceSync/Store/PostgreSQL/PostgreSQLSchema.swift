@@ -121,6 +121,10 @@ struct PostgreSQLSchema: Sendable {
     /// A lock that appends with limits take alone.
     private var limits: String { "1400328786, '\(name("mutation"))'::regclass::oid::int8::bit(32)::int4" }
 
+    /// For rows that are found by their position. Without the sum, a plan from before the table grew may go through all
+    /// pending rows by their index.
+    private let isPending = "m.state + 0 = 0"
+
     private static let mutationColumns = """
         what int8, number int8, id bytea, entity bytea, kind bytea, operation int8, idempotency_key bytea,
         created_at float8, queued_at float8, attempted int8, failures int8, last_error bytea, died_at float8,
@@ -253,7 +257,7 @@ struct PostgreSQLSchema: Sendable {
                         payload = r.payload, queued_at = p_date
                         FROM unnest(r_positions, r_kinds, r_operations, r_keys, r_payloads)
                         r (position, kind, operation, key, payload)
-                        WHERE m.position = r.position AND m.state = 0 AND NOT m.attempted
+                        WHERE m.position = r.position AND \(isPending) AND NOT m.attempted
                         RETURNING octet_length(m.payload) AS bytes
                     ) SELECT count(*), coalesce(sum(bytes), 0) - v_size INTO v_count, v_bytes FROM replaced;
                     IF v_count < cardinality(r_positions) THEN
@@ -262,7 +266,7 @@ struct PostgreSQLSchema: Sendable {
                 END IF;
                 IF cardinality(d_positions) > 0 THEN
                     WITH removed AS (
-                        DELETE FROM \(mutation) m WHERE m.position = ANY (d_positions) AND m.state = 0 AND NOT m.attempted
+                        DELETE FROM \(mutation) m WHERE m.position = ANY (d_positions) AND \(isPending) AND NOT m.attempted
                         RETURNING m.lane, octet_length(m.payload) AS bytes
                     ) SELECT count(*), array_agg(DISTINCT lane), v_bytes - coalesce(sum(bytes), 0)
                     INTO v_count, v_gone, v_bytes FROM removed;
@@ -342,7 +346,7 @@ struct PostgreSQLSchema: Sendable {
                 IF p_worker IS NULL THEN
                     RETURN QUERY SELECT m.position, m.id, l.entity, m.kind, m.queued_at, m.failures,
                     octet_length(m.payload)::int8
-                    FROM \(lane) l JOIN \(mutation) m ON m.position = l.head AND m.state = 0
+                    FROM \(lane) l JOIN \(mutation) m ON m.position = l.head AND \(isPending)
                     WHERE l.head > p_after ORDER BY l.head LIMIT p_limit;
                     RETURN;
                 END IF;
@@ -365,14 +369,14 @@ struct PostgreSQLSchema: Sendable {
                     WHERE l.lane = f.lane AND f.worker IS DISTINCT FROM p_worker
                 )
                 SELECT m.position, m.id, f.entity, m.kind, m.queued_at, m.failures, octet_length(m.payload)::int8
-                FROM free f JOIN \(mutation) m ON m.position = f.head AND m.state = 0 ORDER BY m.position;
+                FROM free f JOIN \(mutation) m ON m.position = f.head AND \(isPending) ORDER BY m.position;
                 """),
             function(
                 "acknowledge(p_positions int8[], p_worker int8)", returns: "void",
                 declaring: ["v_lanes int8[]", "v_positions int8[]", "v_count int8", "v_bytes int8"],
                 """
                 WITH gone AS (
-                    DELETE FROM \(mutation) m WHERE m.position = ANY (p_positions) AND m.state = 0
+                    DELETE FROM \(mutation) m WHERE m.position = ANY (p_positions) AND \(isPending)
                     RETURNING m.lane, m.position, octet_length(m.payload) AS bytes
                 ) SELECT array_agg(lane), array_agg(position), count(*), sum(bytes)
                 INTO v_lanes, v_positions, v_count, v_bytes FROM gone;
@@ -388,7 +392,7 @@ struct PostgreSQLSchema: Sendable {
                 """
                 v_death := nextval('\(name("deaths"))');
                 UPDATE \(mutation) m SET state = CASE WHEN p_rest = 1 THEN 2 ELSE 1 END, last_error = p_error,
-                died_at = p_date, death = v_death WHERE m.position = p_position AND m.state = 0
+                died_at = p_date, death = v_death WHERE m.position = p_position AND \(isPending)
                 RETURNING m.lane, octet_length(m.payload) INTO v_lane, v_bytes;
                 IF NOT FOUND THEN RETURN; END IF;
                 IF p_rest = 2 THEN
@@ -440,7 +444,7 @@ struct PostgreSQLSchema: Sendable {
                         IF c_kinds[i] = 1 THEN
                             UPDATE \(mutation) m SET attempted = true, last_error = c_errors[i],
                             failures = least(m.failures, 9223372036854775806) + 1
-                            WHERE m.position = c_positions[i] AND m.state = 0;
+                            WHERE m.position = c_positions[i] AND \(isPending);
                         ELSE
                             PERFORM \(name("bury"))(c_positions[i], c_errors[i], c_rests[i], p_date, p_worker);
                         END IF;
@@ -483,12 +487,12 @@ struct PostgreSQLSchema: Sendable {
                 RETURN QUERY WITH heads AS MATERIALIZED (
                     SELECT c.number, m.position, m.attempted, l.entity
                     FROM unnest(p_claims) WITH ORDINALITY c (position, number)
-                    JOIN \(mutation) m ON m.position = c.position AND m.state = 0
+                    JOIN \(mutation) m ON m.position = c.position AND \(isPending)
                     JOIN \(lane) l ON l.lane = m.lane AND l.head = m.position
                     WHERE p_shared = 0 OR p_worker IS NULL OR l.worker = p_worker
                 ), claimed AS (
                     UPDATE \(mutation) m SET attempted = true FROM heads h
-                    WHERE m.position = h.position AND m.state = 0 AND NOT m.attempted AND NOT h.attempted
+                    WHERE m.position = h.position AND \(isPending) AND NOT m.attempted AND NOT h.attempted
                     RETURNING h.number AS n, \(columns(of: "m", entity: "h.entity", attempted: "true"))
                 ), again AS (
                     SELECT h.number AS n, \(columns(of: "m", entity: "h.entity"))
@@ -534,7 +538,7 @@ struct PostgreSQLSchema: Sendable {
                 """)
         }
         return [
-            page("page_of_pending", "d.state = 0", "d.overtaken"),
+            page("page_of_pending", "d.state + 0 = 0", "d.overtaken"),
             page("page_of_dead", "d.state > 0", isOvertaken),
             function(
                 "revive(p_positions int8[], p_even int8, p_date float8)", returns: "int8",

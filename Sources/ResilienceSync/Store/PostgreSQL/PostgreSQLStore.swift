@@ -294,7 +294,7 @@ public final class PostgreSQLStore: MutationStore {
                 """
                 SELECT coalesce(sum(pending), 0)::int8, coalesce(sum(bytes), 0)::int8, coalesce(sum(dead), 0)::int8,
                 coalesce(sum(dead_bytes), 0)::int8,
-                (SELECT queued_at FROM \(self.name("mutation")) WHERE state = 0 ORDER BY position LIMIT 1)
+                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position LIMIT 1)
                 FROM \(self.name("total"))
                 """, [])
         }
