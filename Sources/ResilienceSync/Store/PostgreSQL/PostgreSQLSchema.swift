@@ -342,6 +342,8 @@ struct PostgreSQLSchema: Sendable {
                     """, declaring: ["v_newest int8"],
                 """
                 \(readCommitted)
+                -- Lanes that are taken need not be so after a crash of the server: then they are free, and claiming them fails.
+                PERFORM set_config('synchronous_commit', 'off', true);
                 PERFORM \(name("settle_late"))();
                 IF p_worker IS NULL THEN
                     RETURN QUERY SELECT m.position, m.id, l.entity, m.kind, m.queued_at, m.failures,
