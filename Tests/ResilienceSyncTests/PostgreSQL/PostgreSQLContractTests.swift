@@ -21,5 +21,14 @@
             #expect(report.violations == [])
             #expect(report.trials > 30)
         }
+
+        @Test("so does one that many workers share, but for the lock, which each of them gets")
+        func shared() async throws {
+            let engine = try TestDatabase.engine()
+            let report = await StoreContract {
+                try await PostgreSQLStore(engine, schema: TestDatabase.newSchema(), sending: .shared)
+            }.check(steps: 100, tasks: 8, seed: 5)
+            #expect(Set(report.violations.map(\.trial)) == ["the sending lock"])
+        }
     }
 #endif

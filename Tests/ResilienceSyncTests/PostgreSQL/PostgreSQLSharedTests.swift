@@ -295,6 +295,39 @@
             #expect(other.server.ids == ["a1"])
         }
 
+        @Test("what dies under a lease gives its lane back, blocked or not, and what was reserved behind it comes next")
+        func deaths() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1", "b1", "c1", "a2", "b2", "c2"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1", "c1"])
+            _ = try await one.apply([
+                .died(heads[0].position, error: "no", rest: .block), .failed(heads[1].position, error: "no"),
+                .died(heads[1].position, error: "no", rest: .skip),
+                .died(heads[2].position, error: "no", rest: .killRest),
+            ])
+            #expect(try await other.heads().map(\.id) == ["b2"])
+            #expect(try await other.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["a1", "b1", "c1", "c2"])
+            #expect(try await other.store.discard([heads[0].position]) == 1)
+            #expect(try await other.heads().map(\.id) == ["a2", "b2"])
+            #expect(try await one.heads() == [])
+        }
+
+        @Test("what failed stays with its worker, which waits before it tries again")
+        func failed() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let heads = try await one.heads()
+            _ = try await one.apply(claiming: heads)
+            _ = try await one.apply([.failed(heads[0].position, error: "no")])
+            #expect(try await other.heads() == [])
+            #expect(try await one.heads().map(\.failures) == [1])
+        }
+
         @Test("two queues can't share one value of a shared store")
         func oneValue() async throws {
             let one = try await worker()

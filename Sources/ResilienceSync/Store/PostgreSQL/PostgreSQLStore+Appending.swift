@@ -31,15 +31,21 @@ extension PostgreSQLStore {
     ) async throws -> AppendResult {
         guard !mutations.isEmpty else { return AppendResult() }
         let savepoint = "resilience_append"
+        var attempts = 1
         do {
-            try await session.run("SAVEPOINT \(savepoint)", [])
-            do {
-                let appended = try await append(mutations, under: rules, at: date, in: session).0
-                try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
-                return appended
-            } catch {
-                try await session.run("ROLLBACK TO SAVEPOINT \(savepoint)", [])
-                throw error
+            while true {
+                try await session.run("SAVEPOINT \(savepoint)", [])
+                do {
+                    let appended = try await append(mutations, under: rules, at: date, in: session).0
+                    try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
+                    return appended
+                } catch {
+                    try await session.run("ROLLBACK TO SAVEPOINT \(savepoint)", [])
+                    try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
+                    // A mutation into which it was to be coalesced was claimed meanwhile: the next attempt sees that.
+                    guard (error as? StatementError)?.sqlState == "40001", attempts < 3 else { throw error }
+                    attempts += 1
+                }
             }
         } catch let error as StatementError {
             throw failure(.use, error)
