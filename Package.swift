@@ -38,6 +38,9 @@ let package = Package(
     traits: [
         .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
         .trait(
+            name: "PostgreSQL",
+            description: "An engine on libpq for the sync queue's store in PostgreSQL (needs libpq-dev on Linux)."),
+        .trait(
             name: "ServiceLifecycle",
             description:
                 "The sync queue, and pipelines that follow a configuration, as swift-service-lifecycle's services."
@@ -177,6 +180,7 @@ let package = Package(
                 "Resilience",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
+                .target(name: "CPostgreSQLSystem", condition: .when(traits: ["PostgreSQL"])),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]
         ),
@@ -184,6 +188,9 @@ let package = Package(
         .systemLibrary(
             name: "CSQLiteSystem", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"])]),
+        .systemLibrary(
+            name: "CPostgreSQLSystem", pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"]), .yum(["libpq-devel"]), .brew(["libpq"])]),
         .target(
             name: "ResilienceTesting",
             dependencies: [
@@ -207,6 +214,11 @@ let package = Package(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
         .executableTarget(
             name: "fleet", dependencies: ["Resilience", "ResilienceFleet", "TestServers"], path: "Tests/Fleet"),
+        .target(name: "PostgreSQLServer", dependencies: ["Resilience"], path: "Tests/PostgreSQLServer"),
+        .executableTarget(
+            name: "postgresql-trials",
+            dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "PostgreSQLServer"],
+            path: "Tests/PostgreSQLTrials"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(
             name: "dashboard-demo",
@@ -299,7 +311,7 @@ let package = Package(
             name: "ResilienceSyncTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "ResilienceSyncTesting",
-                "FuzzOracles", "TestSupport",
+                "FuzzOracles", "TestSupport", "PostgreSQLServer",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
                 .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),

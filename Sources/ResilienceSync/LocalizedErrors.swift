@@ -17,3 +17,7 @@ extension UndecodablePayload: LocalizedError {
 extension BatchResultsMismatch: LocalizedError {
     public var errorDescription: String? { description }
 }
+
+extension StatementError: LocalizedError {
+    public var errorDescription: String? { description }
+}

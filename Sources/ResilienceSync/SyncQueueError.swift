@@ -13,6 +13,9 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
     /// The file can't be read or written now, for example because the disk is full or another process holds a lock.
     /// Nothing was changed.
     case storeFailed(path: String, reason: String)
+    /// The connection to the server was lost, or did not answer in time, while a change was being stored. It may be stored or
+    /// not: enqueuing the same mutation again throws ``duplicate(id:)`` if it is.
+    case unknownOutcome(path: String, reason: String)
     /// The queue was stopped.
     case stopped
 
@@ -26,6 +29,8 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
         case .newerSchema(let path, let version):
             "\(path) was written by a newer version of swift-resilience (schema \(version)). It was left as it is."
         case .storeFailed(let path, let reason): "\(path) can't be read or written now: \(reason) Nothing was changed."
+        case .unknownOutcome(let path, let reason):
+            "\(path) did not confirm a change: \(reason) The change may have been made or not."
         case .stopped: "The queue was stopped."
         }
     }

@@ -7,6 +7,7 @@ import Testing
     private static let errors: [any Error] = [
         SyncQueueError.stopped, UndecodablePayload(id: "a", kind: "rename", reason: "no JSON"),
         BatchResultsMismatch(kind: "rename", mutations: 2, results: 1),
+        StatementError(sqlState: "53100", message: "could not extend file: No space left on device"),
     ]
 
     @Test("what an app shows of an error is its sentence for people; every public error of the queue is among these")

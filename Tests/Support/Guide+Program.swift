@@ -6,14 +6,17 @@ extension Guide {
 
     package var isProgram: Bool { !code.isEmpty && FileManager.default.fileExists(atPath: assumptions.path) }
 
-    /// All that can be compiled: without the trait there is no SQLite store.
+    /// All that can be compiled: without their traits, there is no SQLite store and no engine for PostgreSQL.
     package static func programs() throws -> [Guide] {
         let programs = try all().filter(\.isProgram)
-        #if SQLite
-            return programs
-        #else
-            return programs.filter { !$0.text.contains("SQLiteStore") }
+        var stores: [String] = []
+        #if !SQLite
+            stores.append("SQLiteStore")
         #endif
+        #if !PostgreSQL
+            stores.append("PostgreSQLStore")
+        #endif
+        return programs.filter { program in !stores.contains { program.text.contains($0) } }
     }
 
     #if os(Linux) || os(macOS)
@@ -33,6 +36,7 @@ extension Guide {
             compiler.arguments =
                 ["swiftc", "-emit-sil", "-wmo", "-o", "/dev/null", "-swift-version", "6", "-I", modules.path]
                 + Self.systemModules(beside: modules).flatMap { ["-Xcc", "-fmodule-map-file=\($0.path)"] }
+                + ["/usr/include/postgresql", "/opt/homebrew/opt/libpq/include"].flatMap { ["-Xcc", "-I\($0)"] }
                 + [main.path, assumptions.path]
             let handle = try FileHandle(forWritingTo: output)
             (compiler.standardOutput, compiler.standardError) = (handle, handle)
@@ -64,6 +68,7 @@ extension Guide {
             checkouts.appending(path: "checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap"),
             checkouts.appending(path: "checkouts/FlyingFox/CSystemLinux/include/module.modulemap"),
             repository.appending(path: "Sources/CSQLiteSystem/module.modulemap"),
+            repository.appending(path: "Sources/CPostgreSQLSystem/module.modulemap"),
         ].filter { FileManager.default.fileExists(atPath: $0.path) }
     }
 

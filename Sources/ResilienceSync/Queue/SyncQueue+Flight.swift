@@ -84,6 +84,7 @@ extension SyncQueue {
                     let requests = change { state, now in
                         // A mutation that was dropped may have blocked its lane.
                         if !applied.dropped.isEmpty { state.machine.revived() }
+                        if applied.hasOtherPause { state.machine.otherPause() }
                         return state.machine.applied(claimed.map { LaneHead($0) }, at: now)
                     }
                     for id in applied.dropped { tell(.dropped(id: id)) }
@@ -92,10 +93,15 @@ extension SyncQueue {
                 case .check:
                     await checkHealth()
                 case .countPending:
-                    let (pending, heads) = try await uncancelled {
-                        (try await self.store.totals().pending, try await self.store.heads(after: .min, limit: 1))
+                    let (pending, heads, others) = try await uncancelled {
+                        if try await self.store.othersHaveHeads() { return (0, 0, true) }
+                        guard self.configuration.laneRule == .block else { return (0, 0, false) }
+                        let heads = try await self.store.heads(after: .min, limit: 1)
+                        return (try await self.store.totals().pending, heads.count, false)
                     }
-                    change { state, _ in state.machine.counted(pending: pending, heads: heads.count) }
+                    change { state, now in
+                        state.machine.counted(pending: pending, heads: heads, others: others, at: now)
+                    }
                 case .wait(let instant):
                     await wait(waker, until: instant)
                 case .end(let end):

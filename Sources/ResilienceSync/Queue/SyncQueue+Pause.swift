@@ -29,6 +29,8 @@ extension SyncQueue {
     }
 
     func endPause(keepingGrowth: Bool) async throws {
+        // A store that is shared removes only the pause that it was last asked for.
+        if store.isShared { try await readPause() }
         try await keepPause(nil)
         for breaker in pipeline.circuitBreakers { breaker.reset(keepingGrowth: keepingGrowth) }
         change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
@@ -43,7 +45,7 @@ extension SyncQueue {
         return pausedUntil
     }
 
-    private static let pauseName = "pausedUntil"
+    static let pauseName = "pausedUntil"
 
     func readPause() async throws {
         let writes = state.withLock { $0.pauseWrites }
@@ -71,6 +73,22 @@ extension SyncQueue {
         change { state, _ in
             state.knownPause = text
             state.machine.pauseKept(length != nil)
+        }
+    }
+
+    /// Follows what others do with the store: flushes whenever another may have added mutations, and obeys pauses that
+    /// another queue stores, and ends, at once. Returns when its task is cancelled or the queue is stopped; at once if
+    /// the store can't tell.
+    ///
+    /// `SyncService` does this while it runs.
+    public func followStore() async {
+        guard let changes = store.changes() else { return }
+        for await _ in changes {
+            if state.withLock({ $0.machine.flush.isStopped }) || Task.isCancelled { return }
+            // If it fails, the flight that is triggered tells.
+            try? await readPause()
+            state.withLock { $0.waker.take() }?.resume()
+            trigger()
         }
     }
 }

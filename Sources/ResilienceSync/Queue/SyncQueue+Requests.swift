@@ -63,6 +63,12 @@ extension SyncQueue {
         }
     }
 
+    /// Another queue may have been given the lanes of what was claimed, so it is not sent.
+    struct LanesLost: Error, VerdictConvertible, CustomStringConvertible {
+        var verdict: Verdict { .cancelled }
+        var description: String { "Another queue may have the mutation by now." }
+    }
+
     private func result(of mutations: [Mutation]) async -> Result<[SyncHandler.ItemResult], any Error> {
         let kind = mutations[0].kind
         do {
@@ -70,6 +76,7 @@ extension SyncQueue {
             let judge = { (results: [SyncHandler.ItemResult]) in self.verdict(for: results) }
             return .success(
                 try await pipeline.run(judging: judge) { _ in
+                    guard self.store.maySend(for: self.id) else { throw LanesLost() }
                     let results = try await handler.send(mutations)
                     guard results.count == mutations.count else {
                         throw BatchResultsMismatch(kind: kind, mutations: mutations.count, results: results.count)

@@ -162,6 +162,7 @@ public final class SyncQueue: Sendable {
                 maxFailures: configuration.maxFailures, failureCounting: configuration.failureCounting,
                 laneRule: configuration.laneRule, maxPause: configuration.maxPause,
                 lateness: lateness, checksHealth: configuration.healthCheck != nil,
+                isShared: store.isShared,
                 rules: rules),
             lanes: LanesStateMachine(pageSize: configuration.pageSize),
             pace: SendPace(

@@ -18,7 +18,7 @@ extension SyncStateMachine {
         case .opening:
             return open(at: now) ?? send(at: now, oldest)
         case .sending:
-            return send(at: now, oldest)
+            return hasOtherPause ? .readPause : send(at: now, oldest)
         case .ending(let end):
             return hasLock ? .unlock : .end(latest(end, at: now))
         case .failing(let error):
@@ -72,7 +72,7 @@ extension SyncStateMachine {
             return self.end(with: .paused(until: silence), at: now)
         case .stalled(let instant): return self.end(with: .stalled(retryAt: instant), at: now)
         case .done, .send, .park, nil:
-            return settings.laneRule == .block ? .countPending : self.end(with: .drained, at: now)
+            return settings.laneRule == .block || settings.isShared ? .countPending : self.end(with: .drained, at: now)
         }
     }
 
@@ -157,6 +157,8 @@ extension SyncStateMachine {
     ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
     ///   - isKnown: Whether it is the pause that was stored or read last, whose end is known more exactly.
     mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: MonotonicInstant) {
+        hasOtherPause = false
+        defer { if phase == .sending, pace.pausedUntil(at: now) != nil { halt = .pause } }
         // The stored pause is to be replaced.
         if storedPause == .isStale { return }
         guard let left else {
@@ -237,8 +239,10 @@ extension SyncStateMachine {
     }
 
     /// Called with the counts: if mutations are pending and there is no head, they wait behind what blocks their lanes.
-    mutating func counted(pending: Int, heads: Int) {
-        phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
+    /// - Parameter others: Whether there are heads that other queues have.
+    mutating func counted(pending: Int, heads: Int, others: Bool = false, at now: MonotonicInstant = .distantPast) {
+        if others { return phase = .ending(.lockedOut(retryAt: now + Self.lockRetry)) }
+        phase = .ending(settings.laneRule == .block && pending > 0 && heads == 0 ? .blocked : .drained)
     }
 
     /// Called when the store failed in the last action.

@@ -20,6 +20,8 @@ struct SyncStateMachine: Sendable, Equatable {
         var lateness = 0.0
         /// Whether a flight checks the other side's health before it sends anything.
         var checksHealth = false
+        /// Whether other queues send from the same store at the same time.
+        var isShared = false
         /// ``LanesStateMachine/Rules/oldest`` comes with each question.
         var rules: LanesStateMachine.Rules
     }
@@ -128,6 +130,8 @@ struct SyncStateMachine: Sendable, Equatable {
     var lastEnd = FlushReport.End.drained
 
     var storedPause = StoredPause.unknown
+    /// Whether another queue has stored or ended a pause since.
+    var hasOtherPause = false
     /// Whether this flight has the sending lock.
     var hasLock = false
     /// Whether the lock was denied the last time, and the observers were told.
@@ -239,6 +243,9 @@ struct SyncStateMachine: Sendable, Equatable {
         laneThrottles = LaneThrottles()
         if !keepingGrowth { (throttles, outages) = (0, 0) }
     }
+
+    /// Called when another queue has stored or ended a pause.
+    mutating func otherPause() { hasOtherPause = true }
 
     /// Called when dead mutations are pending again, or no longer block their lanes.
     mutating func revived() { lanes.revived() }

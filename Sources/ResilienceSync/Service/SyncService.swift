@@ -2,7 +2,8 @@
     import Resilience
     public import ServiceLifecycle
 
-    /// Runs a ``SyncQueue`` as a service: begins with a flush, and on a graceful shutdown lets requests in flight end.
+    /// Runs a ``SyncQueue`` as a service: begins with a flush, follows what others do with the store, and on a graceful
+    /// shutdown lets requests in flight end.
     ///
     /// ```swift
     /// let group = ServiceGroup(
@@ -30,6 +31,8 @@
         /// - Throws: `CancellationError` if its task is cancelled.
         public func run() async throws {
             queue.trigger()
+            let follower = Task { await queue.followStore() }
+            defer { follower.cancel() }
             do {
                 try await gracefulShutdown()
             } catch {

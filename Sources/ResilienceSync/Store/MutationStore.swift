@@ -127,7 +127,9 @@ public protocol MutationStore: Sendable {
     /// Takes the sending lock.
     ///
     /// One queue has it at a time, among all queues on what is stored here, in any process. It is free again after
-    /// ``unlock(for:)``, or when the process ends in any way, and not before.
+    /// ``unlock(for:)``, or when the process ends in any way, and not before. A store on a server can't see a process
+    /// end: it may give the lock to another queue once it has not heard of the first for a while, and then rejects what
+    /// the first claims, and its failures. With ``isShared``, any number of queues have it.
     ///
     /// - Parameter queue: The id of the queue; every queue has its own.
     /// - Returns: Whether the queue has the lock, and whether another may have had it since.
@@ -153,6 +155,43 @@ public protocol MutationStore: Sendable {
     ///   - value: The value; nil removes it.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func set(_ name: String, to value: String?) async throws
+
+    /// Whether several queues may send what is in the store at the same time, each other lanes; false by default.
+    ///
+    /// Then ``heads(after:limit:)`` returns only lanes that no other queue has, and reserves them;
+    /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know of, and
+    /// says so; and ``lock(for:)`` denies only a second queue on the same value of the store.
+    var isShared: Bool { get }
+
+    /// Returns whether lanes have heads, once nothing is left for this queue in a store that is shared. Other queues have
+    /// those lanes. False by default.
+    ///
+    /// - Returns: Whether there are any.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
+    func othersHaveHeads() async throws -> Bool
+
+    /// Returns whether a queue may still send what it has claimed: false once another may have been given its lanes. It
+    /// is asked right before each request. True by default.
+    ///
+    /// - Parameter queue: The id that was passed to ``lock(for:)``.
+    /// - Returns: Whether the request may be sent.
+    func maySend(for queue: UUID) -> Bool
+
+    /// Returns a stream with an element whenever another may have added mutations, or stored or ended a pause; nil, the
+    /// default, if the store can't tell.
+    ///
+    /// - Returns: The stream, which lasts until its reader ends.
+    func changes() -> AsyncStream<Void>?
+}
+
+extension MutationStore {
+    public var isShared: Bool { false }
+
+    public func othersHaveHeads() async throws -> Bool { false }
+
+    public func maySend(for queue: UUID) -> Bool { true }
+
+    public func changes() -> AsyncStream<Void>? { nil }
 }
 
 extension MutationStore {
@@ -365,15 +404,19 @@ public struct ApplyResult: Sendable, Hashable {
     public var claimed: [StoredMutation]
     /// The ids of dead mutations that were dropped, in the order in which they were dropped.
     public var dropped: [String]
+    /// Whether another queue has stored or ended a pause that this one does not know of. Then nothing is claimed.
+    public var hasOtherPause: Bool
 
     /// Creates a result.
     ///
     /// - Parameters:
     ///   - claimed: The mutations to send.
     ///   - dropped: The ids of dead mutations that were dropped.
-    public init(claimed: [StoredMutation] = [], dropped: [String] = []) {
+    ///   - hasOtherPause: Whether another queue has stored or ended a pause; false by default.
+    public init(claimed: [StoredMutation] = [], dropped: [String] = [], hasOtherPause: Bool = false) {
         self.claimed = claimed
         self.dropped = dropped
+        self.hasOtherPause = hasOtherPause
     }
 }
 

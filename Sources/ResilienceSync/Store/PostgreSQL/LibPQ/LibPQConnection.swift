@@ -1,0 +1,319 @@
+#if PostgreSQL
+    import CPostgreSQLSystem
+    import Foundation
+    import Resilience
+
+    /// One connection of the C client. It is confined to the thread that made it, and never blocks it beyond a deadline:
+    /// it waits with `poll`.
+    final class LibPQConnection {
+        struct Answer: Sendable {
+            var rows: [[StatementValue]] = []
+            /// The command's tag, such as `COMMIT`.
+            var tag = ""
+        }
+
+        private let connection: OpaquePointer
+        private let secret: String?
+
+        deinit { PQfinish(connection) }
+
+        /// Connects.
+        init(_ settings: LibPQSettings, until deadline: MonotonicInstant) throws(StatementError) {
+            let settingsOfOurs = [
+                ("fallback_application_name", "swift-resilience"), ("keepalives_idle", "10"),
+                ("keepalives_interval", "5"), ("keepalives_count", "3"),
+                ("tcp_user_timeout", "\(Int64(settings.deadline / .milliseconds(1)))"),
+                // Later ones win: the program's settings over these, and the encoding over the program's.
+                ("dbname", settings.connection), ("client_encoding", "UTF8"),
+            ]
+            var keywords = settingsOfOurs.map { Optional(UnsafePointer(strdup($0.0)!)) } + [nil]
+            var values = settingsOfOurs.map { Optional(UnsafePointer(strdup($0.1)!)) } + [nil]
+            defer { for text in keywords + values { free(UnsafeMutablePointer(mutating: text)) } }
+            guard let connection = PQconnectStartParams(&keywords, &values, 1) else {
+                throw StatementError(message: "There is no memory for a connection.")
+            }
+            self.connection = connection
+            secret = settings.password
+            PQsetNoticeProcessor(connection, { _, _ in }, nil)
+            var state = PGRES_POLLING_WRITING
+            while true {
+                switch state {
+                case PGRES_POLLING_OK:
+                    guard PQsetnonblocking(connection, 1) == 0 else { throw failure("It can't be made non-blocking.") }
+                    try begin(settings, until: deadline)
+                    return
+                case PGRES_POLLING_READING, PGRES_POLLING_WRITING:
+                    guard PQstatus(connection) != CONNECTION_BAD else { throw failure("It can't be reached.") }
+                    let events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT
+                    guard wait(for: Int16(events), until: deadline) else {
+                        throw StatementError(message: "The server did not answer in time while connecting.")
+                    }
+                    state = PQconnectPoll(connection)
+                default:
+                    throw failure("It can't be reached.")
+                }
+            }
+        }
+
+        /// The server bounds what it does, too: a statement that this side has given up on ends there, and a
+        /// transaction whose program was stopped does not hold its locks for ever.
+        private func begin(
+            _ settings: LibPQSettings, until deadline: MonotonicInstant
+        ) throws(StatementError) {
+            guard settings.setsTimeouts else { return }
+            let length = "\(max(1, Int64(settings.deadline / .milliseconds(1))))ms"
+            _ = try run(
+                """
+                SELECT set_config('statement_timeout', $1, false),
+                set_config('idle_in_transaction_session_timeout', $1, false)
+                """, [.text(length)], until: deadline)
+        }
+
+        /// Whether the server has not closed it, as far as is known here.
+        var isOpen: Bool {
+            guard PQstatus(connection) == CONNECTION_OK else { return false }
+            // A server that closes a connection says why first, so there may be something to read before the end.
+            while wait(for: Int16(POLLIN), until: .distantPast) {
+                guard PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK else { return false }
+            }
+            return true
+        }
+
+        /// Runs a statement. After an error whose outcome is unknown, the connection must not be used any more.
+        func run(
+            _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
+        ) throws(StatementError) -> Answer {
+            let parameters = LibPQParameters(values)
+            guard parameters.bytes.count < Self.mostBytes else {
+                throw StatementError(
+                    message: "The values have \(parameters.bytes.count) bytes, more than \(Self.mostBytes).")
+            }
+            let isSent = parameters.withPointers { types, pointers, lengths, formats in
+                PQsendQueryParams(
+                    connection, statement, CInt(values.count), types, pointers, lengths, formats, 1) == 1
+            }
+            // Nothing was sent yet, unless the connection was lost on the way.
+            guard isSent else { throw failure("The statement can't be sent.", isOutcomeUnknown: !isOpen) }
+            try flush(until: deadline)
+            var answer = Answer()
+            var error: StatementError?
+            while let result = try nextResult(until: deadline) {
+                defer { PQclear(result) }
+                switch PQresultStatus(result) {
+                case PGRES_TUPLES_OK, PGRES_SINGLE_TUPLE:
+                    answer.rows += LibPQRows.rows(of: result)
+                    answer.tag = String(cString: PQcmdStatus(result))
+                case PGRES_COMMAND_OK, PGRES_EMPTY_QUERY:
+                    answer.tag = String(cString: PQcmdStatus(result))
+                case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+                    throw StatementError(message: "COPY is not supported.", isOutcomeUnknown: true)
+                default:
+                    let state = PQresultErrorField(result, CInt(UInt8(ascii: "C"))).map { String(cString: $0) }
+                    let message = PQresultErrorField(result, CInt(UInt8(ascii: "M"))).map { String(cString: $0) }
+                    error =
+                        error
+                        ?? StatementError(
+                            sqlState: state, message: clean(message ?? String(cString: PQresultErrorMessage(result))))
+                }
+            }
+            if var error {
+                error.isOutcomeUnknown = PQstatus(connection) != CONNECTION_OK
+                throw error
+            }
+            return answer
+        }
+
+        /// The server's limit for a message is 1 GB.
+        static let mostBytes = 1_000_000_000
+
+        private func flush(until deadline: MonotonicInstant) throws(StatementError) {
+            while true {
+                switch PQflush(connection) {
+                case 0: return
+                case 1:
+                    // The server may wait until something is read before it reads any more.
+                    guard wait(for: Int16(POLLIN | POLLOUT), until: deadline) else { throw late }
+                    guard PQconsumeInput(connection) == 1 else {
+                        throw failure("The connection was lost.", isOutcomeUnknown: true)
+                    }
+                default: throw failure("The connection was lost.", isOutcomeUnknown: true)
+                }
+            }
+        }
+
+        private func nextResult(until deadline: MonotonicInstant) throws(StatementError) -> OpaquePointer? {
+            while PQisBusy(connection) == 1 {
+                guard wait(for: Int16(POLLIN), until: deadline) else { throw late }
+                guard PQconsumeInput(connection) == 1 else {
+                    throw failure("The connection was lost.", isOutcomeUnknown: true)
+                }
+            }
+            return PQgetResult(connection)
+        }
+
+        private var late: StatementError {
+            StatementError(message: "The server did not answer in time.", isOutcomeUnknown: true)
+        }
+
+        /// Waits for notifications, at most until the deadline.
+        /// - Returns: Whether there were any; nil if the connection was lost.
+        func waitForNotifications(until deadline: MonotonicInstant) -> Bool? {
+            var found = takeNotifications()
+            if !found, wait(for: Int16(POLLIN), until: deadline) {
+                guard PQconsumeInput(connection) == 1 else { return nil }
+                found = takeNotifications()
+            }
+            return PQstatus(connection) == CONNECTION_OK ? found : nil
+        }
+
+        private func takeNotifications() -> Bool {
+            var found = false
+            while let notification = PQnotifies(connection) {
+                PQfreemem(notification)
+                found = true
+            }
+            return found
+        }
+
+        /// - Returns: False if the deadline passed.
+        private func wait(for events: Int16, until deadline: MonotonicInstant) -> Bool {
+            var descriptor = pollfd(fd: PQsocket(connection), events: events, revents: 0)
+            // libpq says what is wrong with it.
+            guard descriptor.fd >= 0 else { return true }
+            while true {
+                let left = SystemTimeBase.shared.now.duration(to: deadline) / .milliseconds(1)
+                let found = poll(&descriptor, 1, CInt(min(max(left.rounded(.up), 0), 3_600_000)))
+                if found > 0 { return true }
+                if found < 0, errno != EINTR { return true }
+                if left <= 0 { return false }
+            }
+        }
+
+        private func failure(_ what: String, isOutcomeUnknown: Bool = false) -> StatementError {
+            let message = clean(String(cString: PQerrorMessage(connection)))
+            return StatementError(message: message.isEmpty ? what : message, isOutcomeUnknown: isOutcomeUnknown)
+        }
+
+        /// On one line, and without the password.
+        private func clean(_ message: String) -> String {
+            var message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+            if let secret, !secret.isEmpty { message = message.replacingOccurrences(of: secret, with: "…") }
+            return message
+        }
+    }
+
+    /// The parameters of a statement, in the server's binary form.
+    private struct LibPQParameters {
+        private(set) var bytes: [UInt8] = []
+        private var types: [Oid] = []
+        private var ranges: [Range<Int>?] = []
+
+        init(_ values: [StatementValue]) {
+            for value in values {
+                let start = bytes.count
+                var type: Oid = 0
+                switch value {
+                case .null: break
+                case .integer(let value):
+                    type = 20
+                    put(value)
+                case .real(let value):
+                    type = 701
+                    put(value.bitPattern)
+                case .bytes(let value):
+                    type = 17
+                    bytes += value
+                case .text(let value):
+                    type = 25
+                    bytes += value.utf8
+                case .integers(let values):
+                    type = 1016
+                    put(array: values, of: 20) { $0.put($1) }
+                case .reals(let values):
+                    type = 1022
+                    put(array: values, of: 701) { $0.put($1.bitPattern) }
+                case .arraysOfBytes(let values):
+                    type = 1001
+                    put(array: values, of: 17) { $0.bytes += $1 }
+                }
+                types.append(type)
+                ranges.append(value == .null ? nil : start..<bytes.count)
+            }
+            // So that an empty value has an address.
+            bytes.append(0)
+        }
+
+        private mutating func put(_ value: some FixedWidthInteger) {
+            withUnsafeBytes(of: value.bigEndian) { bytes += $0 }
+        }
+
+        private mutating func put<Value>(
+            array values: [Value], of type: Int32, _ put: (inout Self, Value) -> Void
+        ) {
+            // Dimensions, no NULLs, the elements' type, the length, the first index.
+            self.put(Int32(values.isEmpty ? 0 : 1))
+            self.put(Int32(0))
+            self.put(type)
+            if values.isEmpty { return }
+            self.put(Int32(clamping: values.count))
+            self.put(Int32(1))
+            for value in values {
+                let start = bytes.count
+                self.put(Int32(0))
+                put(&self, value)
+                let length = Int32(clamping: bytes.count - start - 4)
+                withUnsafeBytes(of: length.bigEndian) { length in
+                    for (index, byte) in length.enumerated() { bytes[start + index] = byte }
+                }
+            }
+        }
+
+        func withPointers<R>(
+            _ body: (
+                UnsafePointer<Oid>, UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<CInt>, UnsafePointer<CInt>
+            ) -> R
+        ) -> R {
+            bytes.withUnsafeBytes { raw in
+                let start = raw.assumingMemoryBound(to: CChar.self).baseAddress
+                let pointers = ranges.map { range in range.flatMap { range in start.map { $0 + range.lowerBound } } }
+                return body(
+                    types, pointers, ranges.map { CInt(clamping: $0?.count ?? 0) }, ranges.map { _ in 1 })
+            }
+        }
+    }
+
+    private enum LibPQRows {
+        static func rows(of result: OpaquePointer) -> [[StatementValue]] {
+            let columns = 0..<PQnfields(result)
+            let types = columns.map { PQftype(result, $0) }
+            return (0..<PQntuples(result)).map { row in
+                columns.map { column in
+                    guard PQgetisnull(result, row, column) == 0, let start = PQgetvalue(result, row, column) else {
+                        return .null
+                    }
+                    let bytes = UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(result, row, column)))
+                    return value(bytes, of: types[Int(column)])
+                }
+            }
+        }
+
+        private static func value(_ bytes: UnsafeRawBufferPointer, of type: Oid) -> StatementValue {
+            func bits<Bits: FixedWidthInteger>(_: Bits.Type) -> Bits? {
+                bytes.count == Bits.bitWidth / 8 ? Bits(bigEndian: bytes.loadUnaligned(as: Bits.self)) : nil
+            }
+            let known: StatementValue? =
+                switch type {
+                case 16: .integer(bytes.first == 1 ? 1 : 0)
+                case 20: bits(Int64.self).map { .integer($0) }
+                case 21: bits(Int16.self).map { .integer(Int64($0)) }
+                case 23: bits(Int32.self).map { .integer(Int64($0)) }
+                case 700: bits(UInt32.self).map { .real(Double(Float(bitPattern: $0))) }
+                case 701: bits(UInt64.self).map { .real(Double(bitPattern: $0)) }
+                // text, varchar, name, char, unknown.
+                case 25, 1043, 19, 1042, 705: .text(String(decoding: bytes, as: UTF8.self))
+                default: nil
+                }
+            return known ?? .bytes(Data(bytes))
+        }
+    }
+#endif

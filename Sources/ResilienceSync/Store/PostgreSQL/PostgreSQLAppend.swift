@@ -1,0 +1,110 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// An append, decided in memory about what the transaction has read and locked, and then written at once.
+struct PostgreSQLAppend {
+    /// More must be read before it can be decided.
+    enum Missing: Error {
+        /// The pending mutation of a lane before this one.
+        case earlier(entity: String, before: Int64)
+        /// Mutations that were never attempted, after those that are known.
+        case fresh(after: Int64)
+    }
+
+    /// The pending mutations at the end of a lane, as far as they are known.
+    struct Tail {
+        var mutations: [StoredMutation] = []
+        /// Whether there is no other before them.
+        var isWhole = false
+    }
+
+    struct Fresh {
+        let position: Int64
+        let id: String
+        let bytes: Int
+    }
+
+    /// What the transaction has read.
+    var ids: Set<ExactText> = []
+    var tails: [ExactText: Tail] = [:]
+    var count = 0
+    var bytes = 0
+    var fresh: [Fresh] = []
+    var isFreshWhole = false
+
+    /// What it decides.
+    private(set) var inserted: [(position: Int64, mutation: Mutation)] = []
+    private(set) var replaced: [(position: Int64, mutation: Mutation)] = []
+    private(set) var removed: [Int64] = []
+
+    /// Stands for a position that is not given out yet.
+    private static let firstOfOurs = Int64.max / 2
+    private var nextOfOurs = firstOfOurs
+}
+
+extension PostgreSQLAppend: AppendingTable {
+    func contains(id: String) -> Bool { ids.contains(ExactText(id)) }
+
+    func last(of entity: String) throws -> StoredMutation? {
+        let tail = tails[ExactText(entity)] ?? Tail(isWhole: true)
+        if let last = tail.mutations.last { return last }
+        if tail.isWhole { return nil }
+        // What the caller has removed.
+        throw Missing.earlier(entity: entity, before: removed.min() ?? .max)
+    }
+
+    func fresh(after position: Int64) throws -> (position: Int64, id: String)? {
+        let next = fresh.first { $0.position > position && !removed.contains($0.position) }
+        if let next { return (next.position, next.id) }
+        if isFreshWhole { return nil }
+        throw Missing.fresh(after: fresh.last?.position ?? .min)
+    }
+
+    func pendingCountAndBytes() -> (count: Int, bytes: Int) { (count, bytes) }
+
+    mutating func insert(_ mutation: Mutation, at date: Date) -> Int64 {
+        let position = nextOfOurs
+        nextOfOurs += 1
+        inserted.append((position, mutation))
+        tails[ExactText(mutation.entity), default: Tail(isWhole: true)].mutations
+            .append(StoredMutation(position: position, mutation: mutation, queuedAt: date))
+        (count, bytes) = (count + 1, bytes + mutation.payload.count)
+        return position
+    }
+
+    mutating func replace(_ position: Int64, with mutation: Mutation, at date: Date) {
+        let lane = ExactText(mutation.entity)
+        guard let index = tails[lane]?.mutations.lastIndex(where: { $0.position == position }),
+            let before = tails[lane]?.mutations[index].mutation
+        else { return }
+        tails[lane]?.mutations[index].mutation = mutation
+        bytes += mutation.payload.count - before.payload.count
+        if let index = inserted.firstIndex(where: { $0.position == position }) {
+            inserted[index].mutation = mutation
+        } else if let index = replaced.firstIndex(where: { $0.position == position }) {
+            replaced[index].mutation = mutation
+        } else {
+            replaced.append((position, mutation))
+        }
+    }
+
+    mutating func removePending(_ position: Int64) {
+        var size: Int?
+        for (lane, tail) in tails {
+            guard let index = tail.mutations.lastIndex(where: { $0.position == position }) else { continue }
+            size = tail.mutations[index].mutation.payload.count
+            tails[lane]?.mutations.remove(at: index)
+        }
+        count -= 1
+        bytes -= size ?? fresh.first { $0.position == position }?.bytes ?? 0
+        if position >= Self.firstOfOurs {
+            inserted.removeAll { $0.position == position }
+        } else {
+            replaced.removeAll { $0.position == position }
+            removed.append(position)
+        }
+    }
+}

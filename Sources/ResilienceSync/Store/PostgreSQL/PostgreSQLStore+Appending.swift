@@ -1,0 +1,229 @@
+import Resilience
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Appending, in a transaction of the store's or of the caller's.
+extension PostgreSQLStore {
+    /// The largest payload. A statement's values can have 1 GB in PostgreSQL, and so can what it returns.
+    public static let mostPayloadBytes = 256 << 20
+    /// How much goes into one statement.
+    private static let chunk = (count: 2_000, bytes: 32 << 20)
+
+    /// Appends within a transaction of the caller's: rolled back with it, and durable once it is committed.
+    ///
+    /// ``SyncQueue/enqueue(_:in:telling:)`` checks the mutations, and uses the queue's rules. Until the transaction ends,
+    /// other appends to the same entities wait for it, and a shared queue does not send from their lanes.
+    ///
+    /// - Parameters:
+    ///   - mutations: The mutations to add.
+    ///   - rules: The limits and the coalescing.
+    ///   - date: Now, by the wall clock.
+    ///   - session: A session of the store's database, within a transaction.
+    /// - Returns: What became of the mutations.
+    /// - Throws: What ``MutationStore/append(_:under:at:)`` throws. The transaction can continue then, and nothing of the
+    ///   mutations remains in it.
+    public func append(
+        _ mutations: [Mutation], under rules: AppendRules, at date: Date, joining session: any StatementSession
+    ) async throws -> AppendResult {
+        guard !mutations.isEmpty else { return AppendResult() }
+        let savepoint = "resilience_append"
+        var attempts = 1
+        do {
+            while true {
+                try await session.run("SAVEPOINT \(savepoint)", [])
+                do {
+                    let appended = try await append(mutations, under: rules, at: date, in: session).0
+                    try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
+                    return appended
+                } catch {
+                    try await session.run("ROLLBACK TO SAVEPOINT \(savepoint)", [])
+                    try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
+                    // A mutation into which it was to be coalesced was claimed meanwhile: the next attempt sees that.
+                    guard (error as? StatementError)?.sqlState == "40001", attempts < 3 else { throw error }
+                    attempts += 1
+                }
+            }
+        } catch let error as StatementError {
+            throw failure(.use, error)
+        }
+    }
+
+    /// - Returns: Also the transaction's number.
+    func append(
+        _ mutations: [Mutation], under rules: AppendRules, at date: Date, in session: any StatementSession
+    ) async throws -> (AppendResult, String) {
+        for mutation in mutations where mutation.payload.count > Self.mostPayloadBytes {
+            throw SyncQueueError.invalid(
+                id: mutation.id,
+                reason: "its payload has \(mutation.payload.count) bytes, more than \(Self.mostPayloadBytes).")
+        }
+        var known = PostgreSQLAppend()
+        let hasLimits = rules.maxCount != nil || rules.maxBytes != nil
+        let merging = Set(mutations.filter(rules.coalescing.mayMerge).map { ExactText($0.entity) })
+        for entity in merging { known.tails[entity] = .init(isWhole: true) }
+        let rows = try await session.run(
+            "SELECT * FROM \(name("begin_append"))($1::bytea[], $2::bytea[], $3::bytea[], $4::int8)",
+            [
+                .texts(mutations.map(\.id)), .texts(Self.inOrder(Set(mutations.map { ExactText($0.entity) }))),
+                .texts(merging.map(\.text)), .integer(hasLimits ? 1 : 0),
+            ]
+        ).map(PostgreSQLRow.init)
+        for row in rows {
+            switch row.what {
+            case 1: known.ids.insert(ExactText(row.id))
+            case 2:
+                let stored = row.stored
+                known.tails[ExactText(stored.mutation.entity)] = .init(mutations: [stored])
+            default: (known.count, known.bytes) = (Int(clamping: row.number), Int(clamping: row.size))
+            }
+        }
+        while true {
+            var table = known
+            do {
+                let appended = try table.append(mutations, under: rules, at: date)
+                return (appended, try await write(table, at: date, in: session))
+            } catch let missing as PostgreSQLAppend.Missing {
+                try await read(missing, into: &known, in: session)
+            }
+        }
+    }
+
+    /// By their bytes: all appends lock lanes in this order, so that none waits for another that waits for it.
+    private static func inOrder(_ entities: Set<ExactText>) -> [String] {
+        entities.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    private func read(
+        _ missing: PostgreSQLAppend.Missing, into known: inout PostgreSQLAppend, in session: any StatementSession
+    ) async throws {
+        let mutation = name("mutation")
+        switch missing {
+        case .earlier(let entity, let position):
+            // The last of those that are known was removed in memory; this is the one before all of them.
+            let first = known.tails[ExactText(entity)]?.mutations.first?.position ?? position
+            let rows = try await session.run(
+                """
+                SELECT 2::int8, m.position, m.id, l.entity, m.kind, m.operation::int8, m.idempotency_key, m.created_at,
+                m.queued_at, m.attempted::int4::int8, m.failures, m.last_error, m.died_at, m.overtaken::int4::int8, m.payload
+                FROM \(name("lane")) l JOIN \(mutation) m ON m.lane = l.lane AND m.state = 0
+                WHERE \(schema.key("l.entity")) = \(schema.key("$1::bytea")) AND m.position < $2::int8
+                ORDER BY m.position DESC LIMIT 1
+                """, [.exactly(entity), .integer(first)]
+            ).map(PostgreSQLRow.init)
+            if let stored = rows.first?.stored {
+                known.tails[ExactText(entity), default: .init()].mutations.insert(stored, at: 0)
+            } else {
+                known.tails[ExactText(entity), default: .init()].isWhole = true
+            }
+        case .fresh(let position):
+            let limit = max(100, known.fresh.count)
+            let rows = try await session.run(
+                """
+                SELECT position, id, octet_length(payload)::int8 FROM \(mutation)
+                WHERE state = 0 AND NOT attempted AND position > $1::int8 ORDER BY position LIMIT $2::int8
+                """, [.integer(position), .integer(Int64(limit))])
+            known.fresh += rows.map { row in
+                .init(
+                    position: row[0].integer ?? 0, id: row[1].exactText ?? "", bytes: Int(clamping: row[2].integer ?? 0)
+                )
+            }
+            known.isFreshWhole = rows.count < limit
+        }
+    }
+
+    /// - Returns: The transaction's number.
+    private func write(
+        _ append: PostgreSQLAppend, at date: Date, in session: any StatementSession
+    ) async throws -> String {
+        var number: Int64 = 0
+        var rest = append.inserted.map(\.mutation)[...]
+        var isLast = false
+        while !isLast {
+            var bytes = 0
+            let chunk = rest.prefix(Self.chunk.count).prefix { mutation in
+                defer { bytes += mutation.payload.count }
+                return bytes < Self.chunk.bytes
+            }
+            rest = rest.dropFirst(chunk.count)
+            isLast = rest.isEmpty
+            // With the last chunk: what is removed may leave a lane empty, and then the lane goes.
+            let (replaced, removed) = isLast ? (append.replaced, append.removed) : ([], [])
+            let rows = try await session.run(
+                """
+                SELECT \(name("end_append"))($1::bytea[], $2::bytea[], $3::bytea[], $4::int8[], $5::bytea[], $6::float8[],
+                $7::bytea[], $8::int8[], $9::bytea[], $10::int8[], $11::bytea[], $12::bytea[], $13::int8[], $14::float8)
+                """,
+                [
+                    .texts(chunk.map(\.id)), .texts(chunk.map(\.entity)), .texts(chunk.map(\.kind)),
+                    .integers(chunk.map(\.operation.number)), .texts(chunk.map(\.idempotencyKey)),
+                    .reals(chunk.map(\.createdAt.timeIntervalSinceReferenceDate)),
+                    .arraysOfBytes(chunk.map(\.payload)), .integers(replaced.map(\.position)),
+                    .texts(replaced.map(\.mutation.kind)), .integers(replaced.map(\.mutation.operation.number)),
+                    .texts(replaced.map(\.mutation.idempotencyKey)), .arraysOfBytes(replaced.map(\.mutation.payload)),
+                    .integers(removed), .real(date.timeIntervalSinceReferenceDate),
+                ])
+            number = rows.first?.first?.integer ?? 0
+        }
+        return "\(number)"
+    }
+
+    /// Finds out whether a transaction was committed whose connection was lost meanwhile.
+    func confirm(_ transaction: String, after error: StatementError) async throws {
+        let end = timeBase.now + lease
+        while true {
+            let status = try? await engine.run("SELECT pg_xact_status($1::text::xid8)", [.text(transaction)])
+            switch status?.first?.first?.text {
+            case "committed": return
+            case "aborted": throw StatementError(message: error.message)
+            default: break
+            }
+            guard timeBase.now < end else { throw error }
+            _ = await PolicyWaiter().wait(until: timeBase.now + .milliseconds(100), on: timeBase)
+            if Task.isCancelled { throw error }
+        }
+    }
+}
+
+extension SyncQueue {
+    /// Stores mutations in a transaction of the caller's: together with the change that they describe, or not at all.
+    ///
+    /// ```swift
+    /// try await engine.transaction { session in
+    ///     try await session.run(
+    ///         "UPDATE note SET title = $1 WHERE id = $2", [.text(title), .integer(7)])
+    ///     try await queue.enqueue([mutation], in: session)
+    /// }
+    /// ```
+    ///
+    /// The queue does not learn of the commit, so no ``SyncEvent/enqueued(_:)`` is reported. ``followStore()`` flushes once
+    /// it is committed, in every process; without it, call ``trigger()``.
+    ///
+    /// - Parameters:
+    ///   - mutations: The mutations to store.
+    ///   - session: A session of the database of the queue's ``PostgreSQLStore``, within a transaction.
+    ///   - telling: Whether the commit tells the queues that follow the store (`NOTIFY`); true by default. Transactions
+    ///     that do commit one after the other in the whole server: turn it off if there are hundreds per second, and let
+    ///     the queues find the mutations at the next time that they look.
+    /// - Returns: What became of the mutations.
+    /// - Throws: What ``enqueue(_:)-([Mutation])`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue's store
+    ///   is not a ``PostgreSQLStore``. The transaction can continue then, without these mutations.
+    @discardableResult
+    public func enqueue(
+        _ mutations: [Mutation], in session: some StatementSession, telling: Bool = true
+    ) async throws -> AppendResult {
+        guard let store = store as? PostgreSQLStore else {
+            throw SyncQueueError.unreadable(path: "\(type(of: store))", reason: "It is no PostgreSQLStore.")
+        }
+        guard !mutations.isEmpty else { return AppendResult() }
+        try Self.check(mutations)
+        state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
+        let appended = try await store.append(
+            mutations, under: configuration.appending, at: wallClock(), joining: session)
+        if telling { try await store.tell(in: session) }
+        return appended
+    }
+}

@@ -1,0 +1,103 @@
+/// Opening, migrating, and errors.
+extension PostgreSQLStore {
+    enum Access { case open, use }
+
+    /// Returns the statements that make a queue's tables and functions, in order, for a database whose programs may not
+    /// make any. Run them in one transaction.
+    ///
+    /// - Parameters:
+    ///   - schema: The schema of the tables, `resilience` by default.
+    ///   - queue: The name of the queue, `sync` by default.
+    /// - Returns: The statements.
+    /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if a name has other characters than letters, digits and
+    ///   underscores.
+    public static func migration(schema: String = "resilience", queue: String = "sync") throws -> [String] {
+        let name = try PostgreSQLNames(schema: schema, queue: queue)
+        return ["CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\""] + PostgreSQLSchema(name: name).version1
+    }
+
+    func open(migrates: Bool) async throws {
+        do {
+            if try await version(in: engine) == PostgreSQLSchema.version { return }
+            guard migrates else {
+                throw SyncQueueError.unreadable(
+                    path: path, reason: "Its tables are missing, and this store may not make them.")
+            }
+            try await again(mapping: false) {
+                try await self.engine.transaction { session in try await self.migrate(in: session) }
+            }
+        } catch let error as StatementError {
+            throw failure(.open, error)
+        }
+    }
+
+    /// - Returns: nil if there are no tables.
+    private func version(in session: any StatementSession) async throws -> Int? {
+        // Not to_regclass, which may answer from before another made the tables, in a transaction that has waited for it.
+        let found = try await session.run(
+            """
+            SELECT 1::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = $1::text AND c.relname = $2::text
+            """, [.text(name.schema), .text("\(name.queue)_schema")])
+        guard !found.isEmpty else { return nil }
+        let rows = try await session.run("SELECT max(version) FROM \(name("schema"))", [])
+        guard let version = rows.first?.first?.integer.map({ Int(clamping: $0) }) else {
+            throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
+        }
+        guard version <= PostgreSQLSchema.version else {
+            throw SyncQueueError.newerSchema(path: path, version: version)
+        }
+        return version
+    }
+
+    private func migrate(in session: any StatementSession) async throws {
+        // Others may start at the same time; this is held until the commit.
+        try await session.run(
+            "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(path)])
+        switch try await version(in: session) {
+        case nil: break
+        default: return
+        }
+        let schemas = try await session.run(
+            "SELECT 1::int8 FROM pg_namespace WHERE nspname = $1::text", [.text(name.schema)])
+        if schemas.isEmpty { try await session.run("CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\"", []) }
+        for statement in schema.version1 { try await session.run(statement, []) }
+    }
+
+    // MARK: Errors
+
+    /// Runs an operation again if the server broke it off because of others: nothing of it remains then.
+    @discardableResult
+    func again<R: Sendable>(mapping: Bool = true, _ operation: @Sendable () async throws -> R) async throws -> R {
+        var attempts = 1
+        while true {
+            do {
+                return try await operation()
+            } catch let error as StatementError {
+                // Could not serialize, or a deadlock.
+                if let state = error.sqlState, ["40001", "40P01"].contains(state), attempts < 10,
+                    !error.isOutcomeUnknown
+                {
+                    attempts += 1
+                    continue
+                }
+                throw mapping ? failure(.use, error) : error
+            }
+        }
+    }
+
+    func failure(_ access: Access, _ error: StatementError) -> any Error {
+        let reason = error.description.hasSuffix(".") ? error.description : "\(error)."
+        if error.isOutcomeUnknown, access == .use { return SyncQueueError.unknownOutcome(path: path, reason: reason) }
+        guard access == .open, let state = error.sqlState else {
+            return SyncQueueError.storeFailed(path: path, reason: reason)
+        }
+        // Access rules and names, an unknown database, authentication, a transaction that can only read.
+        let isRefused = ["42", "3D", "3F", "28"].contains { state.hasPrefix($0) }
+        guard isRefused else { return SyncQueueError.storeFailed(path: path, reason: reason) }
+        let advice =
+            state == "42501"
+            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:) as another role." : ""
+        return SyncQueueError.unreadable(path: path, reason: reason + advice)
+    }
+}

@@ -1,0 +1,197 @@
+import Resilience
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// Leases, and telling others.
+extension PostgreSQLStore {
+    public var isShared: Bool { sending == .shared }
+
+    public func lock(for queue: UUID) async throws -> SendingLock {
+        let worker = state.withLock { state -> Int64?? in
+            if let holder = state.holder, holder != queue { return nil }
+            return .some(state.worker)
+        }
+        guard let worker else { return .denied }
+        let began = timeBase.now
+        let rows = try await again {
+            try await self.engine.run(
+                "SELECT * FROM \(self.name("lock"))($1::bytea, $2::int8, $3::int8, $4::float8)",
+                [
+                    .bytes(queue.bytes), .integer(self.isShared ? 0 : 1), .optional(worker),
+                    .real(self.lease / .seconds(1)),
+                ])
+        }
+        guard let row = rows.first, row.count == 2, let status = row[0].integer, let number = row[1].integer,
+            status != 0
+        else {
+            state.withLock { if $0.holder == queue { ($0.holder, $0.worker) = (nil, nil) } }
+            return .denied
+        }
+        let isTaken = state.withLock { state in
+            // Two queues on this store may have asked at the same time.
+            guard state.holder == nil || state.holder == queue else { return false }
+            (state.holder, state.worker, state.leaseEnd) = (queue, number, began + lease)
+            return true
+        }
+        guard isTaken else {
+            await giveBack(number)
+            return .denied
+        }
+        scheduleRenewal()
+        return status == 2 ? .takenAgain : .taken
+    }
+
+    public func unlock(for queue: UUID) async {
+        let worker = state.withLock { state -> Int64? in
+            guard state.holder == queue else { return nil }
+            defer { (state.holder, state.worker) = (nil, nil) }
+            if let alarm = state.renewal.take() { timeBase.cancel(alarm) }
+            return state.worker
+        }
+        if let worker { await giveBack(worker) }
+    }
+
+    /// If it fails, the lease ends by itself.
+    private func giveBack(_ worker: Int64) async {
+        _ = try? await again {
+            try await self.engine.run(
+                "DELETE FROM \(self.name("worker")) WHERE worker = $1::int8", [.integer(worker)])
+        }
+    }
+
+    public func maySend(for queue: UUID) -> Bool {
+        let now = timeBase.now
+        return state.withLock { state in
+            guard let holder = state.holder else { return true }
+            return holder == queue && state.worker != nil && now < state.leaseEnd
+        }
+    }
+
+    // MARK: The lease
+
+    /// - Parameter began: When the statement was sent that renewed the lease: the server did it later.
+    func renewed(_ worker: Int64?, since began: MonotonicInstant) {
+        guard let worker else { return }
+        state.withLock { state in
+            guard state.worker == worker else { return }
+            state.leaseEnd = max(state.leaseEnd, began + lease)
+        }
+    }
+
+    func lost(_ worker: Int64?) {
+        guard let worker else { return }
+        state.withLock { if $0.worker == worker { $0.leaseEnd = .distantPast } }
+    }
+
+    private func scheduleRenewal() {
+        let alarm = timeBase.schedule(at: timeBase.now + lease / 3) { [weak self] in
+            guard let self else { return }
+            Task { await self.renew() }
+        }
+        let stale = state.withLock { state -> TimeBaseAlarm? in
+            guard state.holder != nil else { return alarm }
+            defer { state.renewal = alarm }
+            return state.renewal
+        }
+        if let stale { timeBase.cancel(stale) }
+    }
+
+    private func renew() async {
+        guard let worker = state.withLock({ $0.worker }) else { return }
+        let began = timeBase.now
+        let rows = try? await engine.run(
+            """
+            UPDATE \(name("worker")) SET until = clock_timestamp() + make_interval(secs => $2::float8)
+            WHERE worker = $1::int8 RETURNING worker
+            """, [.integer(worker), .real(lease / .seconds(1))])
+        // If the server could not be asked, the lease goes on to its end.
+        if let rows { rows.isEmpty ? lost(worker) : renewed(worker, since: began) }
+        scheduleRenewal()
+    }
+
+    // MARK: Telling others
+
+    private static let tellInterval = Duration.milliseconds(100)
+
+    /// Tells the others, after the commit and in no transaction: `NOTIFY` has transactions commit one after the other.
+    func tellOthers() {
+        guard tellsOthers else { return }
+        let now = timeBase.now
+        let at = state.withLock { state -> MonotonicInstant? in
+            if state.tellsSoon { return nil }
+            state.tellsSoon = true
+            return max(now, state.toldAt + Self.tellInterval)
+        }
+        guard let at else { return }
+        _ = timeBase.schedule(at: at) { [weak self] in
+            guard let self else { return }
+            Task {
+                self.state.withLock { ($0.tellsSoon, $0.toldAt) = (false, self.timeBase.now) }
+                // Whoever misses it looks now and then.
+                try? await self.tell(in: self.engine)
+            }
+        }
+    }
+
+    func tell(in session: some StatementSession) async throws {
+        do {
+            try await session.run("SELECT 1::int8 FROM pg_notify($1::text, '')", [.text(name.channel)])
+        } catch let error as StatementError {
+            throw failure(.use, error)
+        }
+    }
+
+    public func changes() -> AsyncStream<Void>? {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let notifications = engine.notifications(on: name.channel)
+        let listener = notifications.map { notifications in
+            Task { for await _ in notifications { continuation.yield() } }
+        }
+        let timer = Timer(timeBase: timeBase, interval: pollInterval) { continuation.yield() }
+        timer.start()
+        continuation.onTermination = { _ in
+            listener?.cancel()
+            timer.stop()
+        }
+        return stream
+    }
+
+    private final class Timer: Sendable {
+        private let timeBase: any TimeBase
+        private let interval: Duration
+        private let action: @Sendable () -> Void
+        private let state = Locked<(alarm: TimeBaseAlarm?, isStopped: Bool)>((nil, false))
+
+        init(timeBase: any TimeBase, interval: Duration, action: @escaping @Sendable () -> Void) {
+            (self.timeBase, self.interval, self.action) = (timeBase, interval, action)
+        }
+
+        func start() {
+            let alarm = timeBase.schedule(at: timeBase.now + interval) { [weak self] in
+                self?.action()
+                self?.start()
+            }
+            let isStopped = state.withLock { state in
+                state.alarm = alarm
+                return state.isStopped
+            }
+            if isStopped { timeBase.cancel(alarm) }
+        }
+
+        func stop() {
+            let alarm = state.withLock { state in
+                state.isStopped = true
+                return state.alarm
+            }
+            if let alarm { timeBase.cancel(alarm) }
+        }
+    }
+}
+
+extension UUID {
+    fileprivate var bytes: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+}

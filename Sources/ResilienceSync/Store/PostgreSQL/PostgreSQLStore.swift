@@ -1,0 +1,346 @@
+package import Resilience
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// A store in a PostgreSQL database, for one sender or for many workers.
+///
+/// ```swift
+/// let engine = try PostgreSQLEngine("postgresql://db.example.com/app")
+/// let store = try await PostgreSQLStore(engine, sending: .shared)
+/// let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
+/// ```
+///
+/// The store makes its tables in a schema of their own, and migrates them, under a lock: any number of workers may start
+/// at the same time. A schema and a queue's name keep tenants apart.
+///
+/// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear of it for that long. All
+/// leases are measured by the server's clock. What a queue without a lease claims is rejected, and so are its failures;
+/// its acknowledgements count, because their effects have happened.
+///
+/// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`, and
+/// gives a lane back when what it has sent of it is acknowledged. A lane is in the hands of at most one queue.
+public final class PostgreSQLStore: MutationStore {
+    /// How many queues send.
+    public enum Sending: Sendable, Hashable {
+        /// One queue at a time; the others wait for it.
+        case exclusive
+        /// Any number of queues, each other lanes.
+        case shared
+    }
+
+    struct State {
+        /// The queue that has this store's lease, or had it last and has not given it back.
+        var holder: UUID?
+        /// The holder's number among the workers in the database.
+        var worker: Int64?
+        /// When the lease ends at the latest, by this machine's clock.
+        var leaseEnd = MonotonicInstant.distantPast
+        var renewal: TimeBaseAlarm?
+        /// The stored pause, as this store read or wrote it last.
+        var knownPause: String?
+        /// When the others were told last, and whether they are told again soon.
+        var toldAt = MonotonicInstant.distantPast
+        var tellsSoon = false
+    }
+
+    /// How many queues send.
+    public let sending: Sending
+    /// How long the server waits for a sign of life.
+    public let lease: Duration
+    let engine: any StatementEngine
+    let schema: PostgreSQLSchema
+    let lanesAtOnce: Int
+    let pollInterval: Duration
+    let tellsOthers: Bool
+    let timeBase: any TimeBase
+    let state = Locked(State())
+
+    var name: PostgreSQLNames { schema.name }
+
+    /// What errors call the store: the schema and the queue.
+    public var path: String { name.path }
+
+    /// Opens the queue's tables, or makes them, or migrates those of an earlier version.
+    ///
+    /// - Parameters:
+    ///   - engine: Reaches the database.
+    ///   - schema: The schema of the tables, made if it is missing; `resilience` by default. 1 to 40 letters, digits
+    ///     and underscores.
+    ///   - queue: The name of the queue, with which its tables' names begin; `sync` by default. 1 to 40 letters, digits
+    ///     and underscores.
+    ///   - sending: How many queues send; one by default. All stores on the same tables must agree.
+    ///   - lease: How long the server waits for a sign of life before it gives a queue's lanes to others, 1 s or more;
+    ///     30 s by default. The store renews it three times as often.
+    ///   - lanesAtOnce: With ``Sending/shared``, the most lanes to take at a time, 1 or more; 16 by default. For
+    ///     handlers of batches, take the size of a batch.
+    ///   - pollInterval: How often ``changes()`` asks to look, even if nobody told of a change; 10 s by default.
+    ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
+    ///     a second; true by default.
+    ///   - migrates: Whether it makes and migrates tables; true by default. If not, and they are missing or of an earlier
+    ///     version, it throws: run the statements of ``migration(schema:queue:)`` yourself.
+    /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
+    ///   ``SyncQueueError/storeFailed(path:reason:)``.
+    public convenience init(
+        _ engine: some StatementEngine, schema: String = "resilience", queue: String = "sync",
+        sending: Sending = .exclusive, lease: Duration = .seconds(30), lanesAtOnce: Int = 16,
+        pollInterval: Duration = .seconds(10), tellsOthers: Bool = true, migrates: Bool = true
+    ) async throws {
+        try await self.init(
+            engine, schema: schema, queue: queue, sending: sending, lease: lease, lanesAtOnce: lanesAtOnce,
+            pollInterval: pollInterval, tellsOthers: tellsOthers, migrates: migrates, timeBase: SystemTimeBase.shared)
+    }
+
+    package init(
+        _ engine: some StatementEngine, schema: String, queue: String, sending: Sending, lease: Duration,
+        lanesAtOnce: Int, pollInterval: Duration, tellsOthers: Bool, migrates: Bool, timeBase: any TimeBase
+    ) async throws {
+        let checks = SettingChecks("PostgreSQLStore")
+        self.lease = max(checks.aboveZero(lease, "lease"), .seconds(1))
+        self.lanesAtOnce = checks.atLeast(1, lanesAtOnce, "lanesAtOnce")
+        self.pollInterval = checks.aboveZero(pollInterval, "pollInterval")
+        self.engine = engine
+        self.schema = PostgreSQLSchema(name: try PostgreSQLNames(schema: schema, queue: queue))
+        self.sending = sending
+        self.tellsOthers = tellsOthers
+        self.timeBase = timeBase
+        try await open(migrates: migrates)
+    }
+
+    deinit {
+        if let alarm = state.withLock({ $0.renewal }) { timeBase.cancel(alarm) }
+    }
+
+    // MARK: The store
+
+    public func append(
+        _ mutations: [Mutation], under rules: AppendRules, at date: Date
+    ) async throws -> AppendResult {
+        guard !mutations.isEmpty else { return AppendResult() }
+        let appended = try await again {
+            let transaction = Locked<String?>(nil)
+            do {
+                return try await self.engine.transaction { session in
+                    let (appended, number) = try await self.append(mutations, under: rules, at: date, in: session)
+                    transaction.withLock { $0 = number }
+                    return appended
+                } as AppendResult?
+            } catch let error as StatementError where error.isOutcomeUnknown {
+                guard let number = transaction.withLock({ $0 }) else { throw error }
+                try await self.confirm(number, after: error)
+                return nil
+            }
+        }
+        tellOthers()
+        if let appended { return appended }
+        // It is stored; what became of each is not known any more.
+        var result = AppendResult()
+        result.added = mutations.count
+        return result
+    }
+
+    public func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
+        guard limit > 0 else { return [] }
+        let worker = isShared ? state.withLock { $0.worker } : nil
+        let most = worker == nil ? Self.mostRows : lanesAtOnce
+        let began = timeBase.now
+        let rows = try await again {
+            try await self.engine.run(
+                "SELECT * FROM \(self.name("heads"))($1::int8, $2::float8, $3::int8, $4::int8)",
+                [
+                    .optional(worker), .real(self.lease / .seconds(1)), .integer(position),
+                    .integer(Int64(min(limit, most))),
+                ])
+        }
+        if !rows.isEmpty { renewed(worker, since: began) }
+        return rows.map { row in
+            LaneHead(
+                position: row[0].integer ?? 0, id: row[1].exactText ?? "", entity: row[2].exactText ?? "",
+                kind: row[3].exactText ?? "",
+                queuedAt: Date(timeIntervalSinceReferenceDate: row[4].real ?? 0),
+                failures: Int(clamping: row[5].integer ?? 0), bytes: Int(clamping: row[6].integer ?? 0))
+        }
+    }
+
+    /// The most rows of a page, whatever the caller asks for: all of them are in memory at once.
+    private static let mostRows = 10_000
+
+    public func othersHaveHeads() async throws -> Bool {
+        guard isShared else { return false }
+        let rows = try await again {
+            try await self.engine.run(
+                "SELECT 1::int8 FROM \(self.name("lane")) WHERE head IS NOT NULL LIMIT 1", [])
+        }
+        return !rows.isEmpty
+    }
+
+    public func pendingEntities(among entities: [String]) async throws -> [String] {
+        guard !entities.isEmpty else { return [] }
+        let rows = try await again {
+            try await self.engine.run(
+                """
+                SELECT e.number::int8 FROM unnest($1::bytea[]) WITH ORDINALITY e (entity, number)
+                WHERE EXISTS (SELECT 1 FROM \(self.name("lane")) l JOIN \(self.name("mutation")) m
+                ON m.lane = l.lane AND m.state = 0
+                WHERE \(self.schema.key("l.entity")) = \(self.schema.key("e.entity"))) ORDER BY e.number
+                """, [.texts(entities)])
+        }
+        return rows.compactMap { row in
+            guard let number = row.first?.integer, entities.indices.contains(Int(number) - 1) else { return nil }
+            return entities[Int(number) - 1]
+        }
+    }
+
+    public func apply(
+        _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
+    ) async throws -> ApplyResult {
+        let (worker, pause) = state.withLock { ($0.worker, $0.knownPause) }
+        var kinds: [Int64] = []
+        var errors: [Data] = []
+        var rests: [Int64] = []
+        for change in changes {
+            switch change.withBoundedError {
+            case .acknowledged:
+                kinds.append(0)
+                errors.append(Data())
+                rests.append(0)
+            case .failed(_, let error):
+                kinds.append(1)
+                errors.append(Data(error.utf8))
+                rests.append(0)
+            case .died(_, let error, let rest):
+                kinds.append(2)
+                errors.append(Data(error.utf8))
+                rests.append(rest == .block ? 1 : rest == .killRest ? 2 : 0)
+            }
+        }
+        let values: [StatementValue] = [
+            .optional(worker), .integer(isShared ? 1 : 0), .real(lease / .seconds(1)),
+            pause.map { .exactly($0) } ?? .null,
+            .integers(kinds), .integers(changes.map(\.position)), .arraysOfBytes(errors), .integers(rests),
+            .integers(positions), .optional(limits.maxCount), .optional(limits.maxBytes),
+            limits.oldest(at: date).map { .real($0.timeIntervalSinceReferenceDate) } ?? .null,
+            .real(date.timeIntervalSinceReferenceDate),
+        ]
+        let began = timeBase.now
+        let rows = try await again {
+            try await self.engine.run(
+                """
+                SELECT * FROM \(self.name("apply"))($1::int8, $2::int8, $3::float8, $4::bytea, $5::int8[], $6::int8[],
+                $7::bytea[], $8::int8[], $9::int8[], $10::int8, $11::int8, $12::float8, $13::float8)
+                """, values
+            ).map(PostgreSQLRow.init)
+        }
+        var result = ApplyResult()
+        for row in rows {
+            switch row.what {
+            case 0:
+                if row.number & 1 == 0 { renewed(worker, since: began) } else { lost(worker) }
+                result.hasOtherPause = row.number & 2 != 0
+            case 1: result.dropped.append(row.id)
+            default: result.claimed.append(row.stored)
+            }
+        }
+        return result
+    }
+
+    public func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
+        try await page("page_of_pending", after: position, limit: limit)
+    }
+
+    public func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
+        try await page("page_of_dead", after: position, limit: limit)
+    }
+
+    private func page(_ function: String, after position: Int64, limit: Int) async throws -> [StoredMutation] {
+        guard limit > 0 else { return [] }
+        return try await again {
+            try await self.engine.run(
+                "SELECT * FROM \(self.name(function))($1::int8, $2::int8)",
+                [.integer(position), .integer(Int64(min(limit, Self.mostRows)))]
+            ).map { try PostgreSQLRow($0).stored }
+        }
+    }
+
+    public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
+        try await number(
+            "revive", "$1::int8[], $2::int8, $3::float8",
+            [.positions(positions), .integer(evenOvertaken ? 1 : 0), .real(date.timeIntervalSinceReferenceDate)])
+    }
+
+    public func discard(_ positions: [Int64]?) async throws -> Int {
+        try await number("discard", "$1::int8[]", [.positions(positions)])
+    }
+
+    public func seal() async throws -> Int64 { Int64(try await number("seal", "", [])) }
+
+    public func removePending(through position: Int64) async throws -> Int {
+        try await number("remove_pending", "$1::int8", [.integer(position)])
+    }
+
+    private func number(_ function: String, _ parameters: String, _ values: [StatementValue]) async throws -> Int {
+        let rows = try await again {
+            try await self.engine.run("SELECT \(self.name(function))(\(parameters))", values)
+        }
+        return Int(clamping: rows.first?.first?.integer ?? 0)
+    }
+
+    public func totals() async throws -> QueueTotals {
+        let rows = try await again {
+            try await self.engine.run(
+                """
+                SELECT coalesce(sum(pending), 0)::int8, coalesce(sum(bytes), 0)::int8, coalesce(sum(dead), 0)::int8,
+                coalesce(sum(dead_bytes), 0)::int8,
+                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position LIMIT 1)
+                FROM \(self.name("total"))
+                """, [])
+        }
+        guard let row = rows.first, row.count == 5 else { return QueueTotals() }
+        func count(_ column: Int) -> Int { Int(clamping: row[column].integer ?? 0) }
+        return QueueTotals(
+            pending: count(0), bytes: count(1), dead: count(2), deadBytes: count(3),
+            oldest: row[4].real.map(Date.init(timeIntervalSinceReferenceDate:)))
+    }
+
+    public func setting(_ name: String) async throws -> String? {
+        let rows = try await again {
+            try await self.engine.run(
+                "SELECT value FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
+        }
+        let value = rows.first?.first?.exactText
+        if name == SyncQueue.pauseName { state.withLock { $0.knownPause = value } }
+        return value
+    }
+
+    public func set(_ name: String, to value: String?) async throws {
+        let isPause = name == SyncQueue.pauseName
+        if let value {
+            try await again {
+                try await self.engine.run(
+                    """
+                    INSERT INTO \(self.name("setting")) (name, value) VALUES ($1::bytea, $2::bytea)
+                    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                    """, [.exactly(name), .exactly(value)])
+            }
+        } else if isPause, isShared {
+            // Another may have stored a pause since, which this one does not know of.
+            let known = state.withLock { $0.knownPause }
+            try await again {
+                try await self.engine.run(
+                    "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea AND value = $2::bytea",
+                    [.exactly(name), known.map { .exactly($0) } ?? .null])
+            }
+        } else {
+            try await again {
+                try await self.engine.run(
+                    "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
+            }
+        }
+        guard isPause else { return }
+        state.withLock { $0.knownPause = value }
+        tellOthers()
+    }
+}

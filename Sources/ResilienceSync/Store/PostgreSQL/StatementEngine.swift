@@ -1,0 +1,104 @@
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// A value that a statement is given or returns. A value is always bound, and never becomes part of the statement's
+/// text.
+public enum StatementValue: Sendable, Hashable {
+    /// SQL's NULL.
+    case null
+    /// `int8`.
+    case integer(Int64)
+    /// `float8`.
+    case real(Double)
+    /// `bytea`.
+    case bytes(Data)
+    /// `text`.
+    case text(String)
+    /// `int8[]`; only given.
+    case integers([Int64])
+    /// `float8[]`; only given.
+    case reals([Double])
+    /// `bytea[]`; only given.
+    case arraysOfBytes([Data])
+
+    var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+
+    var real: Double? { if case .real(let value) = self { value } else { nil } }
+
+    var bytes: Data? { if case .bytes(let value) = self { value } else { nil } }
+
+    var text: String? { if case .text(let value) = self { value } else { nil } }
+}
+
+/// What runs statements on PostgreSQL, one after the other: a connection, perhaps within a transaction.
+public protocol StatementSession: Sendable {
+    /// Runs one statement.
+    ///
+    /// - Parameters:
+    ///   - statement: The statement, with parameters `$1`, `$2` and so on.
+    ///   - values: The values of the parameters.
+    /// - Returns: The rows, each with its columns in order. The queue's statements return only `int8`, `float8`,
+    ///   `bytea` and `text`.
+    /// - Throws: ``StatementError``.
+    @discardableResult
+    func run(_ statement: String, _ values: [StatementValue]) async throws -> [[StatementValue]]
+}
+
+/// What a ``PostgreSQLStore`` reaches its database with.
+///
+/// With the trait `PostgreSQL`, the package has one on the C client, `PostgreSQLEngine`. The guide on the queue on
+/// PostgreSQL shows one on PostgresNIO.
+///
+/// ``StatementSession/run(_:_:)`` runs a statement in a transaction of its own, which is committed when it returns, on
+/// any connection. The engine bounds the time that a statement takes, and may be called by many tasks at the same time.
+public protocol StatementEngine: StatementSession {
+    /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it throws.
+    ///
+    /// - Parameter body: Receives the transaction's session.
+    /// - Returns: What the body returns.
+    /// - Throws: What the body throws; ``StatementError``, with ``StatementError/isOutcomeUnknown`` if the connection
+    ///   was lost while the transaction was being committed.
+    @discardableResult
+    func transaction<R: Sendable>(
+        _ body: @Sendable (_ session: any StatementSession) async throws -> R
+    ) async throws -> R
+
+    /// Listens to a channel (`LISTEN`), on a connection of its own.
+    ///
+    /// - Parameter channel: The name of the channel.
+    /// - Returns: An element for each notification, and for each time that notifications may have been missed, also
+    ///   once it listens. nil, the default, if the engine can't listen: then the store asks now and then.
+    func notifications(on channel: String) -> AsyncStream<Void>?
+}
+
+extension StatementEngine {
+    public func notifications(on channel: String) -> AsyncStream<Void>? { nil }
+}
+
+/// A statement failed, or it is not known whether it did.
+public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The server's `SQLSTATE`, such as `23505`; nil if the error does not come from the server.
+    public var sqlState: String?
+    /// What happened, without any value that was bound, and without the connection's settings.
+    public var message: String
+    /// Whether the server may have done what it was asked to: the connection was lost, or the time was over, after the
+    /// statement was sent.
+    public var isOutcomeUnknown: Bool
+
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - sqlState: The server's `SQLSTATE`; nil, the default, if the error does not come from the server.
+    ///   - message: What happened.
+    ///   - isOutcomeUnknown: Whether the server may have done what it was asked to; false by default.
+    public init(sqlState: String? = nil, message: String, isOutcomeUnknown: Bool = false) {
+        self.sqlState = sqlState
+        self.message = message
+        self.isOutcomeUnknown = isOutcomeUnknown
+    }
+
+    public var description: String { sqlState.map { "\(message) (\($0))" } ?? message }
+}

@@ -1,0 +1,151 @@
+#if PostgreSQL
+    import Foundation
+    import PostgreSQLServer
+    import Resilience
+    import ResilienceTesting
+
+    /// Runs worker processes and kills them, and is the other side that honours idempotency keys.
+    final class Kills: Sendable {
+        fileprivate struct State {
+            var generator: SeededGenerator
+            var left: Int
+            var programs = 0
+            var stored: Set<Int> = []
+            /// What each key did, and each entity's effects in the order they came.
+            var effects: [String: Int] = [:]
+            var order: [String: [Int]] = [:]
+            var requests = 0
+            var repeated = 0
+        }
+
+        private static let workers = 4
+        private let count: Int
+        private let state: Locked<State>
+
+        init(count: Int, seed: UInt64) {
+            self.count = count
+            state = Locked(State(generator: SeededGenerator(seed: seed), left: count))
+        }
+
+        func run() async throws {
+            signal(SIGPIPE, SIG_IGN)
+            let server = try PostgreSQLServer()
+            let connection = server.connection
+            let began = SystemTimeBase.shared.now
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 0..<Self.workers {
+                    group.addTask {
+                        try await withCheckedThrowingContinuation { continuation in
+                            Thread.detachNewThread { continuation.resume(with: Result { try self.slot(connection) }) }
+                        }
+                    }
+                }
+            }
+            let (verdict, isFine) = verdict()
+            let seconds = Int(began.duration(to: SystemTimeBase.shared.now) / .seconds(1))
+            say("\(count) kills of \(Self.workers) workers, \(seconds) s: \(verdict)")
+            _ = server
+            if !isFine { exit(1) }
+        }
+
+        /// One worker after the other, each but the last killed at a random moment.
+        private func slot(_ connection: String) throws {
+            while true {
+                let (moment, number) = state.withLock { state -> (Duration?, Int) in
+                    defer { state.programs += 1 }
+                    guard state.left > 0 else { return (nil, state.programs) }
+                    state.left -= 1
+                    // From before it is connected to well into its sending.
+                    return (.milliseconds(Int.random(in: 0...900, using: &state.generator)), state.programs)
+                }
+                try live(connection, number, killedAfter: moment)
+                if moment == nil { return }
+            }
+        }
+
+        private func live(_ connection: String, _ number: Int, killedAfter moment: Duration?) throws {
+            let program = Process()
+            program.executableURL = URL(filePath: CommandLine.arguments[0])
+            program.arguments = ["live", connection, "trial", "\(number)"]
+            let (input, output) = (Pipe(), Pipe())
+            program.standardInput = input
+            program.standardOutput = output
+            try program.run()
+            let pid = program.processIdentifier
+            let base = SystemTimeBase.shared
+            let killing = moment.map { base.schedule(at: base.now + $0) { kill(pid, SIGKILL) } }
+            var rest = Data()
+            while case let data = output.fileHandleForReading.availableData, !data.isEmpty {
+                rest += data
+                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
+                    rest = Data(rest[(end + 1)...])
+                    if let answer = heard(line) {
+                        try? input.fileHandleForWriting.write(contentsOf: Data("\(answer)\n".utf8))
+                    }
+                }
+            }
+            if let killing { base.cancel(killing) }
+            program.waitUntilExit()
+            let isKilled = program.terminationReason == .uncaughtSignal && program.terminationStatus == SIGKILL
+            guard program.terminationStatus == 0 || isKilled && moment != nil else {
+                FileHandle.standardError.write(
+                    Data("worker \(number) ended with \(program.terminationStatus) by itself\n".utf8))
+                exit(1)
+            }
+        }
+
+        private func heard(_ line: String) -> String? {
+            let words = line.split(separator: " ").map(String.init)
+            return state.withLock { state -> String? in
+                switch (words.first, words.count) {
+                case ("stored", 2):
+                    if let id = Int(words[1]) { state.stored.insert(id) }
+                    return nil
+                case ("send", 4):
+                    guard let id = Int(words[1]) else { return nil }
+                    return "\(words[3]) \(state.answer(id, words[2], key: words[3]))"
+                default:
+                    return nil
+                }
+            }
+        }
+
+        private func verdict() -> (String, isFine: Bool) {
+            state.withLock { state in
+                let effects = state.order.values.joined()
+                let counts = Dictionary(effects.map { ($0, 1) }, uniquingKeysWith: +)
+                let lost = state.stored.count { counts[$0] == nil }
+                let doubled = counts.values.count { $0 > 1 }
+                // What two programs enqueued at the same time is in no order but each one's own.
+                let outOfOrder = state.order.values.count { effects in
+                    let programs = Dictionary(grouping: effects) { $0 / Life.count }.values
+                    return !programs.allSatisfy { $0 == $0.sorted() }
+                }
+                return (
+                    """
+                    \(state.stored.count) mutations stored, \(lost) lost, \(doubled) effects doubled, \(outOfOrder) entities \
+                    out of order; \(state.requests) requests, \(state.repeated) under a known key
+                    """, lost == 0 && doubled == 0 && outOfOrder == 0 && !state.stored.isEmpty
+                )
+            }
+        }
+    }
+
+    extension Kills.State {
+        fileprivate mutating func answer(_ id: Int, _ entity: String, key: String) -> Int {
+            requests += 1
+            switch Int.random(in: 0..<100, using: &generator) {
+            case 0: return 429
+            case 1, 2: return 503
+            default: break
+            }
+            if effects.updateValue(id, forKey: key) == nil {
+                order[entity, default: []].append(id)
+            } else {
+                repeated += 1
+            }
+            return 201
+        }
+    }
+#endif

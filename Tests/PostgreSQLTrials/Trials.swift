@@ -1,0 +1,58 @@
+#if PostgreSQL
+    import Foundation
+    import PostgreSQLServer
+    import Resilience
+    import ResilienceSync
+    import ResilienceTesting
+
+    /// Trials of the queue on PostgreSQL, against a server of its own.
+    ///
+    /// `postgresql-trials kills 200 7` has four worker processes enqueue and send over one table, kills one of them at a
+    /// random moment, 200 times, by seed 7, and checks what the other side has seen: nothing lost, no effect doubled, the
+    /// order of every entity kept. The other side is this process, and pipes are the network.
+    ///
+    /// `postgresql-trials drain 1000000 100000` fills a queue with so many mutations of so many entities, and drains it
+    /// with four workers, and then as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A third number gives the
+    /// size of a batch.
+    /// At once, also into a file.
+    func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+
+    @main
+    enum Trials {
+        static func main() async throws {
+            let arguments = CommandLine.arguments
+            let numbers = arguments.dropFirst(2).map { Int($0) }
+            switch arguments.dropFirst().first {
+            case "live" where arguments.count == 5:
+                signal(SIGPIPE, SIG_IGN)
+                return try await Life(connection: arguments[2], schema: arguments[3], number: Int(arguments[4]) ?? 0)
+                    .run()
+            case "kills" where !numbers.contains(nil):
+                let kills = numbers.first.flatMap(\.self) ?? 200
+                try await Kills(count: max(kills, 0), seed: UInt64(numbers.dropFirst().first.flatMap(\.self) ?? 1))
+                    .run()
+            case "drain" where !numbers.contains(nil):
+                let count = max(numbers.first.flatMap(\.self) ?? 1_000_000, 1)
+                let entities = max(numbers.dropFirst().first.flatMap(\.self) ?? count / 10, 1)
+                let batch = max(numbers.dropFirst(2).first.flatMap(\.self) ?? 100, 1)
+                try await Drain(count: count, entities: entities, batch: batch).run()
+            default:
+                FileHandle.standardError.write(
+                    Data("usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch]\n".utf8))
+                exit(64)
+            }
+        }
+    }
+#else
+    import Foundation
+
+    @main
+    enum Trials {
+        static func main() {
+            let message =
+                "postgresql-trials needs the PostgreSQL trait: swift run --traits PostgreSQL postgresql-trials\n"
+            FileHandle.standardError.write(Data(message.utf8))
+            exit(1)
+        }
+    }
+#endif

@@ -1,0 +1,400 @@
+#if PostgreSQL
+    import Foundation
+    import Resilience
+    @testable import ResilienceSync
+    import ResilienceTesting
+    import TestSupport
+    import Testing
+
+    /// Many workers on one table.
+    @Suite(.timeLimit(.minutes(20)), .postgreSQL) struct PostgreSQLSharedTests {
+        private let database: PostgreSQLFixture
+
+        init() throws { database = try PostgreSQLFixture() }
+
+        private static let now = Date(timeIntervalSinceReferenceDate: 700_000_000)
+
+        /// What a queue does with the store, step by step.
+        private struct Worker {
+            let store: PostgreSQLStore
+            let id = UUID()
+
+            func lock() async throws { #expect(try await store.lock(for: id) == .taken) }
+
+            func heads(after position: Int64 = .min, limit: Int = 100) async throws -> [LaneHead] {
+                try await store.heads(after: position, limit: limit)
+            }
+
+            func apply(_ changes: [MutationChange] = [], claiming heads: [LaneHead] = []) async throws -> [String] {
+                try await store.apply(
+                    changes, claiming: heads.map(\.position), keeping: DeadLimits(), at: PostgreSQLSharedTests.now
+                )
+                .claimed.map(\.mutation.id)
+            }
+        }
+
+        private func worker(lanesAtOnce: Int = 16, timeBase: any TimeBase = SystemTimeBase.shared) async throws
+            -> Worker
+        {
+            Worker(
+                store: try await database.store(sending: .shared, lanesAtOnce: lanesAtOnce, timeBase: timeBase))
+        }
+
+        private func append(_ ids: [String], to worker: Worker) async throws {
+            _ = try await worker.store.append(
+                ids.map { Mutation($0) }, under: AppendRules(coalescing: .off), at: Self.now)
+        }
+
+        @Test("a lane is in the hands of one worker, until what it sent of it is acknowledged")
+        func lanes() async throws {
+            let (one, other) = (try await worker(lanesAtOnce: 2), try await worker())
+            try await append(["a1", "b1", "c1", "a2"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let mine = try await one.heads()
+            #expect(mine.map(\.id) == ["a1", "b1"])
+            #expect(try await one.heads().map(\.id) == ["a1", "b1"], "it still has them")
+            let others = try await other.heads()
+            #expect(others.map(\.id) == ["c1"])
+            #expect(try await other.apply(claiming: mine) == [], "it has not got these lanes")
+            #expect(try await one.apply(claiming: mine) == ["a1", "b1"])
+            #expect(try await one.apply([.acknowledged(mine[0].position)]) == [])
+            #expect(try await other.heads().map(\.id) == ["c1", "a2"], "an acknowledgement gives the lane back")
+            #expect(try await one.heads().map(\.id) == ["b1"])
+            await one.store.unlock(for: one.id)
+            #expect(try await other.heads().map(\.id) == ["b1", "c1", "a2"], "so does the end of a flush")
+        }
+
+        @Test(
+            "a worker that is not heard of loses its lanes: its claims and failures are void, its acknowledgements are not"
+        )
+        func fencing() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1", "a2", "b1", "b2"], to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            try await other.lock()
+            #expect(try await other.heads() == [])
+
+            try await database.endLeases()
+            let taken = try await other.heads()
+            #expect(taken.map(\.id) == ["a1", "b1"])
+            #expect(try await other.apply(claiming: taken) == ["a1", "b1"])
+            #expect(one.store.maySend(for: one.id), "it does not know yet")
+            // It wakes up.
+            let late = try await one.apply(
+                [
+                    .acknowledged(heads[0].position), .failed(heads[1].position, error: "late"),
+                    .died(heads[1].position, error: "late", rest: .skip),
+                ], claiming: heads)
+            #expect(late == [])
+            #expect(!one.store.maySend(for: one.id))
+            #expect(try await one.heads() == [])
+            let pending = try await other.store.pending(after: .min, limit: 10)
+            #expect(pending.map(\.mutation.id) == ["a2", "b1", "b2"])
+            #expect(pending.map(\.failures) == [0, 0, 0])
+            // The lane of what was acknowledged late is still the other's, which is sending it.
+            let third = try await worker()
+            try await third.lock()
+            #expect(try await third.heads() == [])
+            #expect(try await other.apply([.acknowledged(taken[0].position)]) == [])
+            #expect(try await other.heads().map(\.id) == ["a2", "b1"])
+        }
+
+        @Test("a late renewal keeps the lanes if nobody has taken them meanwhile")
+        func lateRenewal() async throws {
+            let one = try await worker()
+            try await append(["a1"], to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            try await database.endLeases()
+            #expect(try await one.apply(claiming: heads) == ["a1"])
+        }
+
+        @Test("a worker begins to send nothing once its lease is over by its own clock, measured from before it asked")
+        func ownClock() async throws {
+            let clock = ManualClock()
+            let one = try await worker(timeBase: clock)
+            #expect(one.store.maySend(for: one.id), "who never locked is not held up")
+            try await one.lock()
+            clock.advance(by: .seconds(9))
+            #expect(one.store.maySend(for: one.id))
+            #expect(!one.store.maySend(for: UUID()))
+            // No renewal can have run: the clock jumps over it.
+            try await database.endLeases()
+            _ = try await database.run("DELETE FROM {}.sync_worker")
+            clock.advance(by: .seconds(21))
+            #expect(!one.store.maySend(for: one.id))
+        }
+
+        @Test("a queue sends nothing of what it claimed before its lease was over, and others do")
+        func notSent() async throws {
+            let fixture = Fixture()
+            let store = try await database.store(sending: .shared, timeBase: fixture.clock)
+            let gate = Gate()
+            let sent = Locked<[String]>([])
+            let queue = SyncQueue(
+                store: store, pipeline: Pipeline(timeBase: fixture.clock) { HoldingUp(gate: gate) },
+                wallClock: fixture.wallClock
+            ) { mutation in sent.withLock { $0.append(mutation.id) } }
+            try await queue.enqueue(Mutation("a1"))
+            let flush = Task { try await queue.flush() }
+            await gate.waitForArrival()
+            // Its process stands still, after the claim.
+            _ = try await database.run("DELETE FROM {}.sync_worker")
+            fixture.clock.advance(by: .seconds(60))
+            gate.open()
+            await fixture.clock.waitForSleepers(1)
+            await queue.stop()
+            _ = try? await flush.value
+            #expect(sent.withLock { $0 } == [])
+            let other = try await worker()
+            try await other.lock()
+            #expect(try await other.apply(claiming: try await other.heads()) == ["a1"])
+        }
+
+        @Test("a pause that one stores holds for all at their next claim, and ends for all")
+        func pause() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1", "b1"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let heads = try await other.heads(limit: 1)
+            try await one.store.set("pausedUntil", to: "1234.5")
+            func claim() async throws -> ApplyResult {
+                try await other.store.apply([], claiming: heads.map(\.position), keeping: DeadLimits(), at: Self.now)
+            }
+            let first = try await claim()
+            #expect(first.hasOtherPause && first.claimed.isEmpty)
+            #expect(try await other.store.setting("pausedUntil") == "1234.5")
+            #expect(try await claim().hasOtherPause == false, "now it knows")
+            // It ends the pause that it knows of, and no other.
+            try await one.store.set("pausedUntil", to: "2345.5")
+            try await other.store.set("pausedUntil", to: nil)
+            #expect(try await one.store.setting("pausedUntil") == "2345.5")
+            #expect(try await claim().hasOtherPause)
+        }
+
+        @Test("a queue that sends learns of a pause at its next claim; one that follows the store learns of its end")
+        func pauseOfAQueue() async throws {
+            let (one, other) = (Fixture(), Fixture())
+            let (first, second) = (
+                one.queue(try await database.store(sending: .shared)),
+                other.queue(try await database.store(sending: .shared))
+            )
+            other.server.hold()
+            try await first.enqueue([Mutation("a1"), Mutation("b1")])
+            let flush = Task { try await second.flush() }
+            await other.server.waitForCalls(1)
+            one.server.enqueue(.refused(.throttled(retryAfter: .seconds(60))))
+            try await first.enqueue(Mutation("c1"))
+            // One of the lanes is the first's: the second may have taken no more than it can send.
+            _ = try await database.run("UPDATE {}.sync_lane SET worker = NULL WHERE entity = 'c'")
+            guard case .paused = try await first.flush().end else {
+                Issue.record("the first is not paused")
+                return
+            }
+            other.server.release()
+            guard case .paused = try await flush.value.end else {
+                Issue.record("the second is not paused")
+                return
+            }
+            let calls = other.server.callCount
+            let follower = Task { await second.followStore() }
+            // By hand, elsewhere.
+            let third = try await database.store(sending: .shared)
+            _ = try await third.setting("pausedUntil")
+            try await third.set("pausedUntil", to: nil)
+            await other.server.waitForCalls(calls + 1)
+            follower.cancel()
+        }
+
+        @Test("whoever follows the store sends what another process appends")
+        func follows() async throws {
+            let fixture = Fixture()
+            let queue = fixture.queue(try await database.store(sending: .shared))
+            let follower = Task { await queue.followStore() }
+            let one = try await worker()
+            try await append(["a1"], to: one)
+            await fixture.server.waitForCalls(1)
+            // In the caller's transaction the commit tells.
+            let filler = Fixture().queue(one.store)
+            try await database.engine.transaction { session in
+                try await filler.enqueue([Mutation("b1")], in: session)
+            }
+            await fixture.server.waitForCalls(2)
+            #expect(fixture.server.ids == ["a1", "b1"])
+            follower.cancel()
+        }
+
+        @Test("a transaction that appends and stays open holds up neither acknowledgements nor other lanes")
+        func openTransaction() async throws {
+            let one = try await worker()
+            try await append(["a1", "b1"], to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            let (database, now) = (database, Self.now)
+            try await database.engine.transaction { session in
+                _ = try await one.store.append(
+                    [Mutation("a2")], under: AppendRules(coalescing: .off), at: now, joining: session)
+                // From another connection, while the lane is locked.
+                let result = try await one.store.apply(
+                    heads.map { .acknowledged($0.position) }, claiming: [], keeping: DeadLimits(), at: now)
+                #expect(result.claimed == [])
+                #expect(try await one.store.pending(after: .min, limit: 10) == [])
+                #expect(try await one.heads() == [])
+                #expect(try await one.store.othersHaveHeads(), "it can't be told that nothing is left")
+            }
+            #expect(try await one.heads().map(\.id) == ["a2"])
+            #expect(try await database.count("sync_late") == 0)
+        }
+
+        @Test("queues that flush together send each mutation once, each entity's in order, and leave nothing behind")
+        func together() async throws {
+            let log = Locked<[String]>([])
+            let clocks = (0..<4).map { _ in Fixture() }
+            var queues: [SyncQueue] = []
+            for fixture in clocks {
+                let store = try await database.store(sending: .shared)
+                queues.append(
+                    SyncQueue(
+                        store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+                        configuration: SyncQueueConfiguration(maxInFlight: 4), wallClock: fixture.wallClock
+                    ) { mutation in log.withLock { $0.append(mutation.id) } })
+            }
+            let lanes = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
+            for round in 1...30 {
+                try await queues[round % 4].enqueue(lanes.map { Mutation("\($0)\(round)") })
+            }
+            for (queue, fixture) in zip(queues, clocks) {
+                Task { [queue] in _ = try? await fixture.whileTimePasses { try await queue.drain() } }
+            }
+            while try await queues[0].status.pending > 0 { _ = try await queues[0].flush() }
+            for queue in queues { await queue.stop(within: .seconds(60)) }
+            let sent = log.withLock { $0 }
+            #expect(sent.count == 300)
+            #expect(Set(sent).count == 300)
+            for lane in lanes { #expect(sent.filter { $0.hasPrefix(lane) } == (1...30).map { "\(lane)\($0)" }) }
+            for table in ["sync_mutation", "sync_lane", "sync_late", "sync_worker"] {
+                #expect(try await database.count(table) == 0, "\(table)")
+            }
+        }
+
+        @Test("a queue whose others have the rest is not done, and says when it looks again")
+        func others() async throws {
+            let (one, other) = (try await worker(), Fixture())
+            try await append(["a1"], to: one)
+            try await one.lock()
+            _ = try await one.heads()
+            let queue = other.queue(try await database.store(sending: .shared))
+            #expect(try await queue.flush().end == .lockedOut(retryAt: other.clock.now + .seconds(1)))
+            await one.store.unlock(for: one.id)
+            #expect(try await queue.flush().end == .drained)
+            #expect(other.server.ids == ["a1"])
+        }
+
+        @Test("what dies under a lease gives its lane back, blocked or not, and what was reserved behind it comes next")
+        func deaths() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1", "b1", "c1", "a2", "b2", "c2"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1", "c1"])
+            _ = try await one.apply([
+                .died(heads[0].position, error: "no", rest: .block), .failed(heads[1].position, error: "no"),
+                .died(heads[1].position, error: "no", rest: .skip),
+                .died(heads[2].position, error: "no", rest: .killRest),
+            ])
+            #expect(try await other.heads().map(\.id) == ["b2"])
+            #expect(try await other.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["a1", "b1", "c1", "c2"])
+            #expect(try await other.store.discard([heads[0].position]) == 1)
+            #expect(try await other.heads().map(\.id) == ["a2", "b2"])
+            #expect(try await one.heads() == [])
+        }
+
+        @Test("what failed stays with its worker, which waits before it tries again")
+        func failed() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let heads = try await one.heads()
+            _ = try await one.apply(claiming: heads)
+            _ = try await one.apply([.failed(heads[0].position, error: "no")])
+            #expect(try await other.heads() == [])
+            #expect(try await one.heads().map(\.failures) == [1])
+        }
+
+        @Test("two queues can't share one value of a shared store")
+        func oneValue() async throws {
+            let one = try await worker()
+            try await one.lock()
+            #expect(try await one.store.lock(for: UUID()) == .denied)
+            #expect(try await one.store.lock(for: one.id) == .taken)
+        }
+
+        @Test("exclusive and shared do not mix")
+        func mixed() async throws {
+            let one = try await worker()
+            let exclusive = try await database.store()
+            let id = UUID()
+            try await one.lock()
+            #expect(try await exclusive.lock(for: id) == .denied)
+            await one.store.unlock(for: one.id)
+            #expect(try await exclusive.lock(for: id) == .taken)
+            #expect(try await one.store.lock(for: one.id) == .denied)
+        }
+
+        @Test("the lock of an exclusive store passes on when its lease is over, and its former holder is fenced off")
+        func exclusive() async throws {
+            let (one, other) = (try await database.store(), try await database.store())
+            let (first, second) = (UUID(), UUID())
+            _ = try await one.append([Mutation("a1")])
+            #expect(try await one.lock(for: first) == .taken)
+            let head = try #require(try await one.heads(after: .min, limit: 1).first)
+            #expect(try await other.lock(for: second) == .denied)
+            try await database.endLeases()
+            #expect(try await other.lock(for: second) == .taken)
+            let late = try await one.apply(
+                [.failed(head.position, error: "late")], claiming: [head.position], keeping: DeadLimits(), at: Self.now)
+            #expect(late.claimed == [])
+            #expect(!one.maySend(for: first))
+            #expect(try await other.pending(after: .min, limit: 1).first?.failures == 0)
+            #expect(
+                try await other.apply([], claiming: [head.position], keeping: DeadLimits(), at: Self.now).claimed.count
+                    == 1)
+            #expect(try await one.lock(for: first) == .denied)
+        }
+    }
+
+    /// Lets a test wait until something has arrived, and decide when it goes on.
+    private final class Gate: Sendable {
+        private let arrived = AsyncStream.makeStream(of: Void.self)
+        private let opened = AsyncStream.makeStream(of: Void.self)
+
+        func pass() async {
+            arrived.continuation.yield()
+            for await _ in opened.stream { return }
+        }
+
+        func waitForArrival() async { for await _ in arrived.stream { return } }
+
+        func open() { opened.continuation.yield() }
+    }
+
+    /// Holds calls up between the claim and the handler.
+    private struct HoldingUp: AroundPolicy {
+        let gate: Gate
+
+        func around(
+            _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+            _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
+        ) async throws -> Verdict {
+            await gate.pass()
+            return try await inside(call.deadline)
+        }
+    }
+#endif

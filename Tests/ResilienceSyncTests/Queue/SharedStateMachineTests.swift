@@ -1,0 +1,72 @@
+import Foundation
+import Resilience
+import Testing
+
+@testable import ResilienceSync
+
+/// What the machine makes of other queues that send from the same store at the same time.
+@Suite struct SharedStateMachineTests {
+    private var talk: SyncConversation
+    private let a = LaneHead(1, "a")
+    private let b = LaneHead(2, "b")
+
+    init() {
+        talk = SyncConversation()
+        talk.machine = SyncStateMachine(
+            SyncStateMachine.Settings(
+                maxFailures: 5, failureCounting: .always, laneRule: .skip, maxPause: .seconds(600), isShared: true,
+                rules: LanesStateMachine.Rules(batchLimits: ["one": 1], otherKinds: nil)),
+            lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 1))
+    }
+
+    @Test("a claim that was rejected for another's pause has the pause read, and the round ends with it")
+    mutating func otherPause() {
+        talk.heads = [a]
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1]))
+        talk.machine.otherPause()
+        let requests = talk.machine.applied([], at: talk.now)
+        #expect(requests.isEmpty)
+        #expect(talk.machine.next(at: talk.now) == .readPause)
+        talk.machine.pauseRead(left: .seconds(60), at: talk.now)
+        let end = talk.finish()?.end
+        #expect(end == .paused(until: talk.now + .seconds(60)))
+        #expect(talk.events.isEmpty, "the other has told of it")
+    }
+
+    @Test("what is in flight ends before the round does, and is settled")
+    mutating func inFlight() {
+        let request = talk.send(a)[0]
+        talk.machine.otherPause()
+        #expect(talk.machine.next(at: talk.now) == .readPause)
+        talk.machine.pauseRead(left: .seconds(60), at: talk.now)
+        #expect(talk.next() == .wait(until: .distantFuture))
+        talk.end(request, nil)
+        let course = talk.course()
+        #expect(course.changes == [.acknowledged(1)])
+        #expect(course.last == .end(.paused(until: talk.now + .seconds(60))))
+    }
+
+    @Test("a pause that has gone meanwhile stops nothing")
+    mutating func gone() {
+        talk.heads = [a]
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1]))
+        talk.machine.otherPause()
+        _ = talk.machine.applied([], at: talk.now)
+        #expect(talk.machine.next(at: talk.now) == .readPause)
+        talk.machine.pauseRead(left: nil, at: talk.now)
+        #expect(talk.next() == .apply([], claiming: [1]))
+    }
+
+    @Test(
+        "nothing is left for this queue: whether others have the rest decides how the round ends",
+        arguments: [true, false])
+    mutating func others(others: Bool) {
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .countPending)
+        talk.machine.counted(pending: 0, heads: 0, others: others, at: talk.now)
+        let end = talk.finish()?.end
+        #expect(end == (others ? .lockedOut(retryAt: talk.now + .seconds(1)) : .drained))
+    }
+}
