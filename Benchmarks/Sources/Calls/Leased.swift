@@ -5,8 +5,8 @@ import ResilienceFleet
 private struct Generous: ScriptEngine {
     func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
         // Of the arguments, the seventh is the time of a lease, the ninth what is wanted. The answer: granted, wait, members, lot,
-        // valid, gate, holds.
-        [Int64(arguments[8]) ?? 0, 0, 1, 0, Int64(arguments[6]) ?? 0, 0, 0]
+        // valid, gate, holds, epoch.
+        [Int64(arguments[8]) ?? 0, 0, 1, 0, Int64(arguments[6]) ?? 0, 0, 0, 0]
     }
 }
 
