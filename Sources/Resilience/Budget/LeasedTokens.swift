@@ -1,7 +1,7 @@
 /// Tokens of a budget that several processes have together: this process's part.
 ///
 /// What successes bring back goes to all, unless nobody takes it: then it stays here.
-struct LeasedTokens: RetryBudgetStateMachine, Hashable {
+struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
     let throttledCost: Int
@@ -50,14 +50,6 @@ struct LeasedTokens: RetryBudgetStateMachine, Hashable {
             tokens = max(tokens, min(share, tokens + amount))
         } else if !areAllFull {
             earned = min(capacity, earned + amount)
-        }
-    }
-
-    private func price(_ withdrawal: Withdrawal) -> Int {
-        switch withdrawal {
-        case .none: 0
-        case .throttled: throttledCost
-        case .usual: cost
         }
     }
 

@@ -43,8 +43,25 @@ extension RetryBudgetStateMachine {
     func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
 }
 
+/// What retries cost, in tokens.
+protocol TokenPrices {
+    var cost: Int { get }
+    /// Of a retry after a 429.
+    var throttledCost: Int { get }
+}
+
+extension TokenPrices {
+    func price(_ withdrawal: Withdrawal) -> Int {
+        switch withdrawal {
+        case .none: 0
+        case .throttled: throttledCost
+        case .usual: cost
+        }
+    }
+}
+
 /// Tokens that retries cost and successes bring back. Source: the standard retry mode of the AWS SDKs.
-struct TokenBudget: RetryBudgetStateMachine, Hashable {
+struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
     let throttledCost: Int
@@ -76,14 +93,6 @@ struct TokenBudget: RetryBudgetStateMachine, Hashable {
     var isFull: Bool { tokens == capacity }
 
     private mutating func deposit(_ amount: Int) { tokens += min(amount, capacity - tokens) }
-
-    private func price(_ withdrawal: Withdrawal) -> Int {
-        switch withdrawal {
-        case .none: 0
-        case .throttled: throttledCost
-        case .usual: cost
-        }
-    }
 
     var description: String { "\(capacity) tokens, \(cost) a retry, \(throttledCost) after a 429" }
 }

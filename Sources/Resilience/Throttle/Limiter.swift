@@ -52,6 +52,9 @@ struct Limiter: Sendable, Equatable {
         if case .leased(let permits) = window { permits[0].isUnknown(at: now) } else { false }
     }
 
+    /// Whether who hands out permits must learn something at once.
+    var isUrgent: Bool { if case .leased(let permits) = window { permits[0].isUrgent } else { false } }
+
     /// How long a call waits for that at least, whatever its patience.
     var timeToKnow: Duration {
         if case .leased(let permits) = window { .nanoseconds(permits[0].patience) } else { .zero }

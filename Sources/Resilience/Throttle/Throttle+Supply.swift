@@ -28,14 +28,14 @@ extension Throttle {
         supplied { state, now in state.machine.standAlone(limit, at: now) }
     }
 
-    private func supplied(_ body: (inout State, MonotonicInstant) -> Void) {
+    /// Changes the machine, and resumes the calls that are to ask again.
+    func supplied(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
         let woken = state.withLock { state in
             body(&state, now)
             return state.woken()
         }
-        woken.0?.resume()
-        woken.1?.resume()
+        resume(woken)
     }
 }
 

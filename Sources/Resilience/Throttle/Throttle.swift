@@ -141,7 +141,7 @@ public final class Throttle: StatusReporting {
                 waiter = PolicyWaiter(turn: turn)
                 state.waiters[own.ticket] = waiter
             }
-            return (admission, waiter, state.woken(), state.machine.limiter.leased?.isUrgent ?? false)
+            return (admission, waiter, state.woken(), state.machine.limiter.isUrgent)
         }
         resume(woken)
         supply?.isWanted(isUrgent: isUrgent)
@@ -160,7 +160,7 @@ public final class Throttle: StatusReporting {
         }
     }
 
-    private func resume(_ woken: (PolicyWaiter?, PolicyWaiter?)) {
+    func resume(_ woken: (PolicyWaiter?, PolicyWaiter?)) {
         woken.0?.resume()
         woken.1?.resume()
     }
@@ -185,7 +185,7 @@ public final class Throttle: StatusReporting {
         let (heldUntil, woken, isUrgent) = state.withLock { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
             let heldUntil = state.machine.end(own, cost: cost, verdict, settings, at: now)
-            return (heldUntil, state.woken(), state.machine.limiter.leased?.isUrgent ?? false)
+            return (heldUntil, state.woken(), state.machine.limiter.isUrgent)
         }
         resume(woken)
         if isUrgent { supply?.isWanted(isUrgent: true) }
@@ -196,12 +196,7 @@ public final class Throttle: StatusReporting {
 
     /// Changes the machine by hand, and resumes the calls that are to ask again.
     private func change(_ body: (inout State, MonotonicInstant) -> Void) {
-        let now = base.now
-        let woken = state.withLock { state in
-            body(&state, now)
-            return state.woken()
-        }
-        resume(woken)
+        supplied(body)
         supply?.isWanted(isUrgent: true)
     }
 
