@@ -1,4 +1,10 @@
 import Resilience
+import Synchronization
+
+/// What a loop works for: the link between a policy and its fleet.
+protocol FleetLink: AnyObject, Sendable {
+    func step() async -> FleetLoop.Next
+}
 
 /// Takes one step after another, in a task that ends when there is nothing to do and begins again when it is rung.
 final class FleetLoop: Sendable {
@@ -16,15 +22,25 @@ final class FleetLoop: Sendable {
         /// Whether it was rung since the last step began.
         var isRung = false
         var waiter: PolicyWaiter?
+        /// It holds the loop.
+        weak var link: (any FleetLink)?
     }
 
     private let timeBase: any TimeBase
-    private let step: @Sendable () async -> Next
     private let state = Locked(State())
+    private let deafUntil = Atomic(Int64.min)
 
-    init(on timeBase: any TimeBase, step: @escaping @Sendable () async -> Next) {
-        self.timeBase = timeBase
-        self.step = step
+    init(on timeBase: any TimeBase) { self.timeBase = timeBase }
+
+    func works(for link: any FleetLink) { state.withLock { $0.link = link } }
+
+    /// Before this, only what is urgent is heard.
+    func isDeaf(until instant: MonotonicInstant) { deafUntil.store(instant.nanoseconds, ordering: .relaxed) }
+
+    /// Makes the next step come at once, unless the loop is deaf.
+    func ring(isUrgent: Bool) {
+        let deafUntil = deafUntil.load(ordering: .relaxed)
+        if isUrgent || deafUntil == .min || deafUntil <= timeBase.now.nanoseconds { ring() }
     }
 
     /// Makes the next step come at once.
@@ -40,8 +56,11 @@ final class FleetLoop: Sendable {
 
     private func run() async {
         while true {
-            state.withLock { $0.isRung = false }
-            switch await step() {
+            let link = state.withLock { state in
+                state.isRung = false
+                return state.link
+            }
+            switch await link?.step() ?? .never {
             case .now:
                 break
             case .at(let instant):
@@ -66,7 +85,7 @@ final class FleetLoop: Sendable {
     }
 }
 
-/// For a closure that is made before its owner.
+/// To a policy, from what it holds.
 final class WeakReference<Value: AnyObject & Sendable>: Sendable {
     private struct Box { weak var value: Value? }
     private let box = Locked(Box())

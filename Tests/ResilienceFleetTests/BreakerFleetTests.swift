@@ -12,7 +12,7 @@
     struct BreakerFleetTests {
         struct Failed: Error {}
 
-        /// Members that call every 20 ms.
+        /// Members that call every 20 ms. Made within a run: what a breaker starts when it is made is part of that.
         final class Members: Sendable {
             let world: FleetWorld
             let breakers: [CircuitBreaker]
@@ -32,6 +32,13 @@
             }
 
             var states: [CircuitState] { breakers.map(\.state) }
+
+            /// Lets all calls fail, from now on, until the circuits of all are open.
+            func open() async {
+                fails.withLock { $0 = { _ in true } }
+                await call(for: .seconds(2))
+                #expect(states == Array(repeating: .open, count: breakers.count))
+            }
 
             /// Lets all call for a time.
             func call(for time: Duration, every pause: Duration = .milliseconds(20), only: Range<Int>? = nil) async {
@@ -58,8 +65,8 @@
         @Test("a bad endpoint opens the circuit of all within a second, also of members that see few calls")
         func badEndpoint() throws {
             let world = try FleetWorld()
-            let members = Members(8, in: world)
             try world.clock.run { () async throws in
+                let members = Members(8, in: world)
                 await members.call(for: .seconds(3))
                 members.fails.withLock { $0 = { $0 < 7 } }
                 // However many successes the window holds.
@@ -71,10 +78,10 @@
         @Test("an endpoint that is bad from the beginning opens the circuit of all within a second")
         func badFromTheBeginning() throws {
             let world = try FleetWorld()
-            // Few calls each: none of them reaches its own rule, 5 failures in a row, before the fleet's.
-            let members = Members(8, in: world, sharing: FleetTripRule(minimumCalls: 24))
-            members.fails.withLock { $0 = { _ in true } }
             try world.clock.run { () async throws in
+                // Few calls each: none of them reaches its own rule, 5 failures in a row, before the fleet's.
+                let members = Members(8, in: world, sharing: FleetTripRule(minimumCalls: 24))
+                members.fails.withLock { $0 = { _ in true } }
                 await members.call(for: .seconds(1), every: .milliseconds(220))
                 #expect(members.states == Array(repeating: .open, count: 8))
             }
@@ -83,9 +90,9 @@
         @Test("one bad process of eight opens its own circuit, and the others stay closed")
         func badProcess() throws {
             let world = try FleetWorld()
-            let members = Members(8, in: world)
-            members.fails.withLock { $0 = { $0 == 3 } }
             try world.clock.run { () async throws in
+                let members = Members(8, in: world)
+                members.fails.withLock { $0 = { $0 == 3 } }
                 await members.call(for: .seconds(4))
                 #expect(members.states.map { $0 == .open } == (0..<8).map { $0 == 3 })
             }
@@ -96,11 +103,9 @@
             arguments: [true, false])
         func probe(isWell: Bool) throws {
             let world = try FleetWorld()
-            let members = Members(6, in: world)
-            members.fails.withLock { $0 = { _ in true } }
             try world.clock.run { () async throws in
-                await members.call(for: .seconds(2))
-                #expect(members.states == Array(repeating: .open, count: 6))
+                let members = Members(6, in: world)
+                await members.open()
                 if isWell { members.fails.withLock { $0 = { _ in false } } }
                 let before = members.calls.all.reduce(0, +)
                 // The break of 5 s ends within the first 4 of these.
@@ -119,11 +124,9 @@
         @Test("a member that is gone with the right to probe gives it up")
         func lostProbe() throws {
             let world = try FleetWorld()
-            let members = Members(3, in: world)
-            members.fails.withLock { $0 = { _ in true } }
             try world.clock.run { () async throws in
-                await members.call(for: .seconds(2))
-                #expect(members.states == Array(repeating: .open, count: 3))
+                let members = Members(3, in: world)
+                await members.open()
                 // One asks for the right, and never calls again.
                 try await world.clock.sleep(for: .seconds(4))
                 try? await members.breakers[0].run { () async throws in }
@@ -138,11 +141,9 @@
         @Test("while the engine is away each circuit decides for itself, and a break ends with its time")
         func away() throws {
             let world = try FleetWorld()
-            let members = Members(4, in: world)
-            members.fails.withLock { $0 = { _ in true } }
             try world.clock.run { () async throws in
-                await members.call(for: .seconds(2))
-                #expect(members.states == Array(repeating: .open, count: 4))
+                let members = Members(4, in: world)
+                await members.open()
                 world.isUp.withLock { $0 = false }
                 members.fails.withLock { $0 = { _ in false } }
                 await members.call(for: .seconds(8))
@@ -156,10 +157,9 @@
         @Test("an engine that has lost everything ends no break")
         func emptied() throws {
             let world = try FleetWorld()
-            let members = Members(4, in: world)
-            members.fails.withLock { $0 = { _ in true } }
             try world.clock.run { () async throws in
-                await members.call(for: .seconds(2))
+                let members = Members(4, in: world)
+                await members.open()
                 _ = try world.bench.command("FLUSHALL")
                 await members.call(for: .seconds(2))
                 #expect(members.states == Array(repeating: .open, count: 4))
@@ -169,11 +169,9 @@
         @Test("processes that call seldom find out after a break, and tell the others", arguments: [1.5, 7.0, 30.0])
         func seldom(gap: Double) throws {
             let world = try FleetWorld()
-            let members = Members(3, in: world)
-            members.fails.withLock { $0 = { _ in true } }
             try world.clock.run { () async throws in
-                await members.call(for: .seconds(2))
-                #expect(members.states == Array(repeating: .open, count: 3))
+                let members = Members(3, in: world)
+                await members.open()
                 members.fails.withLock { $0 = { _ in false } }
                 try await world.clock.sleep(for: .seconds(5))
                 await members.call(for: .seconds(gap * 2.5), every: .seconds(gap))
@@ -187,8 +185,8 @@
         @Test("a breaker that nobody uses asks nobody")
         func idle() throws {
             let world = try FleetWorld()
-            let members = Members(2, in: world)
             try world.clock.run { () async throws in
+                let members = Members(2, in: world)
                 await members.call(for: .seconds(2))
                 try await world.clock.sleep(for: .seconds(20))
                 let asked = world.asked.withLock { $0 }

@@ -13,7 +13,8 @@ private struct GenerousEngine: ScriptEngine {
     struct Away: Error {}
 
     func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] {
-        try await clock.sleep(for: .microseconds(300))
+        // A budget asks when it is made, which is before the contract's run: that must not wait for the run's time.
+        if script.name != "budget" { try await clock.sleep(for: .microseconds(300)) }
         if isFlaky, clock.now.nanoseconds % 1_000_000_000 > 500_000_000 { throw Away() }
         return switch script.name {
         case "throttle": [Int64(arguments[8])!, 0, 1, 0, 100_000, 0, 0, 0]

@@ -1,8 +1,7 @@
 import Resilience
-import Synchronization
 
 /// Keeps a retry budget supplied with tokens that the fleet has together.
-final class BudgetLink: PermitSupply {
+final class BudgetLink: PermitSupply, FleetLink {
     private struct State {
         /// No question before this.
         var next = MonotonicInstant.distantPast
@@ -26,11 +25,6 @@ final class BudgetLink: PermitSupply {
     private let budget = WeakReference<RetryBudget>()
     private let state = Locked(State())
     private let loop: FleetLoop
-    private let deafUntil = DeafTime()
-
-    private final class DeafTime: Sendable {
-        let nanoseconds = Atomic(Int64.min)
-    }
 
     init(fleet: Fleet, key: String, settings: Settings, fallback: FleetFallback) {
         self.fleet = fleet
@@ -38,9 +32,8 @@ final class BudgetLink: PermitSupply {
         member = fleet.makeMember()
         self.settings = settings
         self.fallback = fallback
-        let owner = WeakReference<BudgetLink>()
-        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
-        owner.value = self
+        loop = FleetLoop(on: fleet.timeBase)
+        loop.works(for: self)
     }
 
     func link(_ budget: RetryBudget) {
@@ -48,14 +41,9 @@ final class BudgetLink: PermitSupply {
         loop.ring()
     }
 
-    func isWanted(isUrgent: Bool) {
-        guard isUrgent || deafUntil.nanoseconds.load(ordering: .relaxed) <= fleet.timeBase.now.nanoseconds else {
-            return
-        }
-        loop.ring()
-    }
+    func isWanted(isUrgent: Bool) { loop.ring(isUrgent: isUrgent) }
 
-    private func step() async -> FleetLoop.Next {
+    func step() async -> FleetLoop.Next {
         guard let budget = budget.value else { return .never }
         let (now, lease) = (fleet.timeBase.now, fleet.leaseTime)
         let next = state.withLock { $0.next }
@@ -108,13 +96,14 @@ final class BudgetLink: PermitSupply {
             }
         }
         let end = fleet.timeBase.now
-        let wasFull = state.withLock { state in
+        let (wasFull, isAway) = state.withLock { state in
             state.next = end + lease
-            return state.wasFull
+            return (state.wasFull, state.isAway)
         }
         // While there are as many as there can be, successes need not be told.
         let later = end + lease * (wasFull ? 10 : 1)
-        deafUntil.nanoseconds.store(later.nanoseconds, ordering: .relaxed)
-        return .at(later)
+        loop.isDeaf(until: later)
+        // While the engine is away, the next call asks whether it is back: a budget that nobody uses need not know.
+        return isAway ? .whenRung : .at(later)
     }
 }

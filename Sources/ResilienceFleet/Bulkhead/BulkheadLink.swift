@@ -1,8 +1,7 @@
 import Resilience
-import Synchronization
 
 /// Keeps a bulkhead supplied with its part of a limit that the fleet keeps together.
-final class BulkheadLink: PermitSupply {
+final class BulkheadLink: PermitSupply, FleetLink {
     private struct State {
         /// No question before this, however many calls are rejected.
         var next = MonotonicInstant.distantPast
@@ -31,9 +30,8 @@ final class BulkheadLink: PermitSupply {
         member = fleet.makeMember()
         self.limit = limit
         self.fallback = fallback
-        let owner = WeakReference<BulkheadLink>()
-        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
-        owner.value = self
+        loop = FleetLoop(on: fleet.timeBase)
+        loop.works(for: self)
     }
 
     func link(_ bulkhead: Bulkhead) {
@@ -53,15 +51,15 @@ final class BulkheadLink: PermitSupply {
     /// For how many leases a part is this process's, unless it asks again: an idle process asks seldom.
     private func leases(isIdle: Bool) -> Int { isIdle ? 60 : 10 }
 
-    private func step() async -> FleetLoop.Next {
+    func step() async -> FleetLoop.Next {
         guard let bulkhead = bulkhead.value else { return .never }
         let (now, lease) = (fleet.timeBase.now, fleet.leaseTime)
-        let (missed, isEarly) = state.withLock { state in
-            guard state.next <= now else { return (0, true) }
+        let next = state.withLock { $0.next }
+        guard next <= now else { return .at(next) }
+        let missed = state.withLock { state in
             defer { (state.missed, state.isRung) = (0, false) }
-            return (state.missed, false)
+            return state.missed
         }
-        if isEarly { return .at(state.withLock { $0.next }) }
         let (used, queued) = (bulkhead.inUse, bulkhead.queued)
         let isIdle = state.withLock { state in
             if used + queued + missed > 0 { state.usedLast = now }

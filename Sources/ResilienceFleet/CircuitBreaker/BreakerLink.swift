@@ -4,7 +4,7 @@ import Resilience
 ///
 /// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not at
 /// all.
-final class BreakerLink: Sendable {
+final class BreakerLink: FleetLink {
     private let fleet: Fleet
     private let key: String
     private let member: String
@@ -18,19 +18,16 @@ final class BreakerLink: Sendable {
         self.key = key
         member = fleet.makeMember()
         self.rule = rule
-        let owner = WeakReference<BreakerLink>()
-        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
-        owner.value = self
+        loop = FleetLoop(on: fleet.timeBase)
+        loop.works(for: self)
     }
 
-    func link(_ breaker: CircuitBreaker) {
-        self.breaker.value = breaker
-        loop.ring()
-    }
+    /// Its first call rings.
+    func link(_ breaker: CircuitBreaker) { self.breaker.value = breaker }
 
     func ring() { loop.ring() }
 
-    private func step() async -> FleetLoop.Next {
+    func step() async -> FleetLoop.Next {
         guard let breaker = breaker.value else { return .never }
         let lease = fleet.leaseTime
         let earliest = next.withLock { $0 }

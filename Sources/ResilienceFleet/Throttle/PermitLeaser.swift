@@ -1,8 +1,7 @@
 import Resilience
-import Synchronization
 
 /// Keeps a throttle supplied with permits from the engine: asks while calls use them.
-final class PermitLeaser: PermitSupply {
+final class PermitLeaser: PermitSupply, FleetLink {
     private struct State {
         weak var throttle: Throttle?
         var machine: LeaseStateMachine
@@ -14,12 +13,6 @@ final class PermitLeaser: PermitSupply {
     private let fallback: FleetFallback
     private let state: Locked<State>
     private let loop: FleetLoop
-    /// Before this, only what is urgent is heard: there are no permits, whoever asks.
-    private let deafUntil: DeafTime
-
-    private final class DeafTime: Sendable {
-        let nanoseconds = Atomic(Int64.min)
-    }
 
     init(fleet: Fleet, key: String, fallback: FleetFallback) {
         self.fleet = fleet
@@ -27,30 +20,25 @@ final class PermitLeaser: PermitSupply {
         member = fleet.makeMember()
         self.fallback = fallback
         state = Locked(State(machine: LeaseStateMachine(lease: fleet.leaseTime)))
-        deafUntil = DeafTime()
-        let owner = WeakReference<PermitLeaser>()
-        loop = FleetLoop(on: fleet.timeBase) { await owner.value?.step() ?? .never }
-        owner.value = self
+        loop = FleetLoop(on: fleet.timeBase)
+        loop.works(for: self)
     }
 
     /// The leaser does not hold the throttle, which holds the leaser.
     func supply(_ throttle: Throttle) { state.withLock { $0.throttle = throttle } }
 
-    func isWanted(isUrgent: Bool) {
-        let deafUntil = deafUntil.nanoseconds.load(ordering: .relaxed)
-        guard isUrgent || deafUntil == .min || deafUntil <= fleet.timeBase.now.nanoseconds else { return }
-        loop.ring()
-    }
+    func isWanted(isUrgent: Bool) { loop.ring(isUrgent: isUrgent) }
 
-    private func step() async -> FleetLoop.Next {
+    func step() async -> FleetLoop.Next {
         guard let throttle = state.withLock({ $0.throttle }) else { return .never }
         let report = throttle.takeReport()
         let now = fleet.timeBase.now
         let (step, deafUntil) = state.withLock { ($0.machine.step(report, at: now), $0.machine.deafUntil) }
-        self.deafUntil.nanoseconds.store(deafUntil.nanoseconds, ordering: .relaxed)
+        // There are no permits, whoever asks.
+        loop.isDeaf(until: deafUntil)
         switch step {
         case .ask(let ask):
-            self.deafUntil.nanoseconds.store(.max, ordering: .relaxed)
+            loop.isDeaf(until: .distantFuture)
             await send(ask, for: throttle)
             return .now
         case .rest(let instant): return .at(instant)
