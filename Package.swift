@@ -211,13 +211,16 @@ let package = Package(
         ),
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .executableTarget(
-            name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"], path: "Tests/Crash"),
+            name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "KilledProgram"],
+            path: "Tests/Crash"),
+        // What the two that kill programs share.
+        .target(name: "KilledProgram", dependencies: ["Resilience", "ResilienceSync"], path: "Tests/KilledProgram"),
         .executableTarget(
             name: "fleet", dependencies: ["Resilience", "ResilienceFleet", "TestServers"], path: "Tests/Fleet"),
         .target(name: "PostgreSQLServer", dependencies: ["Resilience"], path: "Tests/PostgreSQLServer"),
         .executableTarget(
             name: "postgresql-trials",
-            dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "PostgreSQLServer"],
+            dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "PostgreSQLServer", "KilledProgram"],
             path: "Tests/PostgreSQLTrials"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(

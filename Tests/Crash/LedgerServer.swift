@@ -1,5 +1,6 @@
 #if SQLite
     import Foundation
+    import KilledProgram
     import Resilience
     import ResilienceTesting
 
@@ -69,54 +70,15 @@
 
         /// Blocks its thread.
         private func serve(_ database: String, number: Int, killedAfter moment: Duration?) throws {
-            let program = Process()
-            program.executableURL = URL(filePath: CommandLine.arguments[0])
-            program.arguments = ["live", database, "\(number)"]
-            let (input, output) = (Pipe(), Pipe())
-            program.standardInput = input
-            program.standardOutput = output
-            try program.run()
-            let pid = program.processIdentifier
-            let base = SystemTimeBase.shared
-            let killing = moment.map { base.schedule(at: base.now + $0) { kill(pid, SIGKILL) } }
-            var rest = Data()
-            while true {
-                let data = output.fileHandleForReading.availableData
-                if data.isEmpty { break }
-                rest += data
-                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
-                    rest = Data(rest[(end + 1)...])
-                    if let answer = heard(line) {
-                        try? input.fileHandleForWriting.write(contentsOf: Data("\(answer)\n".utf8))
-                    }
-                }
-            }
-            if let killing { base.cancel(killing) }
-            program.waitUntilExit()
-            guard moment != nil || program.terminationStatus == 0 else {
-                throw Failed(status: program.terminationStatus)
-            }
+            let program = try KilledProgram(
+                ["live", database, "\(number)"], killedAfter: moment,
+                stored: { id in state.withLock { _ = $0.stored.insert(id) } },
+                answer: { id, entity, key in state.withLock { $0.answer(id, entity, key: key) } })
+            guard moment != nil || program.status == 0 else { throw Failed(status: program.status) }
         }
 
         private struct Failed: Error {
             let status: Int32
-        }
-
-        private func heard(_ line: String) -> String? {
-            let words = line.split(separator: " ").map(String.init)
-            return state.withLock { state in
-                switch (words.first, words.count) {
-                case ("stored", 2):
-                    if let id = Int(words[1]) { state.stored.insert(id) }
-                    return nil
-                case ("send", 4):
-                    guard let id = Int(words[1]) else { return nil }
-                    return "\(words[3]) \(state.answer(id, words[2], key: words[3]))"
-                default:
-                    return nil
-                }
-            }
         }
 
         /// What two programs enqueued at the same time is in no order but each one's own.

@@ -1,5 +1,6 @@
 #if SQLite
     import Foundation
+    import KilledProgram
     import Resilience
     import ResilienceSync
 
@@ -15,14 +16,14 @@
         let number: Int
 
         func run() async throws {
-            let connection = Connection()
+            let parent = ParentProgram()
             let pipeline = Pipeline("crash") {}
             let queue = SyncQueue(
                 "crash", store: try SQLiteStore(path: database), pipeline: pipeline,
                 configuration: SyncQueueConfiguration(
                     maxInFlight: 4, maxFailures: 1000, failedBackoff: .constant(.milliseconds(3)))
             ) { mutation in
-                try await connection.post(mutation)
+                try await parent.post(mutation)
             }
             queue.trigger()
             for index in 0..<Self.count {
@@ -30,44 +31,10 @@
                 let id = number * Self.count + index
                 try await queue.enqueue(
                     Mutation(id: "\(id)", entity: "lane-\(id % 7)", kind: "note", payload: Data("\(id)".utf8)))
-                connection.say("stored \(id)")
+                parent.say("stored \(id)")
                 queue.trigger()
             }
             while try await queue.drain().end != .drained {}
-        }
-    }
-
-    private struct Status: Error, VerdictConvertible {
-        let code: Int
-
-        var verdict: Verdict { code == 429 ? .throttled(retryAfter: .milliseconds(20)) : .transient }
-    }
-
-    /// The program's end of the pipes.
-    private final class Connection: Sendable {
-        private let waiting = Locked<[String: CheckedContinuation<Int, Never>]>([:])
-
-        init() {
-            Thread.detachNewThread { [weak self] in
-                while let line = readLine() {
-                    let words = line.split(separator: " ")
-                    guard words.count == 2, let status = Int(words[1]) else { continue }
-                    let continuation = self?.waiting.withLock { $0.removeValue(forKey: String(words[0])) }
-                    continuation?.resume(returning: status)
-                }
-                // The parent is gone.
-                exit(3)
-            }
-        }
-
-        func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
-
-        func post(_ mutation: Mutation) async throws {
-            let status = await withCheckedContinuation { continuation in
-                waiting.withLock { $0[mutation.idempotencyKey] = continuation }
-                say("send \(mutation.id) \(mutation.entity) \(mutation.idempotencyKey)")
-            }
-            guard status == 201 else { throw Status(code: status) }
         }
     }
 #endif

@@ -22,6 +22,17 @@ package final class PostgreSQLServer: Sendable {
     package static let missing: String =
         "PostgreSQL's server is not installed: apt-get install postgresql, or name the folder of initdb in POSTGRESQL_PROGRAMS"
 
+    /// Who runs the server, which does not run as root; nil for the present user.
+    private static var owner: (user: String, group: String)? {
+        guard getuid() == 0 else { return nil }
+        return getpwnam("postgres") == nil ? ("nobody", "nogroup") : ("postgres", "postgres")
+    }
+
+    /// What a command begins with to run as the owner.
+    private static var prefix: String {
+        owner.map { "setpriv --reuid=\($0.user) --regid=\($0.group) --clear-groups " } ?? ""
+    }
+
     private let folder: String
     private let life: Locked<(process: Process, input: Pipe)?>
 
@@ -37,17 +48,12 @@ package final class PostgreSQLServer: Sendable {
         life = Locked(nil)
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
-        var prefix = ""
-        if getuid() == 0 {
-            // The server does not run as root.
-            let user = getpwnam("postgres") == nil ? "nobody" : "postgres"
-            let group = user == "nobody" ? "nogroup" : user
-            _ = try FileManager.default.setAttributes(
+        if let (user, group) = Self.owner {
+            try FileManager.default.setAttributes(
                 [.ownerAccountName: user, .groupOwnerAccountName: group], ofItemAtPath: folder)
-            prefix = "setpriv --reuid=\(user) --regid=\(group) --clear-groups "
         }
         let initialize = """
-            cd \(folder) && \(prefix)\(programs)/initdb -D \(folder)/data -U resilience -A trust --no-sync -E UTF8 \
+            cd \(folder) && \(Self.prefix)\(programs)/initdb -D \(folder)/data -U resilience -A trust --no-sync -E UTF8 \
             --locale=C >\(folder)/initdb.log 2>&1
             """
         let made = Process()
@@ -66,9 +72,6 @@ package final class PostgreSQLServer: Sendable {
     /// Starts it again after ``stop(keepsFolder:)``.
     package func start(_ settings: [String] = []) throws {
         guard let programs = Self.programs else { throw Failed(description: Self.missing) }
-        let user = getpwnam("postgres") == nil ? "nobody" : "postgres"
-        let group = user == "nobody" ? "nogroup" : user
-        let prefix = getuid() == 0 ? "setpriv --reuid=\(user) --regid=\(group) --clear-groups " : ""
         let options = (["fsync=off", "listen_addresses=", "unix_socket_directories=\(folder)"] + settings)
             .map { "-c '\($0)'" }.joined(separator: " ")
         let (process, input, output) = (Process(), Pipe(), Pipe())
@@ -81,7 +84,7 @@ package final class PostgreSQLServer: Sendable {
             ( trap '' HUP INT TERM; read -r how <&3; kill -QUIT $$
               n=0; while [ -e data/postmaster.pid ] && [ $n -lt 100 ]; do sleep 0.05; n=$((n+1)); done
               if [ "$how" != keep ]; then rm -rf \(folder); fi ) >/dev/null 2>&1 &
-            exec \(prefix)\(programs)/postgres -D \(folder)/data \(options) </dev/null 3<&- 1>&2
+            exec \(Self.prefix)\(programs)/postgres -D \(folder)/data \(options) </dev/null 3<&- 1>&2
             """,
         ]
         process.standardInput = input

@@ -1,5 +1,6 @@
 #if PostgreSQL
     import Foundation
+    import KilledProgram
     import PostgreSQLServer
     import Resilience
     import ResilienceTesting
@@ -64,50 +65,13 @@
         }
 
         private func live(_ connection: String, _ number: Int, killedAfter moment: Duration?) throws {
-            let program = Process()
-            program.executableURL = URL(filePath: CommandLine.arguments[0])
-            program.arguments = ["live", connection, "trial", "\(number)"]
-            let (input, output) = (Pipe(), Pipe())
-            program.standardInput = input
-            program.standardOutput = output
-            try program.run()
-            let pid = program.processIdentifier
-            let base = SystemTimeBase.shared
-            let killing = moment.map { base.schedule(at: base.now + $0) { kill(pid, SIGKILL) } }
-            var rest = Data()
-            while case let data = output.fileHandleForReading.availableData, !data.isEmpty {
-                rest += data
-                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
-                    rest = Data(rest[(end + 1)...])
-                    if let answer = heard(line) {
-                        try? input.fileHandleForWriting.write(contentsOf: Data("\(answer)\n".utf8))
-                    }
-                }
-            }
-            if let killing { base.cancel(killing) }
-            program.waitUntilExit()
-            let isKilled = program.terminationReason == .uncaughtSignal && program.terminationStatus == SIGKILL
-            guard program.terminationStatus == 0 || isKilled && moment != nil else {
-                FileHandle.standardError.write(
-                    Data("worker \(number) ended with \(program.terminationStatus) by itself\n".utf8))
+            let program = try KilledProgram(
+                ["live", connection, "trial", "\(number)"], killedAfter: moment,
+                stored: { id in state.withLock { _ = $0.stored.insert(id) } },
+                answer: { id, entity, key in state.withLock { $0.answer(id, entity, key: key) } })
+            guard program.status == 0 || program.isKilled && moment != nil else {
+                FileHandle.standardError.write(Data("worker \(number) ended with \(program.status) by itself\n".utf8))
                 exit(1)
-            }
-        }
-
-        private func heard(_ line: String) -> String? {
-            let words = line.split(separator: " ").map(String.init)
-            return state.withLock { state -> String? in
-                switch (words.first, words.count) {
-                case ("stored", 2):
-                    if let id = Int(words[1]) { state.stored.insert(id) }
-                    return nil
-                case ("send", 4):
-                    guard let id = Int(words[1]) else { return nil }
-                    return "\(words[3]) \(state.answer(id, words[2], key: words[3]))"
-                default:
-                    return nil
-                }
             }
         }
 

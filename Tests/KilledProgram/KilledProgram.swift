@@ -1,0 +1,53 @@
+import Foundation
+import Resilience
+
+/// A copy of this program that may be killed, and what it says until it ends.
+///
+/// It says `stored` and a number, or `send`, a number, an entity and a key, a line each. A `send` is answered with the key
+/// and a status.
+package struct KilledProgram {
+    package let status: Int32
+    package let isKilled: Bool
+
+    /// Runs it to its end. Blocks its thread.
+    /// - Parameters:
+    ///   - arguments: What it is started with.
+    ///   - moment: When it is killed; nil lets it live.
+    ///   - stored: Hears what it has stored.
+    ///   - answer: Answers what it sends, with a status.
+    package init(
+        _ arguments: [String], killedAfter moment: Duration?, stored: (Int) -> Void,
+        answer: (_ id: Int, _ entity: String, _ key: String) -> Int
+    ) throws {
+        let program = Process()
+        program.executableURL = URL(filePath: CommandLine.arguments[0])
+        program.arguments = arguments
+        let (input, output) = (Pipe(), Pipe())
+        program.standardInput = input
+        program.standardOutput = output
+        try program.run()
+        let pid = program.processIdentifier
+        let base = SystemTimeBase.shared
+        let killing = moment.map { base.schedule(at: base.now + $0) { kill(pid, SIGKILL) } }
+        var rest = Data()
+        while case let data = output.fileHandleForReading.availableData, !data.isEmpty {
+            rest += data
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                let words = String(decoding: rest[rest.startIndex..<end], as: UTF8.self).split(separator: " ")
+                rest = Data(rest[(end + 1)...])
+                guard words.count > 1, let id = Int(words[1]) else { continue }
+                switch (words[0], words.count) {
+                case ("stored", 2): stored(id)
+                case ("send", 4):
+                    let line = "\(words[3]) \(answer(id, String(words[2]), String(words[3])))\n"
+                    try? input.fileHandleForWriting.write(contentsOf: Data(line.utf8))
+                default: break
+                }
+            }
+        }
+        if let killing { base.cancel(killing) }
+        program.waitUntilExit()
+        status = program.terminationStatus
+        isKilled = program.terminationReason == .uncaughtSignal && status == SIGKILL
+    }
+}
