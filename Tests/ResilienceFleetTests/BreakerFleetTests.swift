@@ -22,11 +22,11 @@
 
             init(
                 _ count: Int, in world: FleetWorld, sharing rule: FleetTripRule = FleetTripRule(),
-                openFor: Duration = .seconds(5)
+                openFor: Duration = .seconds(5), closing: ProbeRule = .successes(1)
             ) {
                 self.world = world
                 breakers = (0..<count).map { _ in
-                    CircuitBreaker("b", in: world.fleet(), sharing: rule, openFor: .constant(openFor))
+                    CircuitBreaker("b", in: world.fleet(), sharing: rule, openFor: .constant(openFor), closing: closing)
                 }
                 calls = Counts(count)
             }
@@ -179,6 +179,19 @@
                 let asked = world.asked.withLock { $0 }
                 try await world.clock.sleep(for: .seconds(60))
                 #expect(world.asked.withLock { $0 } - asked < 40)
+            }
+        }
+
+        @Test("a circuit that needs several successes closes, however seldom its calls are", arguments: [0.3, 1.5, 7.0])
+        func several(gap: Double) throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let members = Members(2, in: world, closing: .successes(3))
+                await members.open()
+                members.fails.withLock { $0 = { _ in false } }
+                try await world.clock.sleep(for: .seconds(5))
+                await members.call(for: .seconds(gap * 6.5), every: .seconds(gap))
+                #expect(members.states == [.closed, .closed], "\(members.calls.all)")
             }
         }
 

@@ -96,7 +96,13 @@ struct FleetCircuit: SharedCircuit {
     /// process that calls seldom could never use a right to probe in time.
     private mutating func decideAlone(at now: MonotonicInstant) {
         (order, isAlone, wantsProbe) = (.none, true, false)
-        _ = own.trip(for: .zero, at: now, using: .shared)
+        beginProbing(at: now)
+    }
+
+    /// What its probes have shown since the break counts, whoever had the right to probe meanwhile.
+    private mutating func beginProbing(at now: MonotonicInstant) {
+        if own.state != .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
+        own.timePassed(at: now)
     }
 
     mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
@@ -191,20 +197,27 @@ struct FleetCircuit: SharedCircuit {
     /// Does what the fleet says.
     mutating func obey(_ answer: BreakerAnswer, to report: Report, lease: Duration, at now: MonotonicInstant) {
         if report.result != nil { result = nil }
-        if answer.epoch != epoch { window = Self.window(rule) }
+        if answer.epoch != epoch {
+            window = Self.window(rule)
+            // What probes have shown before another break counts no more.
+            if answer.state != .closed, own.state == .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
+        }
         (epoch, trips) = (answer.epoch, answer.trips)
         switch answer.state {
         case .closed:
             // An engine that has lost what it knew ends no break.
             if answer.epoch <= orderEpoch, case .open = order { return }
-            guard order != .none else { return }
+            guard order != .none || isAlone && answer.epoch > orderEpoch else { return }
             (order, isAlone) = (.none, false)
             (wantsProbe, isProbing) = (false, false)
             own.reset(keepingGrowth: false)
         case .open:
             let until = now + answer.wait
-            (isProbing, isAlone, orderEpoch) = (false, false, answer.epoch)
             let isOver = answer.wait <= lease
+            orderEpoch = answer.epoch
+            // It is finding out, and probes that are in flight shall count.
+            if isOver, isAlone { return }
+            (isProbing, isAlone) = (false, false)
             if isOver, case .probe = order {
                 // The right to probe has ended without a call.
                 decideAlone(at: now)
@@ -223,8 +236,7 @@ struct FleetCircuit: SharedCircuit {
             }
             order = .probe(until: now + grace)
             // Half-open: its next calls are the probes.
-            _ = own.trip(for: .zero, at: now, using: .shared)
-            own.timePassed(at: now)
+            beginProbing(at: now)
         }
     }
 

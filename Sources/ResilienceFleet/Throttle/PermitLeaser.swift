@@ -92,14 +92,17 @@ extension Throttle {
 extension ThrottleLimit {
     /// The part of one of several equal members, which together never exceed the limit in the long run.
     func share(of members: Int) -> ThrottleLimit {
+        func times(_ count: Int, _ period: Duration) -> Duration {
+            .nanoseconds(period.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)))
+        }
         switch kind {
         case .unlimited:
             return .unlimited
         case .rate(let rate, let burst):
-            return .rate(rate.calls, per: rate.period * members, burst: max(1, burst / members))
+            return .rate(rate.calls, per: times(members, rate.period), burst: max(1, burst / members))
         case .window(let calls, let period, _):
             let rounds = (members - 1) / calls + 1
-            return .slidingWindow(max(1, calls / members), per: period * rounds)
+            return .slidingWindow(max(1, calls / members), per: times(rounds, period))
         }
     }
 }
