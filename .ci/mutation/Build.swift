@@ -57,9 +57,12 @@ extension Mutants {
 
     /// Without the adapters' large dependencies, unless the sources are adapters'.
     static func traits(of sources: [Source]) -> [String] {
-        let ours = ["ResilienceTests", "ResilienceHTTPTests", "ResilienceSyncTests", "ResilienceTestingTests"]
+        let ours = [
+            "ResilienceTests", "ResilienceHTTPTests", "ResilienceSyncTests", "ResilienceTestingTests",
+            "ResilienceFleetTests",
+        ]
         let isOurs = sources.allSatisfy { ours.contains($0.testTarget) }
-        return isOurs ? ["--traits", "SQLite,ServiceLifecycle,StubServer"] : ["--enable-all-traits"]
+        return isOurs ? ["--traits", "SQLite,ServiceLifecycle,StubServer,Redis,PostgreSQL"] : ["--enable-all-traits"]
     }
 
     /// The same in every build: tests that are not compiled anew hold those of the default arguments that they use.
