@@ -37,6 +37,19 @@ public final class Fleet: Sendable {
     private let patience: AbandoningTimeout
     private let state = Locked(State())
 
+    /// The number of processes that use something, as the engine tells it.
+    ///
+    /// An engine that has begun anew knows only those that have asked since. So a smaller number counts only after a
+    /// while.
+    struct KnownMembers: Sendable, Equatable {
+        private(set) var count: Int?
+        private var keptUntil = MonotonicInstant.distantPast
+
+        mutating func learn(_ told: Int, lease: Duration, at now: MonotonicInstant) {
+            if told >= count ?? 0 || keptUntil <= now { (count, keptUntil) = (told, now + lease * 100) }
+        }
+    }
+
     private struct State {
         var awaySince: MonotonicInstant?
         var members: Int?
@@ -78,13 +91,14 @@ public final class Fleet: Sendable {
     ///   - name: The name, 1 to 100 bytes, which begins every key in the engine.
     ///   - engine: Keeps the state.
     ///   - leaseTime: How long permits are held on lease, 10 ms to 60 s. A longer one costs the engine fewer calls.
-    ///   - engineLimit: How long a call to the engine may take before it counts as away, above 0.
+    ///   - engineLimit: How long a call to the engine may take before it counts as away, above 0 and at most half of a lease:
+    ///     what is leased must not end before the answer comes. By default 50 ms, or half of a shorter lease.
     ///   - expectedMembers: The number of processes to assume before the engine has told any, 1 or more.
     ///   - timeBase: The time base; it must be that of the pipelines.
     ///   - observers: Told when the engine is away, and when it is back; nil for none at first.
     public init(
         _ name: String, engine: some ScriptEngine, leaseTime: Duration = .milliseconds(100),
-        engineLimit: Duration = .milliseconds(50), expectedMembers: Int = 1, timeBase: any TimeBase = .system,
+        engineLimit: Duration? = nil, expectedMembers: Int = 1, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
     ) {
         let checks = SettingChecks("Fleet")
@@ -94,7 +108,11 @@ public final class Fleet: Sendable {
         self.leaseTime = checks.require(
             (.milliseconds(10) ... .seconds(60)).contains(leaseTime), leaseTime, "leaseTime",
             "must lie between 10 ms and 60 s", else: .milliseconds(100))
-        self.engineLimit = checks.aboveZero(engineLimit, "engineLimit")
+        let longest = self.leaseTime / 2
+        let limit = engineLimit ?? min(.milliseconds(50), longest)
+        self.engineLimit = checks.require(
+            .zero < limit && limit <= longest, limit, "engineLimit", "must be above 0 and at most half of leaseTime",
+            else: longest)
         self.expectedMembers = checks.atLeast(1, expectedMembers, "expectedMembers")
         self.timeBase = timeBase
         self.observers = observers ?? PolicyObservers()
@@ -156,6 +174,14 @@ public final class Fleet: Sendable {
         } catch {
             noteAway(error)
             throw error
+        }
+    }
+
+    /// Tells the engine that a policy of this process is gone. If it is not heard, what the policy had ends with its time.
+    func leave(_ script: EngineScript, key: String, arguments: [String]) {
+        guard !isAway else { return }
+        Task { [patience, engine] in
+            _ = try? await patience.run { try await engine.run(script, keys: [key], arguments: arguments) }
         }
     }
 

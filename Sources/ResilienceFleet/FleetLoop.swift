@@ -54,13 +54,18 @@ final class FleetLoop: Sendable {
         if starts { Task.detached(executorPreference: timeBase.taskExecutor, priority: .high) { await self.run() } }
     }
 
+    /// Holds the link for no longer.
+    private func step() async -> Next {
+        let link = state.withLock { state in
+            state.isRung = false
+            return state.link
+        }
+        return await link?.step() ?? .never
+    }
+
     private func run() async {
         while true {
-            let link = state.withLock { state in
-                state.isRung = false
-                return state.link
-            }
-            switch await link?.step() ?? .never {
+            switch await step() {
             case .now:
                 break
             case .at(let instant):

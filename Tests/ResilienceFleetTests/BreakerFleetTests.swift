@@ -195,6 +195,41 @@
             }
         }
 
+        @Test("seldom volleys, also of slow calls, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
+        func volleys(length: Double, pause: Double) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let members = Members(3, in: world)
+                await members.open()
+                try await clock.sleep(for: .seconds(pause))
+                for _ in 0..<4 {
+                    for breaker in members.breakers {
+                        for _ in 0..<3 {
+                            try? await breaker.run { () async throws in try await clock.sleep(for: .seconds(length)) }
+                        }
+                    }
+                    try await clock.sleep(for: .seconds(pause))
+                }
+                #expect(members.states == [.closed, .closed, .closed])
+            }
+        }
+
+        @Test("a failure is told, and not again and again while nobody calls")
+        func longWindow() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let breaker = CircuitBreaker("b", in: world.fleet(), sharing: FleetTripRule(window: .seconds(3_600)))
+                try? await breaker.run { () async throws in throw Failed() }
+                try await clock.sleep(for: .seconds(3))
+                let asked = world.asked.withLock { $0 }
+                #expect(asked > 0)
+                try await clock.sleep(for: .seconds(60))
+                #expect(world.asked.withLock { $0 } == asked)
+            }
+        }
+
         @Test("a breaker that nobody uses asks nobody")
         func idle() throws {
             let world = try FleetWorld()

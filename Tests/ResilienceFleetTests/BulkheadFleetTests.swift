@@ -144,6 +144,78 @@
             }
         }
 
+        @Test("a question that comes after a later one takes nothing back from the process that asked it")
+        func lateQuestion() throws {
+            let world = try FleetWorld()
+            let running = Running(2)
+            try world.clock.run { () async throws in
+                let delays = Locked(0)
+                let bulkheads = (0..<2).map { index in
+                    let fleet = world.fleet(delaying: {
+                        let isDelayed = index == 0 && delays.withLock { $0 == 1 }
+                        if isDelayed { delays.withLock { $0 = 2 } }
+                        return isDelayed ? .milliseconds(900) : nil
+                    })
+                    return Bulkhead("b", limit: 10, in: fleet, queue: 100)
+                }
+                try await world.clock.sleep(for: .seconds(3))
+                // One question of the idle one is on its way until it uses all but one.
+                delays.withLock { $0 = 1 }
+                while delays.withLock({ $0 }) == 1 { try await world.clock.sleep(for: .milliseconds(10)) }
+                await press(bulkheads, callers: [20, 0], for: .milliseconds(600), in: world, running)
+                _ = running.take()
+                await press(bulkheads, callers: [20, 20], for: .seconds(2), in: world, running)
+                #expect(running.take().most <= 10)
+            }
+        }
+
+        @Test("a process keeps one permit, however many others want")
+        func one() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let busy = Bulkhead("b", limit: 10, in: world.fleet(), queue: 100)
+                let idle = Bulkhead("b", limit: 10, in: world.fleet())
+                async let pressed: Void = press([busy], callers: [30], for: .seconds(20), in: world, Running(1))
+                try await clock.sleep(for: .seconds(3))
+                for _ in 0..<5 {
+                    try await idle.run { () async throws in }
+                    try await clock.sleep(for: .seconds(3))
+                }
+                await pressed
+            }
+        }
+
+        @Test("a bulkhead that is gone gives up its part at once")
+        func dropped() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                for pause in [0.1, 3.0, 0.1] {
+                    let bulkhead = Bulkhead("b", limit: 1, in: world.fleet(), queue: 10)
+                    try await clock.sleep(for: .milliseconds(10))
+                    let deadline = clock.now + .milliseconds(300)
+                    try await bulkhead.run(options: RunOptions(deadline: deadline)) { () async throws in }
+                    try await clock.sleep(for: .seconds(pause))
+                }
+            }
+        }
+
+        @Test("an engine that begins anew, and is gone at once, makes nobody's part larger")
+        func emptiedAndGone() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let bulkheads = (0..<6).map { _ in Bulkhead("b", limit: 12, in: world.fleet(), queue: 100) }
+                try await world.clock.sleep(for: .seconds(1))
+                _ = try world.bench.command("FLUSHALL")
+                // Each asks once.
+                try await world.clock.sleep(for: .milliseconds(2_100))
+                world.isUp.withLock { $0 = false }
+                try await world.clock.sleep(for: .seconds(8))
+                #expect(bulkheads.map(\.status.limit) == [2, 2, 2, 2, 2, 2])
+            }
+        }
+
         final class Locked2: Sendable {
             private let state: Locked<Bool>
             init(_ value: Bool) { state = Locked(value) }
@@ -231,6 +303,47 @@
                 try await clock.sleep(for: .seconds(1))
                 let later = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
                 #expect((33...36).contains(later), "\(later)")
+            }
+        }
+
+        @Test("what a budget that is gone, or a process that needs none, has at hand is for the others")
+        func atHand() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                for _ in 0..<60 {
+                    let budget = RetryBudget.tokens("r", in: world.fleet(), capacity: 140)
+                    try await clock.sleep(for: .milliseconds(20))
+                    #expect(!budget.isExhausted)
+                }
+                let idle = pipelines(20, in: world)
+                try await clock.sleep(for: .seconds(11))
+                let failing = await attempts(pipelines(1, in: world), calls: 30, fail: true, on: clock)
+                #expect((38...40).contains(failing), "\(failing)")
+                _ = idle.count
+            }
+        }
+
+        @Test("no number ends the process, or lets the engine seem away", arguments: [1 << 61, 1 << 62, Int.max])
+        func huge(number: Int) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                for (capacity, cost, throttledCost) in [
+                    (number, number, number), (500, number, 5), (500, 14, number), (number, 14, 5),
+                ] {
+                    let fleet = world.fleet()
+                    let budget = RetryBudget.tokens(
+                        "\(capacity) \(cost)", in: fleet, capacity: capacity, cost: cost, throttledCost: throttledCost)
+                    let pipeline = Pipeline(timeBase: clock) { Retry(backoff: .constant(.zero), budget: budget) }
+                    for isDown in [false, true] {
+                        world.isUp.withLock { $0 = !isDown }
+                        _ = await attempts([pipeline], calls: 10, fail: true, on: clock)
+                        _ = await attempts([pipeline], calls: 10, fail: false, on: clock)
+                        #expect(fleet.isAway == isDown)
+                    }
+                    world.isUp.withLock { $0 = true }
+                }
             }
         }
 

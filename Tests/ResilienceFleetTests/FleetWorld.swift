@@ -18,10 +18,11 @@
         func fleet(
             lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false,
             isGone: @escaping @Sendable () -> Bool = { false },
-            losing: @escaping @Sendable () -> Bool = { false }
+            losing: @escaping @Sendable () -> Bool = { false },
+            delaying: @escaping @Sendable () -> Duration? = { nil }
         ) -> Fleet {
             let engine = SimulatedEngine(
-                bench: bench, clock: clock, hangs: hangs, losesAnswers: losing,
+                bench: bench, clock: clock, hangs: hangs, losesAnswers: losing, delaysQuestions: delaying,
                 isUp: { [self] in
                     asked.withLock { $0 += 1 }
                     return isUp.withLock { $0 } && !isGone()

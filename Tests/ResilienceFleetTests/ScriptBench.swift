@@ -58,6 +58,8 @@
         var hangs = false
         /// Whether it runs scripts, and does not tell what they answer.
         var losesAnswers: @Sendable () -> Bool = { false }
+        /// How long a question is on its way, whoever has given it up; nil as usual.
+        var delaysQuestions: @Sendable () -> Duration? = { nil }
         var isUp: (@Sendable () -> Bool)?
 
         struct Down: Error {}
@@ -69,6 +71,7 @@
                 if hangs { await Task { try? await clock.sleep(for: .seconds(60)) }.value }
                 throw Down()
             }
+            if let delay = delaysQuestions() { await Task { try? await clock.sleep(for: delay) }.value }
             let words = try bench.run(script, keys[0], arguments, at: clock.now.nanoseconds / 1_000)
             try await clock.sleep(for: latency / 2)
             if losesAnswers() { throw Down() }

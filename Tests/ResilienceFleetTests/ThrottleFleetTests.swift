@@ -87,6 +87,63 @@
             #expect(world.asked.withLock { $0 } < 150)
         }
 
+        @Test("a call that only waits to learn whether there are permits needs no room in the queue", arguments: [0, 10])
+        func smallQueue(queue: Int) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let throttle = Throttle("t", limit: .perSecond(1_000, burst: 200), in: world.fleet(), queue: queue)
+                for _ in 0..<10 {
+                    #expect(throttle.forecast().outcome == .waits(nil))
+                    try await throttle.run { () async throws in }
+                    try await clock.sleep(for: .milliseconds(250))
+                }
+                let went = Counts(1)
+                await withTaskGroup { group in
+                    for _ in 0..<50 {
+                        group.addTask(executorPreference: clock.taskExecutor) {
+                            if (try? await throttle.run { () async throws in }) != nil { went.add(0) }
+                        }
+                    }
+                }
+                #expect(went.all[0] == 50)
+            }
+        }
+
+        @Test("what is at hand follows a smaller burst, and nobody is told of permits that are unknown")
+        func smallerBurst() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let throttle = Throttle("t", limit: .perSecond(1_000, burst: 300), in: world.fleet())
+                #expect(throttle.quota?.remaining == nil)
+                _ = await press([throttle], callers: 8, until: .seconds(1), on: clock, gap: .milliseconds(1))
+                throttle.setRate(ThrottleRate(1, per: .seconds(1)), burst: 1)
+                var went = 0
+                for _ in 0..<100 where (try? await throttle.run { () async throws in }) != nil { went += 1 }
+                #expect(went <= 1)
+            }
+        }
+
+        @Test("a hold that was ended by hand while the engine was away is over for it, too")
+        func holdEndedWhileAway() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let throttles = (0..<2).map { _ in Throttle("t", limit: .perSecond(100, burst: 10), in: world.fleet()) }
+                throttles[0].hold(for: .seconds(20))
+                try await clock.sleep(for: .milliseconds(500))
+                world.isUp.withLock { $0 = false }
+                _ = await press(throttles, callers: 1, until: .seconds(2), on: clock, gap: .milliseconds(50))
+                for throttle in throttles { throttle.endHold() }
+                #expect(await press(throttles, callers: 1, until: .seconds(3), on: clock, gap: .milliseconds(50))[0] > 10)
+                world.isUp.withLock { $0 = true }
+                _ = await press(throttles, callers: 1, until: .seconds(6), on: clock, gap: .milliseconds(50))
+                let counts = await press(throttles, callers: 1, until: .seconds(8), on: clock, gap: .milliseconds(50))
+                #expect(counts.allSatisfy { $0 > 30 }, "\(counts)")
+            }
+        }
+
         @Test("if nobody calls, nobody asks, and what was left is given back")
         func idle() throws {
             let world = try FleetWorld()

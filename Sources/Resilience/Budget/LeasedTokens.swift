@@ -42,14 +42,14 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     }
 
     mutating func giveBack(_ withdrawal: Withdrawal) {
-        if !isOpen { tokens = min(capacity, tokens + price(withdrawal)) }
+        if !isOpen { tokens = min(capacity, tokens.saturatingAdding(price(withdrawal))) }
     }
 
     private mutating func deposit(_ amount: Int) {
         if let share {
-            tokens = max(tokens, min(share, tokens + amount))
+            tokens = max(tokens, min(share, tokens.saturatingAdding(amount)))
         } else if !areAllFull {
-            earned = min(capacity, earned + amount)
+            earned = min(capacity, earned.saturatingAdding(amount))
         }
     }
 
@@ -65,7 +65,7 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
 
     mutating func grant(_ count: Int, areAllFull: Bool) {
         (share, isOpen) = (nil, false)
-        tokens = min(capacity, tokens + max(0, count))
+        tokens = min(capacity, tokens.saturatingAdding(max(0, count)))
         self.areAllFull = areAllFull && missed == 0
     }
 

@@ -9,8 +9,8 @@ package struct LeasedPermits: Sendable, Equatable {
         var mark: Int64 = 0
     }
 
-    /// The most that one call may cost.
-    var largest: Int
+    /// The most that one call may cost, or that may be at hand.
+    private(set) var largest: Int
     /// How long it takes until the answer to a question has come, or is known not to come, at most.
     let patience: Int64
     private var lot = Lot()
@@ -70,6 +70,13 @@ package struct LeasedPermits: Sendable, Equatable {
 
     /// A call was rejected since there were too few permits.
     mutating func missed(_ cost: Int) { report.missed = report.missed.saturatingAdding(cost) }
+
+    mutating func setLargest(_ count: Int) {
+        largest = count
+        guard lot.left > count else { return }
+        addUnused(lot.left - count, lot.mark)
+        lot.left = count
+    }
 
     private mutating func lapse(at now: Int64) {
         guard lot.left > 0, lot.ends <= now else { return }

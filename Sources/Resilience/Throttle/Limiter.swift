@@ -66,12 +66,15 @@ struct Limiter: Sendable, Equatable {
     }
 
     /// Whether a call of this cost can ever be admitted. The methods below take only costs above zero that can.
-    func allows(_ cost: Int) -> Bool {
+    func allows(_ cost: Int) -> Bool { cost <= most }
+
+    /// The most that can go at once.
+    var most: Int {
         switch window {
-        case .absent: return cost <= bucket.burst
-        case .sliding(let sliding): return cost <= sliding.limit
-        case .fixed(let fixed): return cost <= fixed.limit
-        case .leased(let permits): return cost <= permits[0].largest
+        case .absent: bucket.burst
+        case .sliding(let sliding): sliding.limit
+        case .fixed(let fixed): fixed.limit
+        case .leased(let permits): permits[0].largest
         }
     }
 
@@ -177,7 +180,7 @@ struct Limiter: Sendable, Equatable {
 
     /// Changes the rate. Only for a limiter with a rate, or with permits that somebody else hands out at one.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
-        if changeLeased({ $0.largest = burst }) != nil { return }
+        if changeLeased({ $0.setLargest(burst) }) != nil { return }
         bucket.setRate(rate, burst: burst, at: now)
     }
 

@@ -7,12 +7,14 @@ extension Throttle {
     /// limit's period and, for a rate, the time in which its burst fills up; ``ServerQuota/limit`` is what may go in that
     /// time in the long run. For a rate of 10 per second with a burst of 20, that is 20 in 2 seconds.
     /// ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go now.
+    /// ``ServerQuota/remaining`` is nil while it is unknown, as it is of a limit that several processes keep together and that
+    /// nobody has used just now.
     public var quota: ServerQuota? {
         let now = base.now
         let (limit, status) = state.withLock { ($0.limit, $0.machine.status(at: now)) }
         return limit.inWholeSeconds.map { calls, window in
             ServerQuota(
-                name: name, limit: calls, remaining: status.isAllowed ? status.available : 0,
+                name: name, limit: calls, remaining: status.isAllowed ? (status.available > 0 ? status.available : nil) : 0,
                 resetsAfter: status.isAllowed ? nil : status.timeUntilNext, window: window)
         }
     }

@@ -16,12 +16,15 @@ extension ThrottleStateMachine {
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        // It waits to learn when it may go, even if it does not wait to go.
-        let patientUntil = isInLine ? line[slot.ticket]?.patientUntil ?? slot.latest : now + settings.maxWait
+        // It waits to learn when it may go, even if it does not wait to go, or there is no room to.
+        let hasRoom = isInLine || line.count < settings.queue
+        let waitsToKnow = isUnknown(at: now) && line.count < limiter.most
+        let patientUntil =
+            isInLine ? line[slot.ticket]?.patientUntil ?? slot.latest : hasRoom ? now + settings.maxWait : now
         let latest =
             isInLine ? slot.latest : isUnknown(at: now) ? max(patientUntil, now + limiter.timeToKnow) : patientUntil
         let last = isUnknown(at: now) ? latest : min(patientUntil, latest)
-        guard comesInTime(answer, at: now, last, deadline), isInLine || line.count < settings.queue else {
+        guard comesInTime(answer, at: now, last, deadline), hasRoom || waitsToKnow else {
             if isInLine { _ = leave(slot.ticket) }
             limiter.changeLeased { $0.missed(cost) }
             return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))

@@ -6,12 +6,18 @@ extension ThrottleStateMachine {
         let limit: ThrottleLimit
         /// An array of one: few throttles have it. Empty while it is in use.
         var limiter: [Limiter]
+        /// Whether a hold was ended by hand meanwhile.
+        var hasEndedHold = false
     }
 
     /// What happened since the last report, which this ends.
     mutating func takeReport(at now: MonotonicInstant) -> PermitReport {
         latest = max(latest, now)
         var report = limiter.changeLeased { [latest] in $0.takeReport(at: latest.nanoseconds) } ?? PermitReport()
+        if standIn?.hasEndedHold == true {
+            standIn?.hasEndedHold = false
+            report.hold = report.hold ?? .ended
+        }
         report.waiting = line.cost
         switch gate {
         case .open: break
@@ -69,7 +75,7 @@ extension ThrottleStateMachine {
                 own = Limiter(limit)
             }
         }
-        standIn = StandIn(limit: limit, limiter: [])
+        standIn = StandIn(limit: limit, limiter: [], hasEndedHold: standIn?.hasEndedHold ?? false)
         limiter = own
     }
 }

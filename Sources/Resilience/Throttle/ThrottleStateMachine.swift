@@ -286,6 +286,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             gate = .held(until: max(present, until))
         }
         limiter.changeLeased { $0.held(.until(until, counts: counts)) }
+        standIn?.hasEndedHold = false
         guard counts, !isHoldCounted else { return }
         isHoldCounted = true
         holds = holds.saturatingAdding(1)
@@ -296,7 +297,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
         latest = max(latest, now)
         guard case .held(let until) = gate else { return }
         gate = .held(until: min(until, latest))
-        limiter.changeLeased { $0.held(.ended) }
+        tellHoldHasEnded()
+    }
+
+    private mutating func tellHoldHasEnded() {
+        if limiter.changeLeased({ $0.held(.ended) }) == nil { standIn?.hasEndedHold = true }
     }
 
     /// The other side asked for fewer calls.
@@ -355,7 +360,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func reset(at now: MonotonicInstant) {
         latest = max(latest, now)
         limiter.reset(at: latest.nanoseconds)
-        if gate != .open { limiter.changeLeased { $0.held(.ended) } }
+        if gate != .open { tellHoldHasEnded() }
         gate = .open
         slowStart = nil
         holds = 0

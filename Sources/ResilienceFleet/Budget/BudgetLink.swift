@@ -5,7 +5,7 @@ final class BudgetLink: PermitSupply, FleetLink {
     private struct State {
         /// No question before this.
         var next = MonotonicInstant.distantPast
-        var members: Int?
+        var members = Fleet.KnownMembers()
         var isAway = false
         var hasAsked = false
         var wasFull = false
@@ -15,6 +15,9 @@ final class BudgetLink: PermitSupply, FleetLink {
         let capacity: Int
         let cost: Int
         let throttledCost: Int
+
+        /// The price of the dearest retry.
+        var most: Int { max(cost, throttledCost) }
     }
 
     private let fleet: Fleet
@@ -41,7 +44,19 @@ final class BudgetLink: PermitSupply, FleetLink {
         loop.ring()
     }
 
+    deinit {
+        if state.withLock({ $0.hasAsked }) { fleet.leave(.budget, key: key, arguments: arguments()) }
+    }
+
     func isWanted(isUrgent: Bool) { loop.ring(isUrgent: isUrgent) }
+
+    /// - Parameter held: The tokens at hand; nil if this is the last that is heard of them.
+    private func arguments(earned: Int = 0, wanted: Int = 0, held: Int? = nil) -> [String] {
+        [
+            member, "\(settings.capacity)", "\(earned)", "\(wanted)", "\(settings.most)",
+            "\((fleet.leaseTime * 100).microseconds)", "\(held ?? -1)",
+        ]
+    }
 
     func step() async -> FleetLoop.Next {
         guard let budget = budget.value else { return .never }
@@ -49,10 +64,8 @@ final class BudgetLink: PermitSupply, FleetLink {
         let next = state.withLock { $0.next }
         guard next <= now else { return .at(next) }
         guard let report = budget.takeTokenReport() else { return .never }
-        let members = fleet.divisor(known: state.withLock { $0.members })
         // Two retries at hand, or more if more were wanted.
-        let most = max(settings.cost, settings.throttledCost)
-        let enough = min(settings.capacity, 2 * most + report.missed)
+        let enough = min(settings.capacity, settings.most.saturatingMultiplied(by: 2).saturatingAdding(report.missed))
         let wanted = max(0, enough - report.tokens)
         let mustAsk = state.withLock { state in
             defer { state.hasAsked = true }
@@ -68,10 +81,7 @@ final class BudgetLink: PermitSupply, FleetLink {
             return .whenRung
         }
         do {
-            let arguments = [
-                member, "\(settings.capacity)", "\(report.earned)", "\(wanted)", "\(most)",
-                "\((lease * 100).microseconds)",
-            ]
+            let arguments = arguments(earned: report.earned, wanted: wanted, held: report.tokens)
             let answer = try await fleet.run(.budget, key: key, arguments: arguments) { words in
                 words.count == 3 && (0...Int64(wanted)).contains(words[0]) && words[1] >= 0 && words[2] >= 1
                     ? words : nil
@@ -79,7 +89,8 @@ final class BudgetLink: PermitSupply, FleetLink {
             let alive = Int(clamping: answer[2])
             fleet.note(members: alive)
             let wasAway = state.withLock { state in
-                defer { (state.members, state.isAway) = (alive, false) }
+                state.members.learn(alive, lease: lease, at: fleet.timeBase.now)
+                defer { state.isAway = false }
                 return state.isAway
             }
             // What this process gave itself meanwhile.
@@ -88,9 +99,12 @@ final class BudgetLink: PermitSupply, FleetLink {
             budget.grant(Int(answer[0]), areAllFull: isFull)
             state.withLock { $0.wasFull = isFull }
         } catch {
-            state.withLock { $0.isAway = true }
+            let members = state.withLock { state in
+                state.isAway = true
+                return state.members.count
+            }
             switch fallback {
-            case .localShare: budget.standAlone(share: settings.capacity / members)
+            case .localShare: budget.standAlone(share: settings.capacity / fleet.divisor(known: members))
             case .open: budget.standAlone(share: nil)
             case .closed: budget.drop(.max)
             }

@@ -5,8 +5,8 @@ extension RetryBudget {
     /// ``/Resilience/RetryBudget/tokens(capacity:cost:throttledCost:)``.
     ///
     /// Each process has tokens for two retries at hand, and more while it needs them. What its successes bring back goes to all.
-    /// A retry asks nobody: if there are no tokens at hand, it is not made. The tokens at hand of a process that dies
-    /// are lost until successes bring them back.
+    /// A retry asks nobody: if there are no tokens at hand, it is not made. The tokens at hand of a process
+    /// that is gone, or has used none for 100 leases, are the others' again.
     ///
     /// - Parameters:
     ///   - name: The name of the budget in the fleet.
@@ -20,8 +20,11 @@ extension RetryBudget {
         _ name: String, in fleet: Fleet, whenAway fallback: FleetFallback = .localShare, capacity: Int = 500,
         cost: Int = 14, throttledCost: Int = 5
     ) -> RetryBudget {
+        // The engine counts in doubles.
+        func counted(_ tokens: Int, atLeast least: Int) -> Int { min(max(least, tokens), 1 << 50) }
         let settings = BudgetLink.Settings(
-            capacity: max(0, capacity), cost: max(1, cost), throttledCost: max(1, throttledCost))
+            capacity: counted(capacity, atLeast: 0), cost: counted(cost, atLeast: 1),
+            throttledCost: counted(throttledCost, atLeast: 1))
         let link = BudgetLink(fleet: fleet, key: fleet.key("budget1", name), settings: settings, fallback: fallback)
         let budget = RetryBudget.leased(
             capacity: capacity, cost: cost, throttledCost: throttledCost, supply: link)

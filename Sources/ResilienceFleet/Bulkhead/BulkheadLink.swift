@@ -8,7 +8,9 @@ final class BulkheadLink: PermitSupply, FleetLink {
         var part = 0
         /// When the part is no longer this process's.
         var ends = MonotonicInstant.distantPast
-        var members: Int?
+        var members = Fleet.KnownMembers()
+        /// How many questions there were.
+        var questions = 0
         var missed = 0
         /// Whether the loop was rung for these.
         var isRung = false
@@ -36,7 +38,22 @@ final class BulkheadLink: PermitSupply, FleetLink {
 
     func link(_ bulkhead: Bulkhead) {
         self.bulkhead.value = bulkhead
+        // It asks often at first: how many others there are, a first answer can't tell.
+        state.withLock { $0.usedLast = fleet.timeBase.now }
         loop.ring()
+    }
+
+    deinit {
+        guard state.withLock({ $0.questions }) > 0 else { return }
+        fleet.leave(.bulkhead, key: key, arguments: arguments(need: 0, spare: 0, held: 0, valid: .zero))
+    }
+
+    private func arguments(need: Int, spare: Int, held: Int, valid: Duration) -> [String] {
+        let number = state.withLock { state in
+            state.questions += 1
+            return state.questions
+        }
+        return [member, "\(limit)", "\(need)", "\(spare)", "\(held)", "\(valid.microseconds)", "\(number)"]
     }
 
     func isWanted(isUrgent: Bool) {
@@ -72,20 +89,21 @@ final class BulkheadLink: PermitSupply, FleetLink {
         let held = max(used, state.withLock { $0.part })
         var (part, isAway) = (0, false)
         do {
-            let arguments = [
-                member, "\(limit)", "\(need)", "\(spare)", "\(min(held, limit))", "\(valid.microseconds)",
-            ]
+            let arguments = arguments(need: need, spare: spare, held: min(held, limit), valid: valid)
             let answer = try await fleet.run(.bulkhead, key: key, arguments: arguments) { words in
                 words.count == 2 && (0...Int64(limit)).contains(words[0]) && words[1] >= 1 ? words : nil
             }
             let members = Int(clamping: answer[1])
             fleet.note(members: members)
             part = Int(answer[0])
-            state.withLock { ($0.part, $0.ends, $0.members) = (part, now + (valid - lease), members) }
+            state.withLock { state in
+                (state.part, state.ends) = (part, now + (valid - lease))
+                state.members.learn(members, lease: lease, at: now)
+            }
         } catch {
             isAway = true
             let later = fleet.timeBase.now
-            let (last, ends, members) = state.withLock { ($0.part, $0.ends, $0.members) }
+            let (last, ends, members) = state.withLock { ($0.part, $0.ends, $0.members.count) }
             switch fallback {
             case _ where later < ends: part = last
             case .localShare: part = max(1, limit / fleet.divisor(known: members))
@@ -101,7 +119,7 @@ final class BulkheadLink: PermitSupply, FleetLink {
             return .at(later < ends ? min(ends, later + lease * 5) : later + lease * 5)
         }
         // What was given up is free for others with the next question.
-        if part < held { return .at(later + lease / 2) }
+        if part < held, used < held { return .at(later + lease / 2) }
         return .at(later + (isIdle ? lease * 20 : need > part ? lease : lease * 5 / 2))
     }
 }

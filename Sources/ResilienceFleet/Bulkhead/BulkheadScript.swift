@@ -1,26 +1,29 @@
 /// The permits that a fleet has together, and how they are divided: each member gets what it wants if that is there for
 /// all, and else an equal part of what those that want less have left (max-min fairness).
 ///
-/// A hash holds for each member, under `m:`, the permits that it has, what it needs, what it wants, and until when it has
-/// them, on the engine's clock in microseconds. A member never gets what another one still has.
+/// A hash holds for each member, under `m:`, the permits that it has, what it needs, what it wants, until when it has
+/// them and for how long, on the engine's clock in microseconds, and the number of its last question. A member never gets what
+/// another one still has, and a question that comes after a later one changes nothing.
 extension EngineScript {
     static let bulkhead = EngineScript(
-        name: "bulkhead", sha1: "38c879170b73274d6398f7b2c49a1afbde0b9b48",
+        name: "bulkhead", sha1: "3e8bdaf8901104178a355cb9b2a73a9abe1eabf5",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local limit, need, spare = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-            local held, valid = tonumber(ARGV[5]), tonumber(ARGV[6])
+            local held, valid, number = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
             local time = redis.call('TIME')
             local now = time[1] * 1000000 + time[2]
 
+            local mine = redis.call('HGET', key, 'm:' .. me)
+            if mine and tonumber(string.match(mine, '%S+$')) > number then return {0, 1} end
             local wants, others, alive, lacking, old = {}, 0, 1, false, {}
             local fields = redis.call('HGETALL', key)
             for i = 1, #fields, 2 do
                 if fields[i] ~= 'm:' .. me then
-                    local has, needs, wants_, ends = string.match(fields[i + 1], '(%S+) (%S+) (%S+) (%S+)')
+                    local has, needs, wants_, ends, valid_ = string.match(fields[i + 1], '(%S+) (%S+) (%S+) (%S+) (%S+)')
                     ends = tonumber(ends)
                     -- Also after the clock was set back.
-                    if ends <= now or ends - now > 60 * valid + 60000000 then
+                    if ends <= now or ends - now > valid_ + 60000000 then
                         old[#old + 1] = fields[i]
                     else
                         alive = alive + 1
@@ -32,8 +35,13 @@ extension EngineScript {
             end
             for i = 1, math.min(#old, 100) do redis.call('HDEL', key, old[i]) end
 
-            -- What nobody needs yet waits until nobody lacks any.
-            local wanted = lacking and need or need + spare
+            -- What nobody needs yet waits until nobody lacks any, but for one for each.
+            local wanted = need
+            if not lacking then
+                wanted = need + spare
+            elseif need == 0 and spare > 0 and alive <= limit then
+                wanted = 1
+            end
             wants[#wants + 1] = wanted
             -- The level up to which all get what they want, found from below.
             table.sort(wants)
@@ -48,7 +56,8 @@ extension EngineScript {
             granted = math.max(0, math.min(wanted, granted, limit - others))
             -- What it has given up is free once it says so: it may be in use until it has read this, or for longer.
             local has = math.max(granted, held)
-            redis.call('HSET', key, 'm:' .. me, string.format('%.0f %.0f %.0f %.0f', has, need, wanted, now + valid))
+            local entry = string.format('%.0f %.0f %.0f %.0f %.0f %.0f', has, need, wanted, now + valid, valid, number)
+            redis.call('HSET', key, 'm:' .. me, entry)
             redis.call('PEXPIRE', key, string.format('%.0f', math.ceil(valid / 1000) + 60000))
             return {granted, alive}
             """)

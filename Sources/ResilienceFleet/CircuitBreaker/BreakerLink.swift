@@ -33,7 +33,8 @@ final class BreakerLink: FleetLink {
         let earliest = next.withLock { $0 }
         guard earliest <= fleet.timeBase.now else { return .at(earliest) }
         guard let report = breaker.tellMachine(FleetCircuit.self, { $0.takeReport(at: $1) }) else { return .never }
-        let isBusy = report.isFailing || report.isOrdered
+        // What failures did, the others know, if there was no call since.
+        let isBusy = report.isOrdered || report.isOpen || report.isFailing && report.isUsed
         guard isBusy || report.isUsed else {
             return report.isHeard ? .whenRung : .at(fleet.timeBase.now + lease * 10)
         }

@@ -43,9 +43,7 @@ struct LeaseStateMachine: Sendable, Equatable {
     private(set) var untold: Ask?
     /// The number of failures in a row; 0 if the engine answers.
     private(set) var failures = 0
-    private(set) var members: Int?
-    /// Until when no smaller number counts: an engine that has begun anew knows only those that have asked since.
-    private var membersKeptUntil = MonotonicInstant.distantPast
+    private(set) var members = Fleet.KnownMembers()
 
     init(lease: Duration) {
         self.lease = lease
@@ -77,7 +75,7 @@ struct LeaseStateMachine: Sendable, Equatable {
             // What the engine does not know, since it was away. A hold that is over need not hold the others.
             if let until = report.heldUntil, until > now {
                 ask.hold = .until(until, counts: true)
-            } else {
+            } else if ask.hold != .ended {
                 ask.hold = nil
             }
             return send(ask)
@@ -118,9 +116,7 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// The engine has answered.
     mutating func answered(_ answer: LeaseAnswer, to ask: Ask, at now: MonotonicInstant) -> PermitGrant {
         failures = 0
-        if answer.members >= members ?? 0 || membersKeptUntil <= now {
-            (members, membersKeptUntil) = (answer.members, now + lease * 100)
-        }
+        members.learn(answer.members, lease: lease, at: now)
         var grant = PermitGrant()
         // On the safe side: from before the question for what ends here, from now for what others end.
         (grant.count, grant.mark) = (answer.granted, answer.mark)

@@ -62,7 +62,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
             let (members, next) = state.withLock { state in
                 var random = SystemRandomNumberGenerator()
                 state.machine.failed(ask, retryAfter: retryAfter, at: now, using: &random)
-                return (state.machine.members, state.machine.next)
+                return (state.machine.members.count, state.machine.next)
             }
             throttle.fall(
                 back: fallback, sharing: limit, by: fleet.divisor(known: members), until: next,
