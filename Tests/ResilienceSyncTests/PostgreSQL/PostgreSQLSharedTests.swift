@@ -171,6 +171,11 @@
             #expect(try await claim().hasOtherPause == false, "now it knows")
             // It ends the pause that it knows of, and no other.
             try await one.store.set("pausedUntil", to: "2345.5")
+            // A shorter one changes nothing, and its worker learns of the longer one.
+            try await one.store.set("pausedUntil", to: "999.5")
+            let own = try await one.store.apply(
+                [], claiming: heads.map(\.position), keeping: DeadLimits(), at: Self.now)
+            #expect(own.hasOtherPause && own.claimed.isEmpty)
             try await other.store.set("pausedUntil", to: nil)
             #expect(try await one.store.setting("pausedUntil") == "2345.5")
             #expect(try await claim().hasOtherPause)
@@ -226,6 +231,95 @@
             await fixture.server.waitForCalls(2)
             #expect(fixture.server.ids == ["a1", "b1"])
             follower.cancel()
+        }
+
+        /// Lets something begin that waits for the lane of `a`, and something else happen before it can go on.
+        private func whileLaneIsHeld<R: Sendable>(
+            by worker: Worker, _ function: String, _ wait: @escaping @Sendable () async throws -> R,
+            meanwhile: @escaping @Sendable () async throws -> Void
+        ) async throws -> R {
+            let (database, now) = (database, Self.now)
+            let waiting = Locked<Task<R, any Error>?>(nil)
+            try await database.engine.transaction { session in
+                _ = try await worker.store.append(
+                    [Mutation("a9")], under: AppendRules(coalescing: .off), at: now, joining: session)
+                waiting.withLock { $0 = Task { try await wait() } }
+                while try await database.run(
+                    "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
+                    [.text("%\(database.schema)%\(function)%")]
+                ).isEmpty {}
+                try await meanwhile()
+            }
+            return try await waiting.withLock { $0 }!.value
+        }
+
+        @Test(
+            "what dies while dead mutations are discarded or revived stays, and blocks its lane",
+            arguments: [true, false])
+        func diesMeanwhile(isDiscarded: Bool) async throws {
+            let one = try await worker()
+            try await append(["a1", "b1", "b2"], to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            _ = try await one.apply([.died(heads[0].position, error: "", rest: .skip)])
+            let count = try await whileLaneIsHeld(by: one, isDiscarded ? "discard" : "revive") {
+                isDiscarded
+                    ? try await one.store.discard(nil)
+                    : try await one.store.revive(nil, evenOvertaken: true, at: Self.now)
+            } meanwhile: {
+                _ = try await one.apply([.died(heads[1].position, error: "", rest: .block)])
+            }
+            #expect(count == 1)
+            #expect(try await one.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
+            #expect(try await one.heads().map(\.id) == [isDiscarded ? "a9" : "a1"])
+            // The lane goes on, in order, once it is not blocked any more.
+            #expect(try await one.store.discard(nil) == 1)
+            try await append(["b3"], to: one)
+            let b2 = try #require(try await one.heads().first { $0.entity == "b" })
+            #expect(b2.id == "b2")
+            #expect(try await one.apply(claiming: [b2]) == ["b2"])
+            #expect(try await one.apply([.acknowledged(b2.position)]) == [])
+            let next = try await one.heads().first { $0.entity == "b" }
+            #expect(next?.id == "b3")
+        }
+
+        @Test("what is revived while the queue is cleared stays, and its lane goes on")
+        func revivedMeanwhile() async throws {
+            let one = try await worker()
+            try await append(["a1", "b1"], to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            _ = try await one.apply([.died(heads[1].position, error: "", rest: .skip)])
+            let last = try await one.store.seal()
+            let count = try await whileLaneIsHeld(by: one, "remove_pending") {
+                try await one.store.removePending(through: last)
+            } meanwhile: {
+                let revived = try await one.store.revive(nil, evenOvertaken: true, at: Self.now)
+                #expect(revived == 1)
+            }
+            #expect(count == 1)
+            try await append(["b2"], to: one)
+            #expect(try await one.store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1", "a9", "b2"])
+            #expect(try await one.heads().map(\.id) == ["b1", "a9"])
+        }
+
+        @Test("queues in one schema begin at the same time, also those whose names begin alike")
+        func oneSchema() async throws {
+            let (engine, schema) = (try TestDatabase.engine(connections: 8), TestDatabase.newSchema())
+            let queues = ["sync", "sync_dead", "sync_index", "q4", "q5", "q6", "q7", "q8"]
+            let pending = try await withThrowingTaskGroup { group in
+                for queue in queues {
+                    group.addTask {
+                        let store = try await PostgreSQLStore(engine, schema: schema, queue: queue)
+                        _ = try await store.append([Mutation("a1")], under: AppendRules(coalescing: .off), at: Self.now)
+                        return try await store.totals().pending
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(pending == queues.map { _ in 1 })
         }
 
         @Test("a transaction that appends and stays open holds up neither acknowledgements nor other lanes")

@@ -40,6 +40,6 @@ struct PostgreSQLNames: Sendable, Hashable {
 
     func callAsFunction(_ name: String) -> String { "\"\(schema)\".\"\(queue)_\(name)\"" }
 
-    /// The name of an index: those are in their table's schema.
-    func index(_ name: String) -> String { "\"\(queue)_\(name)\"" }
+    /// The name of an index: those are in their table's schema, and no table's name ends so.
+    func index(_ name: String) -> String { "\"\(queue)_\(name)_index\"" }
 }

@@ -167,9 +167,13 @@ struct PostgreSQLSchema: Sendable {
                 IF v_locked IS NULL THEN RETURN; END IF;
                 WITH settled AS MATERIALIZED (
                     SELECT l.lane, l.head, l.worker,
-                    (SELECT m.position FROM \(mutation) m WHERE m.lane = l.lane AND m.state = 0 AND m.position >=
-                    CASE WHEN p_all THEN -9223372036854775808 ELSE coalesce(l.head, -9223372036854775808) END
-                    ORDER BY m.position LIMIT 1) AS next,
+                    coalesce(
+                        (SELECT m.position FROM \(mutation) m WHERE m.lane = l.lane AND m.state = 0 AND NOT p_all
+                        AND m.position >= l.head ORDER BY m.position LIMIT 1),
+                        -- Also before a lane is removed: nothing that is pending may be lost.
+                        (SELECT m.position FROM \(mutation) m WHERE m.lane = l.lane AND m.state = 0
+                        ORDER BY m.position LIMIT 1)
+                    ) AS next,
                     EXISTS (SELECT 1 FROM \(mutation) d WHERE d.lane = l.lane AND d.state = 2) AS blocked,
                     EXISTS (SELECT 1 FROM \(mutation) d WHERE d.lane = l.lane AND d.state > 0) AS dead
                     FROM \(lane) l WHERE l.lane = ANY (v_locked)
@@ -520,6 +524,11 @@ struct PostgreSQLSchema: Sendable {
         ]
     }
 
+    /// What happens meanwhile in other lanes is not of these: only these are settled afterwards.
+    private var lockLanes: String {
+        "PERFORM 1 FROM \(name("lane")) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;"
+    }
+
     private var keeping: [String] {
         let (mutation, lane) = (name("mutation"), name("lane"))
         /// A page of mutations ends with the mutation that makes it this large.
@@ -550,10 +559,10 @@ struct PostgreSQLSchema: Sendable {
                 SELECT array_agg(DISTINCT d.lane) INTO v_lanes FROM \(mutation) d
                 WHERE d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions));
                 IF v_lanes IS NULL THEN RETURN 0; END IF;
-                PERFORM 1 FROM \(lane) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;
+                \(lockLanes)
                 WITH chosen AS MATERIALIZED (
                     SELECT d.position FROM \(mutation) d
-                    WHERE d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
+                    WHERE d.lane = ANY (v_lanes) AND d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
                     AND (p_even = 1 OR NOT \(isOvertaken))
                 ), revived AS (
                     UPDATE \(mutation) m SET state = 0, failures = 0, last_error = NULL, died_at = NULL,
@@ -572,10 +581,10 @@ struct PostgreSQLSchema: Sendable {
                 SELECT array_agg(DISTINCT d.lane) INTO v_lanes FROM \(mutation) d
                 WHERE d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions));
                 IF v_lanes IS NULL THEN RETURN 0; END IF;
-                PERFORM 1 FROM \(lane) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;
+                \(lockLanes)
                 WITH discarded AS (
                     DELETE FROM \(mutation) d
-                    WHERE d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
+                    WHERE d.lane = ANY (v_lanes) AND d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
                     RETURNING octet_length(d.payload) AS bytes
                 ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_bytes FROM discarded;
                 INSERT INTO \(name("total")) VALUES (0, 0, -v_count, -v_bytes);
@@ -600,9 +609,9 @@ struct PostgreSQLSchema: Sendable {
                 SELECT array_agg(DISTINCT m.lane) INTO v_lanes FROM \(mutation) m
                 WHERE m.state = 0 AND m.position <= p_through;
                 IF v_lanes IS NULL THEN RETURN 0; END IF;
-                PERFORM 1 FROM \(lane) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;
+                \(lockLanes)
                 WITH removed AS (
-                    DELETE FROM \(mutation) m WHERE m.state = 0 AND m.position <= p_through
+                    DELETE FROM \(mutation) m WHERE m.lane = ANY (v_lanes) AND m.state = 0 AND m.position <= p_through
                     RETURNING octet_length(m.payload) AS bytes
                 ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_bytes FROM removed;
                 INSERT INTO \(name("total")) VALUES (-v_count, -v_bytes, 0, 0);

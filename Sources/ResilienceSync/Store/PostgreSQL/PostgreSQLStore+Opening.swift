@@ -51,9 +51,9 @@ extension PostgreSQLStore {
     }
 
     private func migrate(in session: any StatementSession) async throws {
-        // Others may start at the same time; this is held until the commit.
+        // Others may start at the same time, with other queues in the same schema, too; this is held until the commit.
         try await session.run(
-            "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(path)])
+            "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
         switch try await version(in: session) {
         case nil: break
         default: return

@@ -315,14 +315,24 @@ public final class PostgreSQLStore: MutationStore {
         return value
     }
 
+    /// A pause that another worker has stored, and that ends later, stays. This worker learns of it when it claims.
+    private static let unlessShorter = """
+        \(" ")WHERE CASE WHEN \(isNumber("s.value")) AND \(isNumber("excluded.value"))
+        THEN encode(s.value, 'escape')::float8 <= encode(excluded.value, 'escape')::float8 ELSE true END
+        """
+
+    private static func isNumber(_ value: String) -> String {
+        "encode(\(value), 'escape') ~ '^[0-9]{1,15}([.][0-9]+)?$'"
+    }
+
     public func set(_ name: String, to value: String?) async throws {
         let isPause = name == SyncQueue.pauseName
         if let value {
             try await again {
                 try await self.engine.run(
                     """
-                    INSERT INTO \(self.name("setting")) (name, value) VALUES ($1::bytea, $2::bytea)
-                    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                    INSERT INTO \(self.name("setting")) AS s (name, value) VALUES ($1::bytea, $2::bytea)
+                    ON CONFLICT (name) DO UPDATE SET value = excluded.value\(isPause && self.isShared ? Self.unlessShorter : "")
                     """, [.exactly(name), .exactly(value)])
             }
         } else if isPause, isShared {
