@@ -131,7 +131,8 @@
             let store = try await PostgreSQLStore(engine, schema: database.schema)
             try await engine.transaction { _ in
                 // The lease can be renewed, though no transaction can begin.
-                #expect(try await store.lock(for: UUID()) == .taken)
+                let lock = try await store.lock(for: UUID())
+                #expect(lock == .taken)
                 let append = Task { try await store.append([Mutation("a1")], under: Self.rules, at: Self.date) }
                 append.cancel()
                 await #expect(throws: CancellationError.self) { try await append.value }
