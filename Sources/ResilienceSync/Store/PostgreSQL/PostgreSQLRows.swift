@@ -18,7 +18,7 @@ extension StatementValue {
 
     static func texts(_ texts: some Sequence<String>) -> StatementValue { .arraysOfBytes(texts.map { Data($0.utf8) }) }
 
-    /// A text that is not UTF-8 reads as nil.
+    /// The text of the bytes of its UTF-8; nil for anything else.
     var exactText: String? { bytes.flatMap { String(validating: $0, as: UTF8.self) } }
 }
 
@@ -42,35 +42,88 @@ extension Mutation.Operation? {
     }
 }
 
-/// A row of ``PostgreSQLSchema``'s functions that return mutations: what it is, and the columns of a mutation.
-struct PostgreSQLRow {
+/// A row that an engine has returned. Reading what is not there throws: a default could be taken for what was stored.
+struct PostgreSQLColumns {
     let columns: [StatementValue]
+    let path: String
 
-    init(_ columns: [StatementValue]) throws {
-        guard columns.count == 15 else {
-            throw StatementError(message: "The engine returned \(columns.count) columns instead of 15.")
-        }
+    init(_ columns: [StatementValue], count: Int, path: String) throws {
         self.columns = columns
+        self.path = path
+        guard columns.count == count else { throw unreadable("a row of \(columns.count) columns instead of \(count)") }
     }
 
-    var what: Int64 { columns[0].integer ?? -1 }
-    var number: Int64 { columns[1].integer ?? 0 }
-    var id: String { columns[2].exactText ?? "" }
-    /// What a row of totals has instead of an operation.
-    var size: Int64 { columns[5].integer ?? 0 }
+    func integer(_ column: Int) throws -> Int64 { try value(column, "an int8", \.integer) }
 
-    /// A value of an unexpected type reads as empty.
+    /// As ``integer(_:)``, within the range of `Int`.
+    func count(_ column: Int) throws -> Int { Int(clamping: try integer(column)) }
+
+    func bytes(_ column: Int) throws -> Data { try value(column, "a bytea", \.bytes) }
+
+    func text(_ column: Int) throws -> String { try value(column, "a bytea in UTF-8", \.exactText) }
+
+    func date(_ column: Int) throws -> Date {
+        Date(timeIntervalSinceReferenceDate: try value(column, "a float8", \.real))
+    }
+
+    func optionalText(_ column: Int) throws -> String? { columns[column] == .null ? nil : try text(column) }
+
+    func optionalDate(_ column: Int) throws -> Date? { columns[column] == .null ? nil : try date(column) }
+
+    private func value<Value>(
+        _ column: Int, _ type: String, _ read: (StatementValue) -> Value?
+    ) throws -> Value {
+        guard let value = read(columns[column]) else {
+            throw unreadable("\(columns[column].type) instead of \(type) in column \(column + 1)")
+        }
+        return value
+    }
+
+    private func unreadable(_ what: String) -> SyncQueueError {
+        .unreadable(path: path, reason: "The engine returned \(what).")
+    }
+}
+
+extension StatementValue {
+    /// What errors call it: they don't show the value.
+    fileprivate var type: String {
+        switch self {
+        case .null: "NULL"
+        case .integer: "an int8"
+        case .real: "a float8"
+        case .bytes: "a bytea"
+        case .text: "a text"
+        case .integers, .reals, .arraysOfBytes: "an array"
+        }
+    }
+}
+
+/// A row of ``PostgreSQLSchema``'s functions that return mutations: what it is, and the columns of a mutation.
+struct PostgreSQLRow {
+    let what: Int64
+    private let columns: PostgreSQLColumns
+
+    init(_ columns: [StatementValue], path: String) throws {
+        self.columns = try PostgreSQLColumns(columns, count: 15, path: path)
+        what = try self.columns.integer(0)
+    }
+
+    var number: Int64 { get throws { try columns.integer(1) } }
+    var id: String { get throws { try columns.text(2) } }
+    /// What a row of totals has instead of an operation.
+    var size: Int64 { get throws { try columns.integer(5) } }
+
     var stored: StoredMutation {
-        func date(_ column: Int) -> Date? { columns[column].real.map(Date.init(timeIntervalSinceReferenceDate:)) }
-        let epoch = Date(timeIntervalSinceReferenceDate: 0)
-        return StoredMutation(
-            position: number,
-            mutation: Mutation(
-                id: id, entity: columns[3].exactText ?? "", kind: columns[4].exactText ?? "",
-                operation: Mutation.Operation?(number: columns[5].integer ?? 0), payload: columns[14].bytes ?? Data(),
-                idempotencyKey: columns[6].exactText ?? "", createdAt: date(7) ?? epoch),
-            queuedAt: date(8) ?? epoch, isAttempted: columns[9].integer == 1,
-            failures: Int(clamping: columns[10].integer ?? 0), lastError: columns[11].exactText, diedAt: date(12),
-            isOvertaken: columns[13].integer == 1)
+        get throws {
+            StoredMutation(
+                position: try number,
+                mutation: Mutation(
+                    id: try id, entity: try columns.text(3), kind: try columns.text(4),
+                    operation: Mutation.Operation?(number: try columns.integer(5)), payload: try columns.bytes(14),
+                    idempotencyKey: try columns.text(6), createdAt: try columns.date(7)),
+                queuedAt: try columns.date(8), isAttempted: try columns.integer(9) == 1,
+                failures: try columns.count(10), lastError: try columns.optionalText(11),
+                diedAt: try columns.optionalDate(12), isOvertaken: try columns.integer(13) == 1)
+        }
     }
 }

@@ -18,6 +18,10 @@ extension PostgreSQLStore {
     /// ``SyncQueue/enqueue(_:in:telling:)`` checks the mutations, and uses the queue's rules. Until the transaction ends,
     /// other appends to the same entities wait for it, and a shared queue does not send from their lanes.
     ///
+    /// Calls for one transaction at the same time wait for each other, and so do other statements of a session of
+    /// `PostgreSQLEngine`. With another engine, run no other statement of the transaction until this has returned: if it
+    /// throws, that statement would be undone, too.
+    ///
     /// - Parameters:
     ///   - mutations: The mutations to add.
     ///   - rules: The limits and the coalescing.
@@ -30,25 +34,34 @@ extension PostgreSQLStore {
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, joining session: any StatementSession
     ) async throws -> AppendResult {
         guard !mutations.isEmpty else { return AppendResult() }
-        let savepoint = "resilience_append"
-        var attempts = 1
         do {
-            while true {
-                try await session.run("SAVEPOINT \(savepoint)", [])
-                do {
-                    let appended = try await append(mutations, under: rules, at: date, in: session).0
-                    try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
-                    return appended
-                } catch {
-                    try await session.run("ROLLBACK TO SAVEPOINT \(savepoint)", [])
-                    try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
-                    // A mutation into which it was to be coalesced was claimed meanwhile: the next attempt sees that.
-                    guard (error as? StatementError)?.sqlState == "40001", attempts < 3 else { throw error }
-                    attempts += 1
-                }
+            return try await TransactionTurns.alone(in: session) { session in
+                try await self.append(mutations, under: rules, at: date, within: session)
             }
         } catch let error as StatementError {
             throw failure(.use, error)
+        }
+    }
+
+    /// Nothing else may run in the transaction meanwhile: going back to the savepoint would undo it.
+    private func append(
+        _ mutations: [Mutation], under rules: AppendRules, at date: Date, within session: any StatementSession
+    ) async throws -> AppendResult {
+        let savepoint = "resilience_append"
+        var attempts = 1
+        while true {
+            try await session.run("SAVEPOINT \(savepoint)", [])
+            do {
+                let appended = try await append(mutations, under: rules, at: date, in: session).0
+                try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
+                return appended
+            } catch {
+                try await session.run("ROLLBACK TO SAVEPOINT \(savepoint)", [])
+                try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
+                // A mutation into which it was to be coalesced was claimed meanwhile: the next attempt sees that.
+                guard (error as? StatementError)?.sqlState == "40001", attempts < 3 else { throw error }
+                attempts += 1
+            }
         }
     }
 
@@ -71,14 +84,14 @@ extension PostgreSQLStore {
                 .texts(mutations.map(\.id)), .texts(Self.inOrder(Set(mutations.map { ExactText($0.entity) }))),
                 .texts(merging.map(\.text)), .integer(hasLimits ? 1 : 0),
             ]
-        ).map(PostgreSQLRow.init)
+        ).map { try PostgreSQLRow($0, path: path) }
         for row in rows {
             switch row.what {
-            case 1: known.ids.insert(ExactText(row.id))
+            case 1: known.ids.insert(ExactText(try row.id))
             case 2:
-                let stored = row.stored
+                let stored = try row.stored
                 known.tails[ExactText(stored.mutation.entity)] = .init(mutations: [stored])
-            default: (known.count, known.bytes) = (Int(clamping: row.number), Int(clamping: row.size))
+            default: (known.count, known.bytes) = (Int(clamping: try row.number), Int(clamping: try row.size))
             }
         }
         while true {
@@ -113,8 +126,8 @@ extension PostgreSQLStore {
                 WHERE \(schema.key("l.entity")) = \(schema.key("$1::bytea")) AND m.position < $2::int8
                 ORDER BY m.position DESC LIMIT 1
                 """, [.exactly(entity), .integer(first)]
-            ).map(PostgreSQLRow.init)
-            if let stored = rows.first?.stored {
+            ).map { try PostgreSQLRow($0, path: path) }
+            if let stored = try rows.first?.stored {
                 known.tails[ExactText(entity), default: .init()].mutations.insert(stored, at: 0)
             } else {
                 known.tails[ExactText(entity), default: .init()].isWhole = true
@@ -126,10 +139,9 @@ extension PostgreSQLStore {
                 SELECT position, id, octet_length(payload)::int8 FROM \(mutation)
                 WHERE state = 0 AND NOT attempted AND position > $1::int8 ORDER BY position LIMIT $2::int8
                 """, [.integer(position), .integer(Int64(limit))])
-            known.fresh += rows.map { row in
-                .init(
-                    position: row[0].integer ?? 0, id: row[1].exactText ?? "", bytes: Int(clamping: row[2].integer ?? 0)
-                )
+            known.fresh += try rows.map { row in
+                let row = try PostgreSQLColumns(row, count: 3, path: path)
+                return .init(position: try row.integer(0), id: try row.text(1), bytes: try row.count(2))
             }
             known.isFreshWhole = rows.count < limit
         }
@@ -166,7 +178,7 @@ extension PostgreSQLStore {
                     .texts(replaced.map(\.mutation.idempotencyKey)), .arraysOfBytes(replaced.map(\.mutation.payload)),
                     .integers(removed), .real(date.timeIntervalSinceReferenceDate),
                 ])
-            number = rows.first?.first?.integer ?? 0
+            number = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).integer(0)
         }
         return "\(number)"
     }

@@ -73,11 +73,12 @@ public final class PostgreSQLStore: MutationStore {
     ///   - queue: The name of the queue, with which its tables' names begin; `sync` by default. 1 to 40 letters, digits
     ///     and underscores.
     ///   - sending: How many queues send; one by default. All stores on the same tables must agree.
-    ///   - lease: How long the server waits for a sign of life before it gives a queue's lanes to others, 1 s or more;
-    ///     30 s by default. The store renews it three times as often.
+    ///   - lease: How long the server waits for a sign of life before it gives a queue's lanes to others, from 1 s to a
+    ///     day; 30 s by default. The store renews it three times as often.
     ///   - lanesAtOnce: With ``Sending/shared``, the most lanes to take at a time, 1 or more; 16 by default. For
     ///     handlers of batches, take the size of a batch.
-    ///   - pollInterval: How often ``changes()`` asks to look, even if nobody told of a change; 10 s by default.
+    ///   - pollInterval: How often ``changes()`` asks to look, even if nobody told of a change, from 0.1 s to a day; 10 s by
+    ///     default.
     ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
     ///     a second; true by default.
     ///   - migrates: Whether it makes and migrates tables; true by default. If not, and they are missing or of an earlier
@@ -99,9 +100,10 @@ public final class PostgreSQLStore: MutationStore {
         lanesAtOnce: Int, pollInterval: Duration, tellsOthers: Bool, migrates: Bool, timeBase: any TimeBase
     ) async throws {
         let checks = SettingChecks("PostgreSQLStore")
-        self.lease = max(checks.aboveZero(lease, "lease"), .seconds(1))
+        self.lease = min(max(checks.aboveZero(lease, "lease"), .seconds(1)), .seconds(86_400))
         self.lanesAtOnce = checks.atLeast(1, lanesAtOnce, "lanesAtOnce")
-        self.pollInterval = checks.aboveZero(pollInterval, "pollInterval")
+        self.pollInterval = min(
+            max(checks.aboveZero(pollInterval, "pollInterval"), .milliseconds(100)), .seconds(86_400))
         self.engine = engine
         self.schema = PostgreSQLSchema(name: try PostgreSQLNames(schema: schema, queue: queue))
         self.sending = sending
@@ -156,12 +158,11 @@ public final class PostgreSQLStore: MutationStore {
                 ])
         }
         if !rows.isEmpty { renewed(worker, since: began) }
-        return rows.map { row in
-            LaneHead(
-                position: row[0].integer ?? 0, id: row[1].exactText ?? "", entity: row[2].exactText ?? "",
-                kind: row[3].exactText ?? "",
-                queuedAt: Date(timeIntervalSinceReferenceDate: row[4].real ?? 0),
-                failures: Int(clamping: row[5].integer ?? 0), bytes: Int(clamping: row[6].integer ?? 0))
+        return try rows.map { row in
+            let row = try PostgreSQLColumns(row, count: 7, path: path)
+            return LaneHead(
+                position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
+                queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6))
         }
     }
 
@@ -188,9 +189,9 @@ public final class PostgreSQLStore: MutationStore {
                 WHERE \(self.schema.key("l.entity")) = \(self.schema.key("e.entity"))) ORDER BY e.number
                 """, [.texts(entities)])
         }
-        return rows.compactMap { row in
-            guard let number = row.first?.integer, entities.indices.contains(Int(number) - 1) else { return nil }
-            return entities[Int(number) - 1]
+        return try rows.compactMap { row in
+            let index = try PostgreSQLColumns(row, count: 1, path: path).count(0).subtractingReportingOverflow(1)
+            return entities.indices.contains(index.partialValue) ? entities[index.partialValue] : nil
         }
     }
 
@@ -232,16 +233,17 @@ public final class PostgreSQLStore: MutationStore {
                 SELECT * FROM \(self.name("apply"))($1::int8, $2::int8, $3::float8, $4::bytea, $5::int8[], $6::int8[],
                 $7::bytea[], $8::int8[], $9::int8[], $10::int8, $11::int8, $12::float8, $13::float8)
                 """, values
-            ).map(PostgreSQLRow.init)
+            ).map { try PostgreSQLRow($0, path: self.path) }
         }
         var result = ApplyResult()
         for row in rows {
             switch row.what {
             case 0:
-                if row.number & 1 == 0 { renewed(worker, since: began) } else { lost(worker) }
-                result.hasOtherPause = row.number & 2 != 0
-            case 1: result.dropped.append(row.id)
-            default: result.claimed.append(row.stored)
+                let number = try row.number
+                if number & 1 == 0 { renewed(worker, since: began) } else { lost(worker) }
+                result.hasOtherPause = number & 2 != 0
+            case 1: result.dropped.append(try row.id)
+            default: result.claimed.append(try row.stored)
             }
         }
         return result
@@ -261,7 +263,7 @@ public final class PostgreSQLStore: MutationStore {
             try await self.engine.run(
                 "SELECT * FROM \(self.name(function))($1::int8, $2::int8)",
                 [.integer(position), .integer(Int64(min(limit, Self.mostRows)))]
-            ).map { try PostgreSQLRow($0).stored }
+            ).map { try PostgreSQLRow($0, path: self.path).stored }
         }
     }
 
@@ -285,7 +287,7 @@ public final class PostgreSQLStore: MutationStore {
         let rows = try await again {
             try await self.engine.run("SELECT \(self.name(function))(\(parameters))", values)
         }
-        return Int(clamping: rows.first?.first?.integer ?? 0)
+        return try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).count(0)
     }
 
     public func totals() async throws -> QueueTotals {
@@ -298,11 +300,10 @@ public final class PostgreSQLStore: MutationStore {
                 FROM \(self.name("total"))
                 """, [])
         }
-        guard let row = rows.first, row.count == 5 else { return QueueTotals() }
-        func count(_ column: Int) -> Int { Int(clamping: row[column].integer ?? 0) }
+        let row = try PostgreSQLColumns(rows.first ?? [], count: 5, path: path)
         return QueueTotals(
-            pending: count(0), bytes: count(1), dead: count(2), deadBytes: count(3),
-            oldest: row[4].real.map(Date.init(timeIntervalSinceReferenceDate:)))
+            pending: try row.count(0), bytes: try row.count(1), dead: try row.count(2), deadBytes: try row.count(3),
+            oldest: try row.optionalDate(4))
     }
 
     public func setting(_ name: String) async throws -> String? {
@@ -310,7 +311,7 @@ public final class PostgreSQLStore: MutationStore {
             try await self.engine.run(
                 "SELECT value FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
         }
-        let value = rows.first?.first?.exactText
+        let value = try rows.first.map { try PostgreSQLColumns($0, count: 1, path: path).text(0) }
         if name == SyncQueue.pauseName { state.withLock { $0.knownPause = value } }
         return value
     }

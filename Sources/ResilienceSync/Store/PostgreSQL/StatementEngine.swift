@@ -52,12 +52,15 @@ public protocol StatementSession: Sendable {
 /// With the trait `PostgreSQL`, the package has one on the C client, `PostgreSQLEngine`. The guide on the queue on
 /// PostgreSQL shows one on PostgresNIO.
 ///
-/// ``StatementSession/run(_:_:)`` runs a statement in a transaction of its own, which is committed when it returns, on
-/// any connection. The engine bounds the time that a statement takes, and may be called by many tasks at the same time.
+/// ``StatementSession/run(_:_:)`` runs a statement in a transaction of its own at `READ COMMITTED`, which is committed when
+/// it returns, on any connection. The engine bounds the time that a statement takes, and may be called by many tasks at the same time.
 public protocol StatementEngine: StatementSession {
     /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it throws.
     ///
-    /// - Parameter body: Receives the transaction's session.
+    /// In a module without the upcoming feature `NonisolatedNonsendingByDefault`, the body's type is written
+    /// `nonisolated(nonsending) @Sendable (any StatementSession) async throws -> R`.
+    ///
+    /// - Parameter body: Receives the transaction's session, which must not be used after the body.
     /// - Returns: What the body returns.
     /// - Throws: What the body throws; ``StatementError``, with ``StatementError/isOutcomeUnknown`` if the connection
     ///   was lost while the transaction was being committed.
@@ -82,7 +85,8 @@ extension StatementEngine {
 public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The server's `SQLSTATE`, such as `23505`; nil if the error does not come from the server.
     public var sqlState: String?
-    /// What happened, without any value that was bound, and without the connection's settings.
+    /// What happened, without any value that was bound, and without the password. It may name the server's address, the user
+    /// and the database.
     public var message: String
     /// Whether the server may have done what it was asked to: the connection was lost, or the time was over, after the
     /// statement was sent.

@@ -13,7 +13,11 @@
         }
 
         private let connection: OpaquePointer
-        private let secret: String?
+        private let secrets: [String]
+        /// Whether a transaction is at `READ COMMITTED` if it does not say so.
+        private var isReadCommitted = true
+        /// Whether it may be within a transaction that nobody ends.
+        private var isSpoilt = false
 
         deinit { PQfinish(connection) }
 
@@ -33,7 +37,7 @@
                 throw StatementError(message: "There is no memory for a connection.")
             }
             self.connection = connection
-            secret = settings.password
+            secrets = settings.secrets
             PQsetNoticeProcessor(connection, { _, _ in }, nil)
             var state = PGRES_POLLING_WRITING
             while true {
@@ -43,14 +47,14 @@
                     try begin(settings, until: deadline)
                     return
                 case PGRES_POLLING_READING, PGRES_POLLING_WRITING:
-                    guard PQstatus(connection) != CONNECTION_BAD else { throw failure("It can't be reached.") }
+                    guard PQstatus(connection) != CONNECTION_BAD else { throw refusal(settings) }
                     let events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT
                     guard wait(for: Int16(events), until: deadline) else {
                         throw StatementError(message: "The server did not answer in time while connecting.")
                     }
                     state = PQconnectPoll(connection)
                 default:
-                    throw failure("It can't be reached.")
+                    throw refusal(settings)
                 }
             }
         }
@@ -60,18 +64,24 @@
         private func begin(
             _ settings: LibPQSettings, until deadline: MonotonicInstant
         ) throws(StatementError) {
-            guard settings.setsTimeouts else { return }
+            guard settings.setsTimeouts else {
+                // What is set would stay with a connection that others use, too.
+                let level = try run("SELECT current_setting('default_transaction_isolation')", [], until: deadline)
+                isReadCommitted = level.rows.first?.first == .text("read committed")
+                return
+            }
             let length = "\(max(1, Int64(settings.deadline / .milliseconds(1))))ms"
             _ = try run(
                 """
                 SELECT set_config('statement_timeout', $1, false),
-                set_config('idle_in_transaction_session_timeout', $1, false)
+                set_config('idle_in_transaction_session_timeout', $1, false),
+                set_config('default_transaction_isolation', 'read committed', false)
                 """, [.text(length)], until: deadline)
         }
 
         /// Whether the server has not closed it, as far as is known here.
         var isOpen: Bool {
-            guard PQstatus(connection) == CONNECTION_OK else { return false }
+            guard !isSpoilt, PQstatus(connection) == CONNECTION_OK else { return false }
             // A server that closes a connection says why first, so there may be something to read before the end.
             while wait(for: Int16(POLLIN), until: .distantPast) {
                 guard PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK else { return false }
@@ -79,10 +89,34 @@
             return true
         }
 
+        /// Runs a statement in a transaction of its own, at `READ COMMITTED`.
+        func runAlone(
+            _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
+        ) throws(StatementError) -> Answer {
+            if isReadCommitted { return try run(statement, values, until: deadline) }
+            _ = try run("BEGIN ISOLATION LEVEL READ COMMITTED", [], until: deadline)
+            // An error before the commit closes the connection, or ends the transaction.
+            isSpoilt = true
+            let answer: Answer
+            do throws(StatementError) {
+                answer = try run(statement, values, until: deadline)
+            } catch {
+                if !error.isOutcomeUnknown, (try? run("ROLLBACK", [], until: deadline)) != nil { isSpoilt = false }
+                throw error
+            }
+            _ = try run("COMMIT", [], until: deadline)
+            isSpoilt = false
+            return answer
+        }
+
         /// Runs a statement. After an error whose outcome is unknown, the connection must not be used any more.
         func run(
             _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
         ) throws(StatementError) -> Answer {
+            // libpq would send what is before it.
+            guard !statement.utf8.contains(0) else {
+                throw StatementError(message: "The statement contains a NUL character.")
+            }
             let parameters = LibPQParameters(values)
             guard parameters.bytes.count < Self.mostBytes else {
                 throw StatementError(
@@ -194,10 +228,43 @@
             return StatementError(message: message.isEmpty ? what : message, isOutcomeUnknown: isOutcomeUnknown)
         }
 
+        /// Why it can't connect. libpq's texts on settings and on names quote them, and a password that was misread
+        /// may be part of them, so only what it says of an attempt to reach a server is shown.
+        private func refusal(_ settings: LibPQSettings) -> StatementError {
+            let lines = String(cString: PQerrorMessage(connection)).split(whereSeparator: \.isNewline)
+            var shown: [Substring] = []
+            var isShown = false
+            for line in lines {
+                let isMore = ["\t", " ", "DETAIL:", "HINT:"].contains { line.hasPrefix($0) }
+                let isAttempt = ["connection to server ", "could not connect to server: ", "FATAL:"]
+                    .contains { line.hasPrefix($0) }
+                isShown = isMore ? isShown : isAttempt
+                if isShown { shown.append(line) }
+            }
+            if !settings.mayBeMisread, !shown.isEmpty {
+                return StatementError(message: clean(shown.joined(separator: "\n")))
+            }
+            let isName = !settings.mayBeMisread && lines.contains { $0.hasPrefix("could not translate host name") }
+            return StatementError(
+                message: isName
+                    ? "The host's address can't be found. Check its name. \(LibPQSettings.advice)"
+                    : "It can't be reached, or libpq does not accept a setting. Check them. \(LibPQSettings.advice)")
+        }
+
         /// On one line, and without the password.
         private func clean(_ message: String) -> String {
+            Self.clean(message, of: secrets)
+        }
+
+        /// Short passwords occur in words: they are only replaced where they are quoted.
+        static func clean(_ message: String, of secrets: [String]) -> String {
             var message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-            if let secret, !secret.isEmpty { message = message.replacingOccurrences(of: secret, with: "…") }
+            for secret in secrets where !secret.isEmpty {
+                message =
+                    secret.count < 4
+                    ? message.replacingOccurrences(of: "\"\(secret)\"", with: "\"…\"")
+                    : message.replacingOccurrences(of: secret, with: "…")
+            }
             return message
         }
     }

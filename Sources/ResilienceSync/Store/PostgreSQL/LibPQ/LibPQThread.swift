@@ -6,8 +6,14 @@
 
     /// How a server is reached. The connection's settings may hold a password, so this is never described.
     struct LibPQSettings: Sendable {
+        /// What to do about a password that was read as another part of an address.
+        static let advice =
+            "In a postgresql:// address, a password's @, /, ?, : and % are written %40, %2F, %3F, %3A and %25."
+
         let connection: String
-        let password: String?
+        let secrets: [String]
+        /// Whether part of the password may have been read as another setting.
+        let mayBeMisread: Bool
         let deadline: Duration
         let setsTimeouts: Bool
 
@@ -17,32 +23,50 @@
             guard !connection.utf8.contains(0), let options = PQconninfoParse(connection, nil) else {
                 throw StatementError(
                     message:
-                        "The connection's settings can't be read: they are neither a postgresql:// address nor keyword=value pairs."
+                        "The connection's settings can't be read: they are neither a postgresql:// address nor keyword=value pairs. \(Self.advice)"
                 )
             }
             defer { PQconninfoFree(options) }
-            var password: String?
+            var secrets: [String] = []
             var option = options
             while let keyword = option.pointee.keyword {
-                if String(cString: keyword) == "password", let value = option.pointee.val {
-                    password = String(cString: value)
+                if ["password", "sslpassword"].contains(String(cString: keyword)), let value = option.pointee.val {
+                    secrets.append(String(cString: value))
                 }
                 option += 1
             }
             self.connection = connection
-            self.password = password
+            self.secrets = secrets
+            mayBeMisread = Self.mayBeMisread(connection)
             self.deadline = deadline
             self.setsTimeouts = setsTimeouts
+        }
+
+        /// In an address, an @ ends the password. One that comes after the host's part, or after another one, may have
+        /// been meant to.
+        private static func mayBeMisread(_ connection: String) -> Bool {
+            for scheme in ["postgresql://", "postgres://"] where connection.hasPrefix(scheme) {
+                let parts = connection.dropFirst(scheme.count).split(separator: "@", omittingEmptySubsequences: false)
+                return parts.count > 2 || parts.count == 2 && parts[0].contains { "/?".contains($0) }
+            }
+            return false
         }
     }
 
     /// A thread that owns one connection, and runs statements on it, one after the other.
     final class LibPQThread: Sendable {
+        enum Place: Sendable {
+            /// In a transaction of its own.
+            case alone
+            /// It begins a transaction.
+            case first
+            /// It belongs to a transaction that is open, so that no other connection will do.
+            case within
+        }
+
         private enum Request: Sendable {
-            /// - Parameter continues: Whether it belongs to a transaction that is open, so that no other connection
-            ///   will do.
             case run(
-                String, [StatementValue], continues: Bool, until: MonotonicInstant,
+                String, [StatementValue], Place, until: MonotonicInstant,
                 CheckedContinuation<Result<LibPQConnection.Answer, StatementError>, Never>)
             case disconnect
             case end
@@ -56,9 +80,9 @@
                 var connection: LibPQConnection?
                 while true {
                     switch requests.next() {
-                    case .run(let statement, let values, let continues, let deadline, let continuation):
+                    case .run(let statement, let values, let place, let deadline, let continuation):
                         let result = Self.run(
-                            statement, values, continues: continues, until: deadline, on: &connection, settings)
+                            statement, values, place, until: deadline, on: &connection, settings)
                         continuation.resume(returning: result)
                     case .disconnect:
                         connection = nil
@@ -84,18 +108,21 @@
         }
 
         private static func run(
-            _ statement: String, _ values: [StatementValue], continues: Bool, until deadline: MonotonicInstant,
+            _ statement: String, _ values: [StatementValue], _ place: Place, until deadline: MonotonicInstant,
             on connection: inout LibPQConnection?, _ settings: LibPQSettings
         ) -> Result<LibPQConnection.Answer, StatementError> {
             do throws(StatementError) {
-                if !continues, connection?.isOpen != true {
+                if place != .within, connection?.isOpen != true {
                     connection = nil
                     connection = try LibPQConnection(settings, until: deadline)
                 }
-                guard let answer = try connection?.run(statement, values, until: deadline) else {
+                guard let connection else {
                     return .failure(StatementError(message: "The connection was lost within the transaction."))
                 }
-                return .success(answer)
+                return .success(
+                    place == .alone
+                        ? try connection.runAlone(statement, values, until: deadline)
+                        : try connection.run(statement, values, until: deadline))
             } catch {
                 if error.isOutcomeUnknown || connection?.isOpen != true { connection = nil }
                 return .failure(error)
@@ -108,10 +135,10 @@
         }
 
         func run(
-            _ statement: String, _ values: [StatementValue], continues: Bool, until deadline: MonotonicInstant
+            _ statement: String, _ values: [StatementValue], _ place: Place, until deadline: MonotonicInstant
         ) async throws -> LibPQConnection.Answer {
             try await withCheckedContinuation { continuation in
-                send(.run(statement, values, continues: continues, until: deadline, continuation))
+                send(.run(statement, values, place, until: deadline, continuation))
             }.get()
         }
 

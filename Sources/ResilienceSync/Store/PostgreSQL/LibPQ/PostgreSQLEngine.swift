@@ -13,12 +13,29 @@
     ///
     /// It keeps a few connections, each on a thread of its own, so a slow server never holds up Swift's own threads. A
     /// statement that takes too long fails, and its connection is closed; the server ends the statement, too. A
-    /// connection that was lost is made again with the next statement. Errors never show the connection's settings.
+    /// connection that was lost is made again with the next statement.
+    ///
+    /// With two connections or more, transactions use all but one of them: the last is kept for single statements, such as
+    /// those that renew a store's lease, so slow transactions don't cost the lease. A transaction that runs another one
+    /// within it, or an `enqueue` without its session, needs a connection more.
+    ///
+    /// Errors show neither the password nor libpq's texts on the connection string. What they say of a server that can't be
+    /// reached names its address, and the server's own words may name the user and the database.
     public final class PostgreSQLEngine: StatementEngine {
+        private enum Use { case statement, transaction }
+
+        private struct Waiter {
+            let number: Int
+            let use: Use
+            let continuation: CheckedContinuation<LibPQThread?, any Error>
+        }
+
         private struct State {
             var threads: [LibPQThread] = []
             var free: [LibPQThread] = []
-            var waiting: [(number: Int, continuation: CheckedContinuation<LibPQThread?, Never>)] = []
+            /// How many threads are in the hands of transactions.
+            var transactions = 0
+            var waiting: [Waiter] = []
             var last = 0
         }
 
@@ -33,10 +50,13 @@
         ///     leaves out comes from the environment, such as `PGPASSWORD`, and from libpq's files.
         ///   - connections: The most connections, 1 or more; 4 by default. Listening needs one more.
         ///   - deadline: How long a statement may take, with waiting for a connection and making it, more than 0; 30 s by
-        ///     default. Looking up a host's name is not bounded by it.
+        ///     default. Less than 1 ms counts as 1 ms, and more than a day as a day. Looking up a host's name is not bounded
+        ///     by it.
         ///   - setsTimeouts: Whether each connection sets `statement_timeout` and
-        ///     `idle_in_transaction_session_timeout` to the deadline; true by default. Turn it off behind PgBouncer's
-        ///     transaction pooling, where they would stay with the server's connection.
+        ///     `idle_in_transaction_session_timeout` to the deadline, and `default_transaction_isolation` to `READ
+        ///     COMMITTED`; true by default. Turn it off behind PgBouncer's transaction pooling, where they would stay with
+        ///     the server's connection. Then, if the database's default is another level, each single statement gets a
+        ///     transaction at `READ COMMITTED` around it, with two more round trips.
         /// - Throws: ``StatementError`` if the connection string can't be read.
         public init(
             _ connection: String, connections: Int = 4, deadline: Duration = .seconds(30), setsTimeouts: Bool = true
@@ -44,7 +64,10 @@
             let checks = SettingChecks("PostgreSQLEngine")
             most = checks.atLeast(1, connections, "connections")
             settings = try LibPQSettings(
-                connection, deadline: checks.aboveZero(deadline, "deadline"), setsTimeouts: setsTimeouts)
+                connection,
+                // Its milliseconds must fit in the server's and the system's settings, which have 32 bits.
+                deadline: min(max(checks.aboveZero(deadline, "deadline"), .milliseconds(1)), .seconds(86_400)),
+                setsTimeouts: setsTimeouts)
         }
 
         deinit { for thread in state.withLock({ $0.threads }) { thread.end() } }
@@ -52,28 +75,38 @@
         @discardableResult
         public func run(_ statement: String, _ values: [StatementValue] = []) async throws -> [[StatementValue]] {
             let deadline = self.deadline
-            return try await withThread(until: deadline) { thread in
-                try await thread.run(statement, values, continues: false, until: deadline).rows
+            return try await withThread(for: .statement, until: deadline) { thread in
+                try await thread.run(statement, values, .alone, until: deadline).rows
             }
         }
 
+        /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it
+        /// throws.
+        ///
+        /// - Parameter body: Receives the transaction's session. Statements wait for each other. After the body, the session
+        ///   can't be used any more, and throws.
+        /// - Returns: What the body returns.
+        /// - Throws: What the body throws; ``StatementError``; `CancellationError` if the task is cancelled while it waits
+        ///   for a connection.
         @discardableResult
         public func transaction<R: Sendable>(
             _ body: @Sendable (_ session: any StatementSession) async throws -> R
         ) async throws -> R {
             let deadline = self.deadline
-            return try await withThread(until: deadline) { thread in
-                _ = try await thread.run(
-                    "BEGIN ISOLATION LEVEL READ COMMITTED", [], continues: false, until: deadline)
+            return try await withThread(for: .transaction, until: deadline) { thread in
+                _ = try await thread.run("BEGIN ISOLATION LEVEL READ COMMITTED", [], .first, until: deadline)
+                let session = Session(thread: thread, length: self.settings.deadline)
                 let result: R
                 do {
-                    result = try await body(Session(thread: thread, length: self.settings.deadline))
+                    result = try await body(session)
                 } catch {
-                    let rollback = try? await thread.run("ROLLBACK", [], continues: true, until: self.deadline)
+                    await session.end()
+                    let rollback = try? await thread.run("ROLLBACK", [], .within, until: self.deadline)
                     if rollback == nil { thread.disconnect() }
                     throw error
                 }
-                let commit = try await thread.run("COMMIT", [], continues: true, until: self.deadline)
+                await session.end()
+                let commit = try await thread.run("COMMIT", [], .within, until: self.deadline)
                 guard commit.tag == "COMMIT" else {
                     throw StatementError(
                         sqlState: "25P02", message: "The transaction was rolled back, because a statement in it failed."
@@ -89,66 +122,121 @@
 
         private var deadline: MonotonicInstant { SystemTimeBase.shared.now + settings.deadline }
 
-        private struct Session: StatementSession {
-            let thread: LibPQThread
-            let length: Duration
+        private final class Session: ExclusiveSession {
+            private struct Open: StatementSession {
+                let thread: LibPQThread
+                let length: Duration
+
+                func run(_ statement: String, _ values: [StatementValue]) async throws -> [[StatementValue]] {
+                    try await thread.run(
+                        statement, values, .within, until: SystemTimeBase.shared.now + length
+                    ).rows
+                }
+            }
+
+            private let open: Open
+            private let turns = Turns()
+            private let isOver = Locked(false)
+
+            init(thread: LibPQThread, length: Duration) { open = Open(thread: thread, length: length) }
 
             func run(_ statement: String, _ values: [StatementValue]) async throws -> [[StatementValue]] {
-                try await thread.run(
-                    statement, values, continues: true, until: SystemTimeBase.shared.now + length
-                ).rows
+                try await exclusively { try await $0.run(statement, values) }
+            }
+
+            func exclusively<R: Sendable>(_ body: (any StatementSession) async throws -> R) async throws -> R {
+                try await turns.alone {
+                    guard !isOver.withLock({ $0 }) else {
+                        throw StatementError(
+                            message: "The transaction has ended, so its session can't be used any more.")
+                    }
+                    return try await body(open)
+                }
+            }
+
+            /// Returns when what runs has ended: the connection belongs to another then.
+            func end() async {
+                await turns.alone { isOver.withLock { $0 = true } }
             }
         }
 
         // MARK: The pool
 
+        private var mostTransactions: Int { max(1, most - 1) }
+
         private func withThread<R: Sendable>(
-            until deadline: MonotonicInstant, _ body: (LibPQThread) async throws -> R
+            for use: Use, until deadline: MonotonicInstant, _ body: (LibPQThread) async throws -> R
         ) async throws -> R {
-            let thread = try await take(until: deadline)
-            defer { giveBack(thread) }
+            let thread = try await take(for: use, until: deadline)
+            defer { giveBack(thread, from: use) }
             return try await body(thread)
         }
 
-        private func take(until deadline: MonotonicInstant) async throws -> LibPQThread {
+        private func available(for use: Use, _ state: inout State) -> LibPQThread? {
+            guard use == .statement || state.transactions < mostTransactions else { return nil }
+            guard let thread = state.free.popLast() ?? newThread(&state) else { return nil }
+            if use == .transaction { state.transactions += 1 }
+            return thread
+        }
+
+        private func newThread(_ state: inout State) -> LibPQThread? {
+            guard state.threads.count < most else { return nil }
+            let thread = LibPQThread(settings)
+            state.threads.append(thread)
+            return thread
+        }
+
+        /// A transaction that waits ends when its task is cancelled. A single statement does not: the queue stores with
+        /// them what it has sent.
+        private func take(for use: Use, until deadline: MonotonicInstant) async throws -> LibPQThread {
             let (thread, number) = state.withLock { state -> (LibPQThread?, Int) in
                 state.last += 1
-                if let free = state.free.popLast() { return (free, 0) }
-                guard state.threads.count < most else { return (nil, state.last) }
-                let thread = LibPQThread(settings)
-                state.threads.append(thread)
-                return (thread, 0)
+                return (available(for: use, &state), state.last)
             }
             if let thread { return thread }
             let alarm = SystemTimeBase.shared.schedule(at: deadline) { [weak self] in
-                let late = self?.state.withLock { state in
-                    state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0).continuation }
-                }
-                late?.resume(returning: nil)
+                self?.waiter(number)?.resume(returning: nil)
             }
             defer { SystemTimeBase.shared.cancel(alarm) }
-            let given = await withCheckedContinuation { continuation in
-                let thread = state.withLock { state -> LibPQThread? in
-                    // One may have come back meanwhile.
-                    if let free = state.free.popLast() { return free }
-                    state.waiting.append((number, continuation))
-                    return nil
+            let given = try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let answer = state.withLock { state -> Result<LibPQThread, any Error>? in
+                        // The handler has run already, or finds it.
+                        if use == .transaction, Task.isCancelled { return .failure(CancellationError()) }
+                        // One may have come back meanwhile.
+                        if let thread = available(for: use, &state) { return .success(thread) }
+                        state.waiting.append(Waiter(number: number, use: use, continuation: continuation))
+                        return nil
+                    }
+                    if let answer { continuation.resume(with: answer.map { Optional($0) }) }
                 }
-                if let thread { continuation.resume(returning: thread) }
+            } onCancel: {
+                if use == .transaction { waiter(number)?.resume(throwing: CancellationError()) }
             }
             guard let given else {
-                throw StatementError(message: "All \(most) connections were in use for too long.")
+                throw StatementError(message: "All connections, of \(most), were in use for too long.")
             }
             return given
         }
 
-        private func giveBack(_ thread: LibPQThread) {
-            let next = state.withLock { state -> CheckedContinuation<LibPQThread?, Never>? in
-                guard !state.waiting.isEmpty else {
+        /// Takes one out of those that wait.
+        private func waiter(_ number: Int) -> CheckedContinuation<LibPQThread?, any Error>? {
+            state.withLock { state in
+                state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0).continuation }
+            }
+        }
+
+        private func giveBack(_ thread: LibPQThread, from use: Use) {
+            let next = state.withLock { state -> CheckedContinuation<LibPQThread?, any Error>? in
+                if use == .transaction { state.transactions -= 1 }
+                let mayBegin = state.transactions < mostTransactions
+                guard let index = state.waiting.firstIndex(where: { $0.use == .statement || mayBegin }) else {
                     state.free.append(thread)
                     return nil
                 }
-                return state.waiting.removeFirst().continuation
+                let waiter = state.waiting.remove(at: index)
+                if waiter.use == .transaction { state.transactions += 1 }
+                return waiter.continuation
             }
             next?.resume(returning: thread)
         }
