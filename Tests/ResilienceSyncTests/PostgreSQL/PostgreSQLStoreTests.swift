@@ -180,6 +180,21 @@
             #expect(try await database.count("sync_lane") == 2)
         }
 
+        @Test("an entity that is created and deleted at once leaves nothing behind")
+        func createdAndDeleted() async throws {
+            let store = try await database.store()
+            var mutations: [Mutation] = []
+            for number in 0..<20 {
+                for operation in [Mutation.Operation.create, .delete] {
+                    mutations.append(
+                        Mutation(id: "\(number) \(operation)", entity: "\(number)", kind: "note", operation: operation))
+                }
+            }
+            _ = try await store.append(mutations, under: AppendRules(coalescing: .lastWriteWins), at: Self.date)
+            #expect(try await store.totals().pending == 0)
+            #expect(try await database.count("sync_lane") == 0)
+        }
+
         @Test("positions of one entity follow the order of commits, not that of statements")
         func commitOrder() async throws {
             let (database, store) = (database, try await database.store())

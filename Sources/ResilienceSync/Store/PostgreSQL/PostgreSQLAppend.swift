@@ -40,6 +40,9 @@ struct PostgreSQLAppend {
     private(set) var replaced: [(position: Int64, mutation: Mutation)] = []
     private(set) var removed: [Int64] = []
 
+    /// The entities of what is stored.
+    var entities: Set<ExactText> { Set((inserted + replaced).map { ExactText($0.mutation.entity) }) }
+
     /// Stands for a position that is not given out yet.
     private static let firstOfOurs = Int64.max / 2
     private var nextOfOurs = firstOfOurs

@@ -98,11 +98,23 @@ extension PostgreSQLStore {
             var table = known
             do {
                 let appended = try table.append(mutations, under: rules, at: date)
-                return (appended, try await write(table, at: date, in: session))
+                let number = try await write(table, at: date, in: session)
+                try await settle(Set(mutations.map { ExactText($0.entity) }).subtracting(table.entities), in: session)
+                return (appended, number)
             } catch let missing as PostgreSQLAppend.Missing {
                 try await read(missing, into: &known, in: session)
             }
         }
+    }
+
+    /// Lanes that were made, or locked, for mutations of which nothing is left.
+    private func settle(_ entities: Set<ExactText>, in session: any StatementSession) async throws {
+        guard !entities.isEmpty else { return }
+        try await session.run(
+            """
+            SELECT 1::int8 FROM \(name("settle"))(ARRAY(SELECT l.lane FROM unnest($1::bytea[]) e (entity)
+            JOIN \(name("lane")) l ON \(schema.key("l.entity")) = \(schema.key("e.entity"))), NULL, true)
+            """, [.texts(entities.map(\.text))])
     }
 
     /// By their bytes: all appends lock lanes in this order, so that none waits for another that waits for it.
