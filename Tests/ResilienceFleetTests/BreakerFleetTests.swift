@@ -182,7 +182,8 @@
             }
         }
 
-        @Test("a circuit that needs several successes closes, however seldom its calls are", arguments: [0.3, 1.5, 7.0])
+        @Test(
+            "a circuit that needs several successes closes, however seldom its calls are", arguments: [0.3, 1.5, 7.0])
         func several(gap: Double) throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in

@@ -25,7 +25,8 @@
             #expect(try await engine.run(echo, keys: ["a"], arguments: ["7"]) == [7, 1])
             let known = EngineScript.budget
             for _ in 0..<2 {
-                let words = try await engine.run(known, keys: ["b"], arguments: ["m", "10", "0", "1", "1", "1000", "0"])
+                let words = try await engine.run(
+                    known, keys: ["b"], arguments: ["m", "10", "0", "1", "1", "1000", "0"])
                 #expect(words.count == 3)
                 let flush = Self.script("redis.call('SCRIPT', 'FLUSH') return {0}")
                 _ = try? await engine.run(flush, keys: [], arguments: [])

@@ -87,7 +87,8 @@
             #expect(world.asked.withLock { $0 } < 150)
         }
 
-        @Test("a call that only waits to learn whether there are permits needs no room in the queue", arguments: [0, 10])
+        @Test(
+            "a call that only waits to learn whether there are permits needs no room in the queue", arguments: [0, 10])
         func smallQueue(queue: Int) throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -136,7 +137,8 @@
                 world.isUp.withLock { $0 = false }
                 _ = await press(throttles, callers: 1, until: .seconds(2), on: clock, gap: .milliseconds(50))
                 for throttle in throttles { throttle.endHold() }
-                #expect(await press(throttles, callers: 1, until: .seconds(3), on: clock, gap: .milliseconds(50))[0] > 10)
+                #expect(
+                    await press(throttles, callers: 1, until: .seconds(3), on: clock, gap: .milliseconds(50))[0] > 10)
                 world.isUp.withLock { $0 = true }
                 _ = await press(throttles, callers: 1, until: .seconds(6), on: clock, gap: .milliseconds(50))
                 let counts = await press(throttles, callers: 1, until: .seconds(8), on: clock, gap: .milliseconds(50))

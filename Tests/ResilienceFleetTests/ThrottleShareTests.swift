@@ -12,7 +12,9 @@ struct ThrottleShareTests {
         #expect(ThrottleLimit.unlimited.share(of: 8) == .unlimited)
     }
 
-    @Test("a period may be as long as it likes, and an engine may tell any number of members", arguments: [1, 8, 1_000, .max])
+    @Test(
+        "a period may be as long as it likes, and an engine may tell any number of members",
+        arguments: [1, 8, 1_000, .max])
     func longest(members: Int) {
         let period = Duration.seconds(Int64.max)
         _ = ThrottleLimit.rate(1, per: period, burst: 1).share(of: members)

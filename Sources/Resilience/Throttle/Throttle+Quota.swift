@@ -14,7 +14,8 @@ extension Throttle {
         let (limit, status) = state.withLock { ($0.limit, $0.machine.status(at: now)) }
         return limit.inWholeSeconds.map { calls, window in
             ServerQuota(
-                name: name, limit: calls, remaining: status.isAllowed ? (status.available > 0 ? status.available : nil) : 0,
+                name: name, limit: calls,
+                remaining: status.isAllowed ? (status.available > 0 ? status.available : nil) : 0,
                 resetsAfter: status.isAllowed ? nil : status.timeUntilNext, window: window)
         }
     }

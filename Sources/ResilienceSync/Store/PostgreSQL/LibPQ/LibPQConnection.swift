@@ -47,14 +47,14 @@
                     try begin(settings, until: deadline)
                     return
                 case PGRES_POLLING_READING, PGRES_POLLING_WRITING:
-                    guard PQstatus(connection) != CONNECTION_BAD else { throw refusal(settings) }
+                    guard PQstatus(connection) != CONNECTION_BAD else { throw connectFailure(settings) }
                     let events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT
                     guard wait(for: Int16(events), until: deadline) else {
                         throw StatementError(message: "The server did not answer in time while connecting.")
                     }
                     state = PQconnectPoll(connection)
                 default:
-                    throw refusal(settings)
+                    throw connectFailure(settings)
                 }
             }
         }
@@ -230,7 +230,7 @@
 
         /// Why it can't connect. libpq's texts on settings and on names quote them, and a password that was misread
         /// may be part of them, so only what it says of an attempt to reach a server is shown.
-        private func refusal(_ settings: LibPQSettings) -> StatementError {
+        private func connectFailure(_ settings: LibPQSettings) -> StatementError {
             let lines = String(cString: PQerrorMessage(connection)).split(whereSeparator: \.isNewline)
             var shown: [Substring] = []
             var isShown = false
